@@ -1,9 +1,10 @@
-"""Does a light folder stay as large as its window, complete, and quick while it prunes?
+"""Does a folder with a window stay as large as that, complete, and quick while it prunes?
 
-    python -m bench.upstreams.window --geth PATH [--blocks 10000] [--window 128] [--filters 1000]
+    python -m bench.upstreams.window --geth PATH [--full] [--blocks 10000] [--window 128] [--filters 1000]
 
-geth makes a block with a log for each transaction. Two light nodes follow it: one prunes to its window, the
-other's window is longer than the chain, so that it never prunes. Meanwhile both are asked for the head by
+geth makes a block with a log for each transaction. Two nodes follow it, light ones or with --full such that
+execute each block: one prunes to its window, the other's window is longer than the chain, so that it never
+prunes. Meanwhile both are asked for the head by
 turns, as often as they answer. Printed is the size of the first one's folder at tenths of the way, how long
 replies took on either, and which share of them took more than 5 ms. In the end the logs of the window are
 compared with geth's for random filters, and what is asked about blocks below must be refused with the block
@@ -31,8 +32,8 @@ from bench.lib.started import geth_on
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.state import sign_transaction
 
-EMITTER = "0x60203560005260003560206000a100"
-"""Logs the second word of its input under the first."""
+EMITTER = "0x6020356000355560203560005260003560206000a100"
+"""Keeps the second word of its input in the slot of the first, and logs it under that."""
 CONTRACTS = [f"0x{0xE000 + place:040x}" for place in range(4)]
 TOPICS = 8
 EPOCH = 32
@@ -62,6 +63,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options; the program ends if nothing would be pruned."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--geth", type=Path, required=True)
+    parser.add_argument("--full", action="store_true")
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--window", type=int, default=128)
     parser.add_argument("--filters", type=int, default=1_000)
@@ -78,11 +80,12 @@ async def measure(temporary: Path, options: argparse.Namespace) -> None:
     for folder in folders.values():
         folder.mkdir()
     windows = (str(options.window), str(2 * options.blocks))
-    light = [("--light", "--agree", "1", "--window", window) for window in windows]
+    kind = () if options.full else ("--light",)
+    kept = [(*kind, "--agree", "1", "--window", window) for window in windows]
     with (
         geth_on(options.geth, genesis, temporary, "--cache", "64") as geth,
-        follower(folders["pruning"], genesis, geth.url, *light[0]) as pruning,
-        follower(folders["keeping"], genesis, geth.url, *light[1]) as keeping,
+        follower(folders["pruning"], genesis, geth.url, *kept[0]) as pruning,
+        follower(folders["keeping"], genesis, geth.url, *kept[1]) as keeping,
     ):
         times: dict[str, list[float]] = {"pruning": [], "keeping": []}
         async with trio.open_nursery() as nursery:

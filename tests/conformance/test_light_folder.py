@@ -15,6 +15,7 @@ from wsnode.ethereum.codec.blocks import BuiltBlock, block_from_rows, verify_tol
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.form.light_view import LightView
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.verify.cases import Case
 
@@ -58,7 +59,7 @@ def light(tmp_path_factory: pytest.TempPathFactory, execution_apis_chain: Chain)
     """Return the methods of a light folder that has all blocks and follows nothing."""
     source = execution_apis_chain
     folder, genesis = tmp_path_factory.mktemp("light"), source.folder.read_genesis()
-    with Chain.open(folder, genesis, writer=True, durable=False, keeps=1_000) as chain:
+    with Chain.open(folder, genesis, writer=True, durable=False, kind=Kind(1_000, is_light=True)) as chain:
         head = source.head.number
         with source.snapshot() as view:
             chain.begin_at(told(source, head), view.total_difficulty(head - 1))

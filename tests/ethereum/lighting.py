@@ -13,6 +13,7 @@ from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, block_from
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.light_view import LightView
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -83,5 +84,6 @@ Opened = Callable[[], Light]
 @contextmanager
 def light_folder(folder: Path, source: GrowingChain, window: int = WINDOW) -> Iterator[Light]:
     """Open a new light folder."""
-    with Chain.open(folder, emitting_genesis(), writer=True, durable=False, keeps=window) as chain:
+    kind = Kind(window, is_light=True)
+    with Chain.open(folder, emitting_genesis(), writer=True, durable=False, kind=kind) as chain:
         yield Light(chain, source)

@@ -155,7 +155,7 @@ def test_another_schema_is_refused(tmp_path: Path, genesis: bytes) -> None:
     store = Environment(tmp_path / "chain", TABLES, writer=True)
     store.write(lambda writer: meta.begin(writer, 99, b""))  # type: ignore[arg-type]
     store.close()
-    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 2"):
+    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 3"):
         Chain.open(tmp_path, genesis, writer=True)
 
 

@@ -6,6 +6,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.networks import NETWORKS, final_total_difficulty
 from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.errors import NoAllocationError
+from wsnode.ethereum.storage.kind import Kind
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -47,6 +48,7 @@ def test_forks_and_blobs_begin_when_they_did(
 def test_a_full_folder_needs_the_accounts(tmp_path: Path) -> None:
     with pytest.raises(NoAllocationError, match="the genesis has no alloc"):
         Chain.open(tmp_path, NETWORKS["hoodi"].genesis, writer=True)
-    with Chain.open(tmp_path, NETWORKS["hoodi"].genesis, writer=True, durable=False, keeps=100) as chain:
+    kind = Kind(100, is_light=True)
+    with Chain.open(tmp_path, NETWORKS["hoodi"].genesis, writer=True, durable=False, kind=kind) as chain:
         assert not chain.has_begun
         assert chain.head.hash == chain.spec.genesis_hash

@@ -19,6 +19,7 @@ from wsnode.ethereum.execution import NoReceiptsError, ToldBlocks
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.errors import OtherKindError
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.storage.tables import LOG_INDEX, META, TABLES, TOTALS
 from wsnode.store.table import scan
 
@@ -260,7 +261,9 @@ def test_a_folder_stays_what_it_was_made_as(tmp_path: Path) -> None:
         assert light.chain.window == 8
     for folder, words in (("full", "a full folder"), ("light", "a light folder of 8 blocks")):
         with pytest.raises(OtherKindError, match=f"is {words}, not a light folder of 9 blocks"):
-            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, keeps=9)
+            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=Kind(9, is_light=True))
+        with pytest.raises(OtherKindError, match=f"is {words}, not a full folder of 8 blocks"):
+            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=Kind(8))
 
 
 def test_a_light_folder_is_refused_where_blocks_are_to_be_executed(light: Light) -> None:

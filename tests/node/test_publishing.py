@@ -12,6 +12,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.storage import patches
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.storage.tables import META
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import ConfigurationError, JournalConfig
@@ -30,8 +31,18 @@ def test_a_light_folder_cannot_be_published(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, keeps=10) as chain,
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10, is_light=True)) as chain,
         pytest.raises(ConfigurationError, match="light folder cannot be published"),
+    ):
+        publisher(chain, is_development=False)
+
+
+def test_a_folder_with_a_window_cannot_be_published(tmp_path: Path) -> None:
+    with new_chain() as full:
+        genesis = full.folder.read_genesis()
+    with (
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10)) as chain,
+        pytest.raises(ConfigurationError, match="replicas begin with all blocks"),
     ):
         publisher(chain, is_development=False)
 

@@ -10,6 +10,7 @@ from tests.reply_schemas import ReplySchemas, document_of
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import (
@@ -119,7 +120,17 @@ def test_a_light_folder_is_no_replica(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, keeps=10) as chain,
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10, is_light=True)) as chain,
         pytest.raises(ConfigurationError, match="a light or a forked chain has no replicas"),
+    ):
+        replicated(chain)
+
+
+def test_a_folder_with_a_window_is_no_replica(tmp_path: Path) -> None:
+    with new_chain() as full:
+        genesis = full.folder.read_genesis()
+    with (
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10)) as chain,
+        pytest.raises(ConfigurationError, match="a full folder of 10 blocks is no replica"),
     ):
         replicated(chain)

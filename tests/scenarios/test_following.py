@@ -391,6 +391,25 @@ def test_more_than_there_are_cannot_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_full_folder_keeps_its_window_for_life(tmp_path: Path, dev: tuple[str, Path]) -> None:
+    url, genesis = dev
+    wanted = command(tmp_path / "data", websocket(url), genesis=genesis)
+    too_few = run(*wanted, "--window", "63")
+    assert (too_few.returncode, too_few.stderr.count("\n")) == (1, 1)
+    assert "window: 63: a full folder keeps 64 blocks or more" in too_few.stderr
+    with started(*wanted, "--window", "64") as node:
+        wait_for_head_of(node, url)
+        assert result(plain(node), "eth_capabilities")["state"]["deleteStrategy"]["retentionBlocks"] == "0x40"
+    other = run(*wanted, "--window", "65")
+    assert (other.returncode, other.stderr.count("\n")) == (1, 1)
+    assert (
+        "is a full folder of 64 blocks, not a full folder of 65 blocks: take another folder" in other.stderr
+    )
+    with started(*wanted) as node:
+        wait_for_head_of(node, url)
+
+
+@pytest.mark.slow
 def test_sighup_reads_the_upstreams_again(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev
     with following(tmp_path / "data", websocket(url), genesis=genesis) as node:

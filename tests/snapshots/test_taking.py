@@ -12,12 +12,13 @@ import pytest
 
 from tests.doctor.damage import Silence
 from tests.ethereum.lighting import WINDOW, light_folder
-from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
+from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, emitting_genesis, growing_chain
 from tests.file_limits import files_of_at_most
 from wsnode.demo.starknet_chain import BLOCKS, build_starknet
 from wsnode.doctor.examine import examine
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.snapshots import manifest, pieces, streams
 from wsnode.snapshots.errors import (
     CopyError,
@@ -203,6 +204,27 @@ def test_a_light_folder_is_copied(tmp_path: Path) -> None:
     restore(tmp_path / "other", tmp_path / "copy", Silence())
     assert taken.eth is not None
     assert (taken.eth.window, taken.eth.number, taken.eth.hash) == (WINDOW, *head_of(tmp_path / "other"))
+    require_sound(tmp_path / "other")
+
+
+def test_a_full_folder_with_a_window_is_copied(tmp_path: Path) -> None:
+    folder, genesis = tmp_path / "full/eth", emitting_genesis()
+    with Chain.open(folder, genesis, writer=True, durable=False, kind=Kind(2)) as chain:
+        growing = GrowingChain(chain)
+        for _ in range(5):
+            growing.grow(LOGS)
+        chain.prune(3)
+        # Not all of it: what is left is to be forgotten in the copy.
+        assert chain.prune_state(1)
+    taken = take(tmp_path / "full", tmp_path / "copy", "wsnode test", Silence())
+    restore(tmp_path / "other", tmp_path / "copy", Silence())
+    assert taken.eth is not None
+    assert (taken.eth.window, taken.eth.number, taken.eth.hash) == (2, *head_of(tmp_path / "other"))
+    require_sound(tmp_path / "other")
+    with Chain.open(tmp_path / "other/eth", writer=True) as chain:
+        while chain.prune_state(1):
+            pass
+        assert chain.unwind(3)
     require_sound(tmp_path / "other")
 
 

@@ -1,7 +1,7 @@
 """`wsnode follow`: a chain that is live because other nodes' are."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from wsnode.cli.options import (
 from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN
+
+if TYPE_CHECKING:
+    from wsnode.ethereum.storage.kind import Kind
 
 
 @click.command()
@@ -42,7 +45,7 @@ from wsnode.node.addresses import DEFAULT_LISTEN
     "--window",
     type=click.IntRange(min=1),
     metavar="BLOCKS",
-    help="With --light: how many blocks to keep; 7200, a day, if not given.",
+    help="How many blocks a new folder keeps, 64 or more; if not given all, with --light 7200, a day.",
 )
 @click.option(
     "--checkpoint", metavar="HASH", help="With --light: the block to begin with, instead of a final one."
@@ -103,15 +106,15 @@ def follow(
             )
 
         given = read_config()
-        begin(data, read_genesis(genesis), told.keeps)
+        begin(data, read_genesis(genesis), told.kind)
         run_node(given, read_config)
 
 
-def begin(data: Path, genesis: bytes | None, keeps: int | None) -> None:
-    """Make the chain of a genesis in a folder, or check that it has that one."""
+def begin(data: Path, genesis: bytes | None, kind: "Kind") -> None:
+    """Make the chain of a genesis in a folder, or check that it has that one and is of that kind."""
     from wsnode.ethereum.chain import Chain
     from wsnode.node.chains import ETHEREUM_FOLDER
 
     if genesis is not None:
-        with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, keeps=keeps):
+        with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, kind=kind):
             pass

@@ -49,6 +49,7 @@ def replica(
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
+        from wsnode.ethereum.storage.kind import FULL
         from wsnode.node import config, config_line
 
         told = config.ReplicaConfig(journal, advertise=advertise)
@@ -60,5 +61,5 @@ def replica(
             )
 
         given = read_config()
-        begin(data, read_genesis(genesis), None)
+        begin(data, read_genesis(genesis), FULL)
         run_node(given, read_config)

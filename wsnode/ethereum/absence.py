@@ -10,7 +10,7 @@ def header_not_found() -> RpcError:
 
 
 def pruned_history(requested: int, earliest: int) -> RpcError:
-    """Return the error for a block below the first one that a light folder has."""
+    """Return the error for a block below the first one that a folder with a window has."""
     return _pruned({"requested": hex(requested), "earliest": hex(earliest)})
 
 

@@ -19,6 +19,7 @@ from wsnode.ethereum.storage.errors import (
     StoresDisagreeError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.ethereum.storage.kind import FULL, Kind
 from wsnode.ethereum.storage.tables import TABLES
 from wsnode.jsonrpc.share import Party
 from wsnode.store.environment import Environment, Reader, Writer
@@ -66,9 +67,12 @@ class Chain:
         self.state = state
         with store.read() as reader:
             self._keeps_patches = patches.are_kept(reader)
-            self.window = window.window(reader)
-            """How many blocks a light folder keeps, None for a full one."""
-        self.told = None if self.window is None else ToldBlocks(store, spec, state)
+            self.kind = window.kind(reader)
+        self.window = self.kind.window
+        """How many blocks are kept, None for all."""
+        self.is_light = self.kind.is_light
+        """Whether no block is executed, and states are known by proofs alone."""
+        self.told = ToldBlocks(store, spec, state) if self.is_light else None
         """What judges a light folder's blocks, None for a full one."""
         self.executor: Executor = state if self.told is None else self.told
         self.fetch: Fetch | None = None
@@ -86,15 +90,15 @@ class Chain:
         *,
         writer: bool,
         durable: bool = True,
-        keeps: int | None = None,
+        kind: Kind = FULL,
     ) -> Self:
         """Return the chain of a folder; a writer begins a new one from `genesis` when there is none.
 
-        A new one that `keeps` a window of blocks is light: it begins where `begin_at` says, and has no state.
+        A new light one begins where `begin_at` says, and has no state.
 
         Raises:
             ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer; or
-                when it does not keep that window.
+                when it is of another `kind`, unless that is the plain full one.
             InvalidGenesisError: when `genesis` cannot be understood.
             StateError, StoreError: when a store cannot be opened.
         """
@@ -102,7 +106,7 @@ class Chain:
         lock = place.lock() if writer else None
         try:
             spec = beginning.agreed_spec(place, genesis, writer=writer, durable=durable)
-            return cls._open(place, spec, lock, durable=durable, keeps=keeps)
+            return cls._open(place, spec, lock, durable=durable, kind=kind)
         except BaseException:
             if lock is not None:
                 lock.close()
@@ -116,7 +120,7 @@ class Chain:
         lock: IO[str] | None,
         *,
         durable: bool,
-        keeps: int | None = None,
+        kind: Kind,
     ) -> Self:
         writer = lock is not None
         if not writer and not place.chain.exists():
@@ -124,12 +128,12 @@ class Chain:
         store = Environment(place.chain, TABLES, writer=writer, durable=durable)
         try:
             if writer:
-                store.write(lambda transaction: beginning.begin(transaction, place.path, spec, keeps))
+                store.write(lambda transaction: beginning.begin(transaction, place.path, spec, kind))
             with store.read() as reader:
                 beginning.require_known(reader, place.path, spec)
-                beginning.require_kind(reader, place.path, keeps)
+                beginning.require_kind(reader, place.path, kind)
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
-                is_light = window.window(reader) is not None
+                is_light = window.kind(reader).is_light
             state = State(str(place.state), spec, writer=writer, proved=is_light)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
@@ -183,7 +187,7 @@ class Chain:
     @property
     def has_begun(self) -> bool:
         """Return whether a light folder has its first block; a full one always has."""
-        if self.window is None:
+        if not self.is_light:
             return True
         with self.store.read() as reader:
             return window.first(reader) is not None
@@ -194,8 +198,8 @@ class Chain:
         Raises:
             OtherKindError: It is one.
         """
-        if self.window is not None:
-            raise OtherKindError(self.folder.path, self.window, None)
+        if self.is_light:
+            raise OtherKindError(self.folder.path, self.kind, FULL)
 
     def begin_at(self, block: VerifiedBlock | None, total_difficulty: int = 0) -> None:
         """Begin a light folder with a block, which is safe and final, or with the genesis block for None.
@@ -225,13 +229,25 @@ class Chain:
         self.store.write(lambda writer: window.prepend_genesis(writer, self.spec.genesis_block()))
 
     def prune(self, blocks: int) -> None:
-        """Remove the lowest blocks of a light folder."""
+        """Remove the lowest blocks of a folder that keeps a window; `prune_state` removes their states."""
 
         def change(writer: Writer) -> None:
             for _ in range(blocks):
                 window.prune(writer, self.earliest_in(writer))
 
         self.store.write(change)
+
+    def prune_state(self, most: int) -> bool:
+        """Forget states of blocks below the first one, and return whether there may be more to forget.
+
+        `most` values are looked at. The state is never ahead: what the chain has can be read.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        with self.store.read() as reader:
+            first = self.earliest_in(reader)
+        return self.state.prune(first, most=most, sync=self.durable)
 
     def prune_side(self, start: bytes, most: int) -> bytes:
         """Remove blocks beside the chain below its first one, and return the next key to look at.
@@ -273,7 +289,7 @@ class Chain:
             StateError: The block's state never had that root; the blocks above it are removed nevertheless.
         """
         removed = self._take_off(number, state_root)
-        if self.window is None:
+        if not self.is_light:
             self.state.unwind(number, state_root=state_root)
         return removed
 
@@ -331,7 +347,7 @@ class Chain:
                     receipts_row=None,
                     difficulty=total_difficulty,
                 )
-                if self.window is not None and isinstance(block, BuiltBlock):
+                if self.is_light and isinstance(block, BuiltBlock):
                     # There is no state to execute it on again.
                     side.keep_told_receipts(writer, block.hash, block.receipts)
 
@@ -370,7 +386,7 @@ class Chain:
             StateError, StoreError: They cannot be written.
             StoresDisagreeError: They hold different blocks.
         """
-        if self.window is not None:
+        if self.is_light:
             return
         chain, state_number = self.head, self.state.committed_head[0]
         number = min(chain.number, state_number)

@@ -29,4 +29,4 @@ UNSUPPORTED_FORK: Final = -38005
 
 # geth's core/history/historymode.go.
 PRUNED_HISTORY: Final = 4444
-"""A light folder does not have the block any more, or has no state."""
+"""A folder with a window does not have the block any more, or a light one no state."""

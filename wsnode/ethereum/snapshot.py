@@ -21,6 +21,7 @@ class Source(Protocol):
     spec: ChainSpec
     state: State
     window: int | None
+    is_light: bool
 
     def head_in(self, reader: Reader) -> Head:
         """Return the head that `reader` sees."""
@@ -80,13 +81,18 @@ class Snapshot:
 
     @property
     def earliest(self) -> BlockNumber:
-        """Return the number of the first block: 0, but in a light folder."""
+        """Return the number of the first block: 0, but in a folder that keeps a window."""
         return self._chain.earliest_in(self.reader)
 
     @property
     def window(self) -> int | None:
-        """Return how many blocks a light folder keeps, None for a full one."""
+        """Return how many blocks are kept, None for all."""
         return self._chain.window
+
+    @property
+    def is_light(self) -> bool:
+        """Return whether no block is executed, and states are known by proofs alone."""
+        return self._chain.is_light
 
     @property
     def head_timestamp(self) -> int:

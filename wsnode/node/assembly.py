@@ -94,7 +94,7 @@ class _Assembly:
         self._ethereum, self._starknet = chains
         self._hub = Hub(self._ethereum)
         self._starknet_hub = None if self._starknet is None else _starknet_hub(self._starknet, self._hub)
-        has_pool = told.pool and self._ethereum.window is None
+        has_pool = told.pool and not self._ethereum.is_light
         self._pool = pool_beside(self._hub, self._ethereum, config.pool_limits) if has_pool else None
         self._forking = self._make_forking()
 
@@ -206,7 +206,7 @@ class _Assembly:
             from wsnode.node.growth.forking import forked
 
             network = forked(network, self._ethereum, self._forking)
-        if follower is not None and self._ethereum.window is not None:
+        if follower is not None and self._ethereum.is_light:
             from wsnode.node.growth.proving import proved, proving
 
             network = proved(network, proving(self._ethereum, follower.follower.upstreams))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.storage.folder import FOLDER
+from wsnode.ethereum.storage.kind import FULL
 from wsnode.node.config import ConfigurationError, NetworkConfig
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def _open_ethereum(
     folder, genesis = Path(network.data) / ETHEREUM_FOLDER, genesis_of(network)
     if genesis is None and not folder.is_dir():
         return None
-    keeps = None if network.follow is None else network.follow.keeps
-    chain = EthereumChain.open(folder, genesis, writer=writer, durable=durable, keeps=keeps)
+    kind = FULL if network.follow is None else network.follow.kind
+    chain = EthereumChain.open(folder, genesis, writer=writer, durable=durable, kind=kind)
     return stack.enter_context(chain)
 
 

@@ -11,6 +11,7 @@ from wsnode.cluster.journal import Bounds
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.node.addresses import DEFAULT_LISTEN, Address
 from wsnode.server.access.perimeter import is_local_host
 from wsnode.server.limits import Limits
@@ -20,6 +21,8 @@ from wsnode.upstream.errors import AddressError
 MOST_UPSTREAMS = 32
 MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
+LEAST_FULL_WINDOW = 64
+"""Two epochs, after which a block is final."""
 MOST_WINDOW = 1_000_000_000
 
 
@@ -54,16 +57,16 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     light: bool = False
     """Whether a new folder keeps a window of blocks, verified and not executed."""
     window: Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)] | None = None
-    """How many blocks a light folder keeps; a day of 12 seconds a block if absent."""
+    """How many blocks a new folder keeps; if absent all, or in a light one a day of 12 seconds a block."""
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")] | None = None
     """The hash of the block with which a light folder begins; what the upstreams call final if absent."""
     chain: Literal["mainnet", "sepolia", "hoodi"] | None = None
     """The network of a new folder, instead of a genesis file."""
 
     @property
-    def keeps(self) -> int | None:
-        """Return the window of a new folder, None for a full one."""
-        return (self.window or DEFAULT_WINDOW) if self.light else None
+    def kind(self) -> Kind:
+        """Return what a new folder is made as."""
+        return Kind((self.window or DEFAULT_WINDOW) if self.light else self.window, self.light)
 
     @property
     def agreeing(self) -> int:
@@ -79,8 +82,13 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"upstream {place}: {error}") from None
         if len(set(self.upstreams)) < len(self.upstreams):
             raise ValueError("an upstream is named twice")
-        if not self.light and (self.window, self.checkpoint, self.chain) != (None, None, None):
-            raise ValueError("window, checkpoint and chain are of light folders: say light too")
+        if not self.light and (self.checkpoint, self.chain) != (None, None):
+            raise ValueError("checkpoint and chain are of light folders: say light too")
+        if not self.light and self.window is not None and self.window < LEAST_FULL_WINDOW:
+            raise ValueError(
+                f"window: {self.window}: a full folder keeps {LEAST_FULL_WINDOW} blocks or more, "
+                "as many as may be replaced before one is final"
+            )
         if self.agreeing > len(self.upstreams):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
 
@@ -295,7 +303,7 @@ def require_one_writer(config: Config) -> None:
                 f"workers: networks.{name}.engine: one process builds payloads; "
                 "serve its folder with workers from a second node"
             )
-        if config.workers > 1 and network.follow is not None and network.follow.keeps is not None:
+        if config.workers > 1 and network.follow is not None and network.follow.light:
             raise ConfigurationError(
                 f"workers: networks.{name}.follow: one process proves what a light folder tells"
             )

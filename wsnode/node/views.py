@@ -56,7 +56,7 @@ def opening(
 
     A light folder's have no state, unless it `is_proved` by upstreams.
     """
-    if first.window is not None and not is_proved:
+    if first.is_light and not is_proved:
         return refusing(partial(LightView, first))
     if second is None:
         return refusing(first.snapshot)

@@ -46,7 +46,7 @@ class CopiedChain(msgspec.Struct, frozen=True, rename="camel"):
     hash: str
     state_root: str
     window: int | None = None
-    """How many blocks a light folder keeps, None for a full one."""
+    """How many blocks the folder keeps, None for all."""
 
 
 class CopiedAlt(msgspec.Struct, frozen=True):

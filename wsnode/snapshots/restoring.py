@@ -68,7 +68,7 @@ def _require_content(draft: Path, given: Manifest) -> None:
 def _require_chain(chain: Chain, wanted: CopiedChain) -> None:
     _, number, block_hash, root = chain.state.committed()
     _require(ETHEREUM, chain_contents(chain, chain.head, root), wanted)
-    if chain.window is None:
+    if not chain.is_light:
         _require(ETHEREUM, Head(BlockNumber(number), Hash32(block_hash)), chain.head)
 
 

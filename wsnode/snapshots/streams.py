@@ -137,7 +137,7 @@ def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
     state_version, number, block_hash, root = chain.state.committed()
     # A light folder executes nothing: its state has no head.
     is_one = (number, block_hash) == (head.number, head.hash) and stored_root in (None, root)
-    if chain.window is None and not is_one:
+    if not chain.is_light and not is_one:
         return None
     streams = [opened.enter_context(Stream(store)) for store in (chain.store, chain.state)]
     for stream in streams:

@@ -17,6 +17,7 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.storage.kind import FULL, Kind
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -139,10 +140,10 @@ def sources_of(folder: Path, names: Sequence[str], nursery: trio.Nursery) -> Ite
 
 @asynccontextmanager
 async def followed(
-    folder: Path, sources: dict[str, Source], *, keeps: int | None = None, **settings: Any
+    folder: Path, sources: dict[str, Source], *, kind: Kind = FULL, **settings: Any
 ) -> AsyncIterator[World]:
-    """Run a follower of `sources` on a folder of its own, one that `keeps` a window, until the block ends."""
-    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False, keeps=keeps) as chain:
+    """Run a follower of `sources` on a folder of its own, of that `kind`, until the block ends."""
+    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False, kind=kind) as chain:
         world = World(chain, sources, **settings)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.follower.run)

@@ -21,6 +21,7 @@ from wsnode.ethereum.codec.blocks import (
 )
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.growth.proving import proved, proving
@@ -91,7 +92,7 @@ def window_of(
     folder: Path, source: Playground, genesis: bytes, clients: Sequence[MemoryClient], first: int = 1
 ) -> Iterator[Window]:
     """Open a new light folder at the head of a development chain, from a block on."""
-    with Chain.open(folder, genesis, writer=True, durable=False, keeps=WINDOW) as chain:
+    with Chain.open(folder, genesis, writer=True, durable=False, kind=Kind(WINDOW, is_light=True)) as chain:
         window = Window(chain, source, clients)
         window.begin(first)
         window.follow()

@@ -61,7 +61,7 @@ def _rows(reader: Reader, first: int, findings: Findings) -> Ends:
 
 
 def check_beginning(view: Snapshot, first: int, findings: Findings) -> None:
-    """Check that the first block is the genesis's; a light folder begins with any block."""
+    """Check that the first block is the genesis's; a folder with a window begins with any block."""
     if window.window(view.reader) is not None and first != view.spec.first_number:
         return
     found, genesis = _hash(view.reader, first), view.spec.genesis_hash

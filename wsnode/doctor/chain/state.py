@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None:
     """Check the state store of a chain whose blocks are `first` to `last`."""
-    if chain.window is not None:
+    if chain.is_light:
         findings.note("a light folder has no state of its own: values of it are proved as they are read")
         return
     _check_heads(chain, findings)

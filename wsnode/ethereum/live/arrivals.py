@@ -173,7 +173,7 @@ class Arrivals:
         with self._hub.snapshot() as view:
             if view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None:
                 return True
-            # A light folder cannot say any more what it had below its window.
+            # It cannot be said any more what there was below a window.
             final = -1 if isinstance(awaited, Demanded) else view.finalized or -1
             return awaited.number < view.earliest or awaited.number <= final
 

@@ -31,7 +31,7 @@ def is_canonical(view: Snapshot, position: Position) -> bool:
 
 
 def _is_below_first(view: Snapshot, position: Position) -> bool:
-    """Return whether a position is behind the parent of the first block of a light folder."""
+    """Return whether a position is behind the parent of the first block of a window."""
     if position.number != view.earliest - 1:
         return False
     header = view.header(view.earliest)

@@ -132,7 +132,7 @@ def build_registry(
     if pool is not None:
         relay = relay if following is None else following.send
         _add_sending(registry, chain, pool, pending, hub, development, relay, limits)
-    elif following is not None and chain.window is not None:
+    elif following is not None and chain.is_light:
         sending.add_methods(registry, sending.Relaying(chain.spec, following.send, PoolLimits()))
     if with_test_methods or development is not None:
         testing.add_methods(registry, pool, next_block)

@@ -13,7 +13,12 @@ from wsnode.ethereum.storage.errors import (
     UnknownSchemaError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.tables import LIGHT_SCHEMA_VERSION, SCHEMA_VERSION
+from wsnode.ethereum.storage.kind import FULL, Kind
+from wsnode.ethereum.storage.tables import (
+    LIGHT_SCHEMA_VERSION,
+    SCHEMA_VERSION,
+    WINDOW_SCHEMA_VERSION,
+)
 from wsnode.store.environment import Reader, Writer
 
 
@@ -38,36 +43,37 @@ def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, dura
     return stored
 
 
-def begin(writer: Writer, folder: Path, spec: ChainSpec, keeps: int | None) -> None:
-    """Put the genesis block into a store that is empty; a chain that `keeps` a window of blocks is light.
+def begin(writer: Writer, folder: Path, spec: ChainSpec, kind: Kind) -> None:
+    """Put the genesis block into a store that is empty.
 
     Raises:
         NoAllocationError: The chain is full, and the genesis has a state root but no accounts.
     """
     if meta.schema_version(writer) is not None:
         return
-    if keeps is None and not spec.is_allotted:
+    if not kind.is_light and not spec.is_allotted:
         raise NoAllocationError(folder)
-    if keeps is None:
+    if not kind.is_light:
         patches.begin(writer)
-    version = SCHEMA_VERSION if keeps is None else LIGHT_SCHEMA_VERSION
-    meta.begin(writer, version, Hash32(spec.genesis_hash))
+    meta.begin(writer, kind.schema_version, Hash32(spec.genesis_hash))
     if spec.first_number:
         canonical.begin_at(writer, spec.first_number)
     canonical.append(writer, [spec.genesis_block()])
-    if keeps is not None:
-        window.set_window(writer, keeps)
+    if kind.window is not None:
+        window.set_window(writer, kind.window)
+        if not kind.is_light:
+            window.begin_at_genesis(writer)
 
 
-def require_kind(reader: Reader, folder: Path, keeps: int | None) -> None:
-    """Refuse a folder that does not keep the window asked for.
+def require_kind(reader: Reader, folder: Path, kind: Kind) -> None:
+    """Refuse a folder that is of another kind than the one asked for; for the plain full one any will do.
 
     Raises:
-        OtherKindError: It keeps another one, or is full.
+        OtherKindError: It is.
     """
-    kept = window.window(reader)
-    if keeps is not None and keeps != kept:
-        raise OtherKindError(folder, kept, keeps)
+    found = window.kind(reader)
+    if kind not in (FULL, found):
+        raise OtherKindError(folder, found, kind)
 
 
 def require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
@@ -81,8 +87,8 @@ def require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
     version = meta.schema_version(reader)
     if version is None:
         raise NoChainError(folder)
-    if version not in (SCHEMA_VERSION, LIGHT_SCHEMA_VERSION):
-        raise UnknownSchemaError(folder, version, LIGHT_SCHEMA_VERSION)
+    if version not in (SCHEMA_VERSION, LIGHT_SCHEMA_VERSION, WINDOW_SCHEMA_VERSION):
+        raise UnknownSchemaError(folder, version, WINDOW_SCHEMA_VERSION)
     stored = meta.genesis_hash(reader)
     if stored != spec.genesis_hash:
         raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.store.errors import StoreError
 
 __all__ = [
@@ -49,13 +50,10 @@ class UnknownSchemaError(ChainError):
 
 
 class OtherKindError(ChainError):
-    """The folder is light and was to be a full one, or the other way round: it stays what it was made as."""
+    """The folder is light and was to be a full one, or keeps another window: it stays what it was made as."""
 
-    def __init__(self, folder: Path, found: int | None, given: int | None) -> None:
-        def kind(window: int | None) -> str:
-            return "a full folder" if window is None else f"a light folder of {window} blocks"
-
-        super().__init__(f"{folder} is {kind(found)}, not {kind(given)}: take another folder")
+    def __init__(self, folder: Path, found: Kind, given: Kind) -> None:
+        super().__init__(f"{folder} is {found}, not {given}: take another folder")
         self.folder, self.found, self.given = folder, found, given
 
 

@@ -11,6 +11,8 @@ from wsnode.store.table import Table
 SCHEMA_VERSION: Final = 1
 LIGHT_SCHEMA_VERSION: Final = 2
 """Of light folders, which begin above their genesis block."""
+WINDOW_SCHEMA_VERSION: Final = 3
+"""Of full folders that keep a window of blocks, and do not have their genesis block for ever."""
 
 TABLES: Final = tuple(map(Table, NAMES))
 (

@@ -1,7 +1,7 @@
 """A chain that begins above its genesis block: its first block, moved by backfilling and pruning.
 
-Only light folders have one. Logs are numbered from `FIRST_LOG` on, which leaves room below for those of
-earlier blocks.
+Folders that keep a window have one. In a light folder logs are numbered from `FIRST_LOG` on, which leaves
+room below for those of earlier blocks.
 """
 
 from array import array
@@ -14,9 +14,11 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.storage import canonical, log_entries, meta, side
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.storage.tables import (
     BODIES,
     HEADERS,
+    LIGHT_SCHEMA_VERSION,
     LOG_INDEX,
     META,
     NUMBERS,
@@ -36,18 +38,23 @@ _KEYS_AT_ONCE: Final = 128
 
 
 def window(reader: Reader) -> int | None:
-    """Return how many blocks a light folder keeps, None for a full one."""
+    """Return how many blocks a folder keeps, None for all."""
     stored = reader.get(META, _WINDOW)
     return None if stored is None else number_from(stored)
 
 
+def kind(reader: Reader) -> Kind:
+    """Return what the folder was made as."""
+    return Kind(window(reader), meta.schema_version(reader) == LIGHT_SCHEMA_VERSION)
+
+
 def set_window(writer: Writer, blocks: int) -> None:
-    """Make a new store that of a light folder."""
+    """Have a new store keep a window of blocks."""
     writer.put(META, _WINDOW, number_key(blocks))
 
 
 def first(reader: Reader) -> BlockNumber | None:
-    """Return the first block that a light folder has, None before it has begun."""
+    """Return the first block of a folder that keeps a window, None before a light one has begun."""
     stored = reader.get(META, _FIRST)
     return None if stored is None else number_from(stored)
 

@@ -147,7 +147,7 @@ class FollowedNetwork:
         if self._chain.window is not None:
             with self._chain.snapshot() as view:
                 kept = view.number - view.earliest + 1
-            figures.append(Figure("wsnode_window_blocks", "Blocks that a light folder has", kept))
+            figures.append(Figure("wsnode_window_blocks", "Blocks that a folder with a window has", kept))
         if (lag := follower.lag) is not None:
             figures.append(Figure("wsnode_lag_blocks", "Blocks that the upstreams are ahead", lag))
         return figures + [figure for upstream in follower.upstreams for figure in _of(upstream)]

@@ -29,7 +29,9 @@ def publisher_of(chain: Chain, changes: Changes, told: JournalConfig, *, is_deve
     Raises:
         ConfigurationError: It cannot be published.
     """
-    if chain.window is not None:
+    if chain.window is not None and not chain.is_light:
+        raise ConfigurationError("a folder with a window cannot be published: replicas begin with all blocks")
+    if chain.is_light:
         raise ConfigurationError("a light folder cannot be published: nobody can execute its blocks")
     if chain.spec.first_number:
         raise ConfigurationError("a forked chain cannot be published: its state is another chain's")

@@ -34,7 +34,11 @@ class ReplicatedNetwork:
         Raises:
             ConfigurationError: Nobody can repeat this chain.
         """
-        if chain.spec.first_number or chain.window is not None:
+        if chain.window is not None and not chain.is_light:
+            raise ConfigurationError(
+                f"{chain.folder.path}: {chain.kind} is no replica: replicas keep all blocks for one another"
+            )
+        if chain.spec.first_number or chain.is_light:
             raise ConfigurationError(
                 f"{chain.folder.path}: a light or a forked chain has no replicas: its state is not executed"
             )

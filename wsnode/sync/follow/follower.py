@@ -13,6 +13,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.pruning import Pruning
 from wsnode.sync.follow.advance import Advance
 from wsnode.sync.follow.ancestors import Ancestors
 from wsnode.sync.follow.attending import Attendant
@@ -20,6 +21,7 @@ from wsnode.sync.follow.blocks.fetching import head_at
 from wsnode.sync.follow.catching_up import CatchingUp
 from wsnode.sync.follow.heard import HeardTransactions
 from wsnode.sync.follow.light.folder import LightFolder
+from wsnode.sync.follow.light.window import REST_SECONDS
 from wsnode.sync.follow.marks import Marking
 from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.pace import Pace, block_seconds
@@ -77,11 +79,12 @@ class Follower:
         self._nursery: trio.Nursery | None = None
         self._is_driven = is_driven
         self._outage = outage = Outage(self._see)
-        light = None if chain.window is None else LightFolder(chain, live, self.upstreams, outage, checkpoint)
+        light = LightFolder(chain, live, self.upstreams, outage, checkpoint) if chain.is_light else None
+        self._pruning = None if chain.window is None or chain.is_light else Pruning(chain, live)
         receipts = None if light is None else light.receipts
         beginning = None if light is None else light.beginning
         self.light = light
-        """What a folder that keeps a window needs besides."""
+        """What a light folder needs besides."""
         catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor, receipts)
         self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree, beginning, receipts)
         self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor, outage)
@@ -170,6 +173,13 @@ class Follower:
             nursery.start_soon(self._ancestors.run if self._is_driven else self._mark)
             if self.light is not None:
                 nursery.start_soon(self.light.window.run)
+            if self._pruning is not None:
+                nursery.start_soon(self._prune, self._pruning)
+
+    async def _prune(self, pruning: Pruning) -> None:
+        while True:
+            has_more = await self._outage.outlast(pruning.step)
+            await trio.sleep(0 if has_more else REST_SECONDS)
 
     def want(self, block_hash: Hash32) -> trio.Event:
         """Have a block that a consensus client builds on fetched, and what is unknown below it.
@@ -336,6 +346,11 @@ class Follower:
         """Return what `wsnode_status` tells."""
         return self.status()
 
+    def _kept(self) -> dict[str, Any]:
+        """Return what is kept, for a folder that has a window."""
+        with self._chain.snapshot() as view:
+            return {} if view.window is None else {"earliest": hex(view.earliest), "window": view.window}
+
     def status(self) -> dict[str, Any]:
         """Return the state of following, and of each upstream."""
         lag = self.lag
@@ -345,7 +360,7 @@ class Follower:
             "mode": "full" if self.light is None else "light",
             "state": self.stage.value,
             "trust": f"{'every block is executed' if self.light is None else self.light.trust}; {chooses}",
-            **({} if self.light is None else self.light.status()),
+            **self._kept(),
             "head": self._chain.head.members(),
             "highest": None if self.highest is None else hex(self.highest),
             "lag": lag,

@@ -13,6 +13,7 @@ from tests.upstream.providers import Error
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.storage.kind import Kind
 from wsnode.sync.follow import marks
 from wsnode.sync.follow.report import Stage
 
@@ -120,7 +121,7 @@ async def test_a_short_chain_without_a_final_block_begins_at_its_genesis(opened:
 
 
 async def test_a_window_longer_than_the_chain_is_filled_down_to_the_genesis(opened: Open) -> None:
-    async with opened("a", blocks=40, keeps=50, final=2) as (world, sources):
+    async with opened("a", blocks=40, kind=Kind(50, is_light=True), final=2) as (world, sources):
         await world.until_at(sources["a"].head)
         await world.until(lambda: earliest(world) == 0)
         require_equal(world, sources["a"])
@@ -134,7 +135,7 @@ async def test_a_checkpoint_is_where_a_folder_begins(
     caplog.set_level("INFO", "wsnode.follow")
     with growing_chain(tmp_path / "same") as same:
         checkpoint = [same.grow() for _ in range(40)][-1].hash
-    async with opened("a", keeps=30, final=2, checkpoint=checkpoint) as (world, sources):
+    async with opened("a", kind=Kind(30, is_light=True), final=2, checkpoint=checkpoint) as (world, sources):
         await world.until_at(sources["a"].head)
         assert f"the folder begins at block 40 0x{checkpoint.hex()}" in caplog.messages
         assert f"begun at checkpoint 0x{checkpoint.hex()}" in world.follower.status()["trust"]
@@ -177,7 +178,8 @@ async def test_two_upstreams_must_agree_on_the_first_block(opened: Open) -> None
 async def test_an_upstream_that_lies_of_what_is_final_does_not_choose_the_first_block(
     opened: Open, answer: str
 ) -> None:
-    async with opened("liar", "one", "two", agree=2, blocks=40, keeps=10, final=2) as (world, sources):
+    kind = Kind(10, is_light=True)
+    async with opened("liar", "one", "two", agree=2, blocks=40, kind=kind, final=2) as (world, sources):
         first = sources["one"]._ask("eth_getBlockByNumber", "0x0", False)["result"]
         told = {"genesis": first, "garbage": "0x", "refusal": Error(-32602, "invalid block tag")}[answer]
         sources["liar"].overrides["eth_getBlockByNumber"] = lambda params: (
@@ -297,7 +299,7 @@ async def test_an_upstream_that_lies_of_the_first_block_is_quarantined_and_no_ot
 async def test_an_upstream_that_lies_of_blocks_below_is_quarantined_and_others_fill_the_window(
     opened: Open, body: Mapping[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with opened("liar", "honest", blocks=60, keeps=50, final=2) as (world, sources):
+    async with opened("liar", "honest", blocks=60, kind=Kind(50, is_light=True), final=2) as (world, sources):
         world.slow_down("honest")
         give_wrong_bodies(sources["liar"], 58, body)
         await world.until_at(sources["honest"].head)

@@ -9,9 +9,10 @@ import msgspec
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
+from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS, PRUNED
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.parameters import BlockHash, NumberOrTag
 from wsnode.ethereum.rpc.form.schemas import ADDRESS
 from wsnode.ethereum.snapshot import Snapshot
@@ -54,6 +55,7 @@ class ModifiedAccounts:
     def by_number(self, view: Snapshot, params: NumberRangeParameters) -> Modified:
         """Return the addresses of accounts that exist after block `last` and changed since block `first`."""
         first, last = params.first, params.last
+        require_kept(view, first)
         if view.hash_of(first) is None:
             raise server_error(f"start block {first:x} not found")
         if last is not None and view.hash_of(last) is None:
@@ -70,6 +72,7 @@ class ModifiedAccounts:
             if first == 0:
                 raise server_error("block 0 has no parent")
             first, last = first - 1, first
+            require_kept(view, first)
         if first >= last:
             raise server_error(f"start block height ({first}) must be less than end block height ({last})")
         blocks = _named(view, first), _named(view, last)
@@ -111,7 +114,7 @@ def add_methods(registry: Registry, limits: CallLimits) -> None:
     method = partial(
         registry.method,
         result=list_of(ADDRESS),
-        errors=HISTORY_ERRORS,
+        errors=(*HISTORY_ERRORS, PRUNED),
         deadline=limits.trace_longest_seconds,
         timeout_error=modified.timed_out,
     )

@@ -76,7 +76,7 @@ def require_executed(view: Snapshot) -> None:
     Raises:
         RpcError: It is one.
     """
-    if view.window is not None:
+    if view.is_light:
         raise no_state("no pending block in a light folder")
 
 

@@ -164,7 +164,7 @@ def _position(view: Snapshot, options: Options) -> Position | None:
     if first == 0:
         return BEGINNING
     header = view.header(first)
-    # Below the first block of a light folder there is no other, but it names its parent.
+    # Below the first block of a window there is no other, but it names its parent.
     before = view.hash_of(first - 1) if header is None else view.parent_hash(header)
     assert before is not None, "at most the block after the head is not stored"
     return Position.after(Head(BlockNumber(first - 1), before))

@@ -175,12 +175,12 @@ class ForkConfiguration:
 def capabilities(view: Snapshot) -> dict[str, Any]:
     """Return the head, and for each kind of data the first block that has it, and how many are kept.
 
-    Only light folders delete anything; they have no state.
+    Only folders with a window delete anything; light ones have no state.
     """
     window = view.window
     strategy = None if window is None else {"type": "window", "retentionBlocks": hex(window)}
     stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": strategy}
-    state = stored if window is None else _NO_STATE
+    state = _NO_STATE if view.is_light else stored
     return {
         "head": view.head.members(),
         "state": state,

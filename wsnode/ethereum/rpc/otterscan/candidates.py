@@ -8,6 +8,7 @@ from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.rows import transaction_count
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import LogMatches, search_logs
+from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 
@@ -32,15 +33,24 @@ class Candidates:
         self._place = start
         self._is_forward = is_forward
         self._every = every
+        self._lowest = view.earliest and view.earliest + 1
+        """The first block whose transactions can be run: after a state that there is."""
 
     def __iter__(self) -> Iterator[int | None]:
-        """Yield the numbers of blocks, and None where the search may pause for other callers."""
+        """Yield the numbers of blocks, and None where the search may pause for other callers.
+
+        Raises:
+            RpcError: It has come to a block after a state below the first one that there is.
+        """
         yield from self._each()
         yield from self._of_history()
 
     @property
     def _is_done(self) -> bool:
-        return not 0 <= self._place <= self._view.number
+        if not 0 <= self._place <= self._view.number:
+            return True
+        require_kept(self._view, max(self._place - 1, 0))
+        return False
 
     def _each(self) -> Iterator[int | None]:
         left, step = self._every, 1 if self._is_forward else -1
@@ -71,7 +81,7 @@ class Candidates:
     def _window(self, size: int) -> tuple[int, int]:
         if self._is_forward:
             return self._place, min(self._place + size - 1, self._view.number)
-        return max(self._place - size + 1, 0), self._place
+        return max(self._place - size + 1, self._lowest), self._place
 
     def _in_window(self, first: int, last: int) -> Generator[None, None, list[int] | None]:
         """Return the blocks of a window in the order of the search, None if they are too many."""

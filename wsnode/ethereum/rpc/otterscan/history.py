@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
+from wsnode.ethereum.absence import header_not_found, pruned_history
 from wsnode.ethereum.codec.rendering import render_block, stored_transaction
 from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.rpc.form.limits import CallLimits
@@ -97,13 +97,18 @@ def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]
     head.
 
     If `holds` became true only once, that is the first such block.
+
+    Raises:
+        RpcError: It became true below the first block that there is.
     """
     if not holds(_account(view, address, view.number)):
         return None
-    before, after = -1, int(view.number)
+    before, after = view.earliest - 1, int(view.number)
     while after - before > 1:
         middle = (before + after) // 2
         before, after = (before, middle) if holds(_account(view, address, middle)) else (middle, after)
+    if after == view.earliest > 0:
+        raise pruned_history(after - 1, after)
     return after
 
 

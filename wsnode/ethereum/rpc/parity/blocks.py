@@ -7,7 +7,7 @@ import msgspec
 from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count
 from wsnode.ethereum.rpc.blocks.methods import HashParameters
 from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, rows
+from wsnode.ethereum.rpc.form.lookup import is_pending, numbered_rows, require_kept, rows
 from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.form.results import NULL
@@ -138,13 +138,17 @@ class BlockTraces:
             built = yield from self._pending.state_after(view)
             return built.header, built.body
         if block.number is not None:
-            return numbered_rows(view, block.number)
+            found = numbered_rows(view, block.number)
+            if found is not None and not is_genesis(found):
+                require_kept(view, header_fields(found[0]).number - 1)
+            return found
         assert block.hash is not None
         found = view.block_rows(block.hash)
         if found is None or is_genesis(found):
             return found
         header = header_fields(found[0])
         is_canonical = view.hash_of(header.number) == header.hash
+        require_kept(view, header.number - 1)
         parent_is = view.hash_of(header.number - 1) == header.parent_hash
         if not parent_is or (block.require_canonical and not is_canonical):
             raise server_error("hash is not currently canonical")

@@ -10,6 +10,7 @@ from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent, writte
 from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.form.in_worker import in_worker
 from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.rpc.form.parameters import BlockParameters
 from wsnode.ethereum.rpc.form.pending_state import PendingState
 from wsnode.ethereum.rpc.traces.schemas import WITNESS
@@ -32,7 +33,7 @@ class Witnesses:
         """Return `{headers, codes, state}`: the headers, code and trie nodes to execute a block without
         state.
         """
-        if view.window is not None:
+        if view.is_light:
             raise no_state("no witnesses in a light folder")
         found = yield from block_rows(view, params.block, self._pending)
         number = header_fields(found[0]).number
@@ -50,6 +51,7 @@ class Witnesses:
             )
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
+        require_kept(view, oldest)
         ancestors = [_header(view, ancestor) for ancestor in range(oldest, number)]
         if header_fields(ancestors[-1]).state_root != state_root:
             # No header commits to changes by a development chain's methods.

@@ -1,7 +1,5 @@
 """A light folder as its follower has it: where it begins, what verifies its blocks, and its window."""
 
-from typing import Any
-
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.tree.live import LiveTree
@@ -23,7 +21,6 @@ class LightFolder:
         outage: Outage,
         checkpoint: Hash32 | None = None,
     ) -> None:
-        self._chain = chain
         self.receipts = Receipts(chain, upstreams)
         self.beginning = Beginning(chain, live, upstreams, self.receipts, checkpoint)
         self.window = Window(chain, live, upstreams, self.receipts, outage)
@@ -34,8 +31,3 @@ class LightFolder:
         checkpoint = self.beginning.checkpoint
         begun = "" if checkpoint is None else f", begun at checkpoint {hexadecimal(checkpoint)}"
         return f"bodies, receipts and logs are verified by headers, nothing is executed{begun}"
-
-    def status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells besides."""
-        with self._chain.snapshot() as view:
-            return {"earliest": hex(view.earliest), "window": view.window}

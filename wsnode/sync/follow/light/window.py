@@ -10,6 +10,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.pruning import Pruning
 from wsnode.sync.follow.blocks.asking import all_at_once, block_of_any
 from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
 from wsnode.sync.follow.outage import Outage
@@ -18,12 +19,7 @@ from wsnode.upstream.errors import UpstreamError
 
 REST_SECONDS: Final = 0.5
 FAILED_SECONDS: Final = 2.0
-PRUNED_AT_ONCE: Final = 1
-"""Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
 ABOVE_GENESIS: Final = 1
-SIDE_BLOCKS_AT_ONCE: Final = 64
-SIDE_EVERY: Final = 64
-"""Blocks pruned between two looks at the blocks beside the chain."""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -34,16 +30,12 @@ class Window:
     def __init__(
         self, chain: Chain, live: LiveTree, upstreams: Upstreams, receipts: Receipts, outage: Outage
     ) -> None:
-        assert chain.window is not None, "only a light folder has a window"
         self._chain = chain
-        self._blocks = chain.window
+        self._pruning = Pruning(chain, live)
         self._live = live
         self._upstreams = upstreams
         self._receipts = receipts
         self._outage = outage
-        self._pruned = 0
-        """Blocks pruned since the last look at the blocks beside the chain began."""
-        self._side: bytes = b""
 
     async def run(self) -> None:
         """Do what there is to do, for ever."""
@@ -64,27 +56,14 @@ class Window:
         """
         if not self._chain.has_begun:
             return False
-        first, lowest = self.bounds()
+        first, lowest = self._pruning.bounds()
         if first > max(lowest, ABOVE_GENESIS):
             return await self._backfill(first, max(lowest, ABOVE_GENESIS, first - AT_ONCE))
         if lowest < first == ABOVE_GENESIS and self._is_above_genesis():
             async with self._live.turn():
                 await in_thread(self._chain.prepend_genesis)
             return True
-        if first < lowest:
-            count = min(lowest - first, PRUNED_AT_ONCE)
-            async with self._live.turn():
-                await in_thread(partial(self._chain.prune, count))
-            self._pruned += count
-            return True
-        return await self._prune_side()
-
-    def bounds(self) -> tuple[int, int]:
-        """Return the first block, and where the window begins."""
-        with self._chain.snapshot() as view:
-            first, finalized = view.earliest, view.finalized or 0
-            lowest = min(view.number - self._blocks + 1, finalized)
-        return first, max(lowest, 0)
+        return await self._pruning.step()
 
     def _is_above_genesis(self) -> bool:
         """Return whether the first block, number 1, is a child of the genesis block, which nobody gives."""
@@ -110,16 +89,6 @@ class Window:
             wanted = view.parent_hash(block.header)
         async with self._live.turn():
             # The first block is another one by now if the window's beginning has overtaken it.
-            if linked and self.bounds()[0] == first:
+            if linked and self._pruning.bounds()[0] == first:
                 await in_thread(partial(self._chain.prepend, linked))
         return True
-
-    async def _prune_side(self) -> bool:
-        """Prune some blocks beside the chain, now and then; return whether there may be more."""
-        if self._pruned < SIDE_EVERY:
-            return False
-        async with self._live.turn():
-            self._side = await in_thread(partial(self._chain.prune_side, self._side, SIDE_BLOCKS_AT_ONCE))
-        if not self._side:
-            self._pruned = 0
-        return bool(self._side)

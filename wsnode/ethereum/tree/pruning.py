@@ -1,0 +1,73 @@
+"""The lower end of a chain that keeps a window of blocks: pruned below it, a slice at a time."""
+
+from functools import partial
+from typing import Final
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.tree.live import LiveTree, in_thread
+
+PRUNED_AT_ONCE: Final = 1
+"""Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
+VALUES_AT_ONCE: Final = 256
+"""Values of the state that one transaction looks at: about a millisecond."""
+SIDE_BLOCKS_AT_ONCE: Final = 64
+SIDE_EVERY: Final = 64
+"""Blocks pruned between two looks at the blocks beside the chain."""
+
+
+class Pruning:
+    """Moves the first block up to where the window begins, but never above what is final.
+
+    States go after their blocks, so that each block that is there can be read; a process that was killed in
+    between goes on with them.
+    """
+
+    def __init__(self, chain: Chain, live: LiveTree) -> None:
+        assert chain.window is not None, "a chain without a window is not pruned"
+        self._chain = chain
+        self._blocks = chain.window
+        self._live = live
+        self._has_states = not chain.is_light
+        """Whether there may be states below the first block."""
+        self._pruned = 0
+        """Blocks pruned since the last look at the blocks beside the chain began."""
+        self._side: bytes = b""
+
+    async def step(self) -> bool:
+        """Prune one slice, and return whether there may be more to do.
+
+        Raises:
+            StateError, StoreError: A store cannot be written.
+        """
+        if self._has_states:
+            async with self._live.turn():
+                self._has_states = await in_thread(partial(self._chain.prune_state, VALUES_AT_ONCE))
+            return True
+        first, lowest = self.bounds()
+        if first < lowest:
+            await self._prune(min(lowest - first, PRUNED_AT_ONCE))
+            return True
+        return await self._prune_side()
+
+    def bounds(self) -> tuple[int, int]:
+        """Return the first block, and where the window begins."""
+        with self._chain.snapshot() as view:
+            first, finalized = view.earliest, view.finalized or 0
+            lowest = min(view.number - self._blocks + 1, finalized)
+        return first, max(lowest, 0)
+
+    async def _prune(self, blocks: int) -> None:
+        async with self._live.turn():
+            await in_thread(partial(self._chain.prune, blocks))
+        self._has_states = not self._chain.is_light
+        self._pruned += blocks
+
+    async def _prune_side(self) -> bool:
+        """Prune some blocks beside the chain, now and then; return whether there may be more."""
+        if self._pruned < SIDE_EVERY:
+            return False
+        async with self._live.turn():
+            self._side = await in_thread(partial(self._chain.prune_side, self._side, SIDE_BLOCKS_AT_ONCE))
+        if not self._side:
+            self._pruned = 0
+        return bool(self._side)
