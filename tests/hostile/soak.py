@@ -28,7 +28,6 @@ from tests.hostile.samples import FEW_VERSIONS, HEADING, MEBIBYTE, Sample, look,
 from tests.hostile.source import Scene, Source, going_on, prepared
 from tests.node_process import Node, started
 from wsnode.load.latencies import percentile
-from wsnode.server.limits import Limits
 
 CLIENTS = 20
 GROUPS = 2
@@ -42,7 +41,7 @@ RAMP_SECONDS = 180.0
 """Until then attackers do not have all that they can get."""
 SERVICE_RESTART = 1012
 ROOM = 64 * MEBIBYTE
-KEPT = Limits().waiting_bytes + ROOM
+KEPT = 150 * MEBIBYTE
 """What may stay of the memory that an attack took."""
 
 
