@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LASTING = frozenset({"dev", "follow", "replica", "serve"})
 """Commands that run a node for long."""
 _ALLOCATOR = "PYTHONMALLOC"
+_TUNABLES = "GLIBC_TUNABLES"
+_HEAP = {_ALLOCATOR: "malloc", _TUNABLES: "glibc.malloc.tcache_count=127"}
+"""Each thread keeps up to 127 freed blocks of each size up to 1 KiB at hand (4 MiB), instead of 7."""
 
 
 def begin_with_one_heap() -> None:
@@ -27,7 +30,7 @@ def begin_with_one_heap() -> None:
     """
     is_node = not LASTING.isdisjoint(sys.argv[1:2])
     if is_node and sys.executable and _ALLOCATOR not in os.environ and platform.libc_ver()[0] == "glibc":
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, _ALLOCATOR: "malloc"})
+        os.execve(sys.executable, sys.orig_argv, {**_HEAP, **os.environ})
 
 
 def serving_options(command: Command) -> Command:
