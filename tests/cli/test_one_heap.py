@@ -56,4 +56,4 @@ def test_a_node_begins_so_in_the_process_that_was_started() -> None:
     with started("dev", "--listen", "0") as node:
         environment = Path(f"/proc/{node.process.pid}/environ").read_bytes().split(b"\0")
     assert f"{ALLOCATOR}=malloc".encode() in environment
-    assert b"GLIBC_TUNABLES=glibc.malloc.tcache_count=127" in environment
+    assert b"GLIBC_TUNABLES=glibc.malloc.tcache_count=32" in environment

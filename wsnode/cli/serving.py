@@ -18,8 +18,8 @@ LASTING = frozenset({"dev", "follow", "replica", "serve"})
 """Commands that run a node for long."""
 _ALLOCATOR = "PYTHONMALLOC"
 _TUNABLES = "GLIBC_TUNABLES"
-_HEAP = {_ALLOCATOR: "malloc", _TUNABLES: "glibc.malloc.tcache_count=127"}
-"""Each thread keeps up to 127 freed blocks of each size up to 1 KiB at hand (4 MiB), instead of 7."""
+_HEAP = {_ALLOCATOR: "malloc", _TUNABLES: "glibc.malloc.tcache_count=32"}
+"""Each thread keeps up to 32 freed blocks of each size up to 1 KiB at hand (1 MiB), instead of 7."""
 
 
 def begin_with_one_heap() -> None:
