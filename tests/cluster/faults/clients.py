@@ -1,4 +1,4 @@
-"""Clients that move between the nodes behind a balancer, and record what they are told."""
+"""Clients that move between the nodes behind a balancer, and record notifications and replies."""
 
 import json
 import random

@@ -124,7 +124,7 @@ def rage(cluster: Cluster, plan: Plan, begin: float) -> None:
 
 
 def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, begin: float) -> History:
-    """Return the history once all is told, or once that takes too long."""
+    """Return the history once all clients have every notification, or once that takes too long."""
     wait(lambda: all(map(cluster.is_ready, cluster.nodes)))
     complaints = stuck(cluster, crowd)
     # A last block, so that heads tell of all before it.

@@ -54,7 +54,7 @@ class Targets(msgspec.Struct, frozen=True):
 
 
 def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
-    """Return the faults of so many seconds by their time; none of one target begins before another's end."""
+    """Return the faults of a run of some seconds by their time; those of one target do not overlap."""
     chance = random.Random(seed)
     free: dict[str, float] = {}
     faults = []

@@ -1,4 +1,4 @@
-"""A whole cluster under faults of a seed: clients are told what they were promised.
+"""A whole cluster under faults of a seed: clients get what docs/cluster.md promises.
 
     WSNODE_FAULTS_SEED=1 WSNODE_FAULTS_SECONDS=180 WSNODE_FAULTS_REDIS=sentinel \\
         pytest -m soak -n 0 -s tests/cluster/faults/test_faults.py
