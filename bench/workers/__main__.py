@@ -1,6 +1,7 @@
 """What do several processes cost and bring, and what happens when one of them is killed?
 
-    python -m bench.workers [placement] [throughput] [notices] [kills] [rate] [--folder FOLDER]
+    python -m bench.workers [placement] [throughput] [notices] [kills] [rate] [capacity]
+                            [--folder FOLDER]
 
 Starts nodes of its own on the chain of a FOLDER (genesis.json, chain.rlp or chain.rlp.gz), and for `notices`
 and `kills` beside a development chain.
@@ -12,6 +13,8 @@ throughput  replies a second and CPU for one, of one process and of 2 workers, w
 notices     milliseconds from a subscriber of the process that makes blocks to one of a worker of another node
 kills       30 clients with cursors, while workers are killed at random: what each has received is compared
 rate        calls of a key of 100 a second that 4 workers admit in a minute
+capacity    what calls, connections, blocks and notifications cost here, and what larger machines would do by
+            that: a model, whose assumptions are printed
 """
 
 import argparse
@@ -21,12 +24,13 @@ from pathlib import Path
 
 from bench.lib.nodes import allow_many_files
 from bench.lib.started import chain_file, finish
+from bench.workers.capacity import lines, measured
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
 from bench.workers.speed import notices, throughput
 
-QUESTIONS = ("placement", "throughput", "notices", "kills", "rate")
+QUESTIONS = ("placement", "throughput", "notices", "kills", "rate", "capacity")
 SHAPES = ((16, 16), (8, 16), (64, 1))
 """Connections, and calls in flight on each."""
 OF_EACH = (64, 1)
@@ -87,6 +91,8 @@ def main() -> int:
             print(kills(folder, options.kills), flush=True)
         if "rate" in options.questions:
             print(rate(data), flush=True)
+        if "capacity" in options.questions:
+            print(*lines(measured(folder, data, options.seconds)), sep="\n", flush=True)
     return 0
 
 

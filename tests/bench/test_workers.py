@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.workers.capacity import Costs, lines, measured
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
@@ -42,3 +43,25 @@ def test_each_block_reaches_the_subscribers_of_a_worker(tmp_path: Path) -> None:
 def test_a_call_is_measured_with_one_process_and_with_two(imported: Path) -> None:
     found = [throughput(imported, workers, "eth_chainId", (16, 1), 1.0) for workers in (1, 2)]
     assert all(speed.rate > 0 and speed.cpu > 0 for speed in found)
+
+
+def test_what_a_larger_machine_would_do_follows_from_costs_that_are_measured_here(
+    imported: Path, tmp_path: Path
+) -> None:
+    cases = {"eth_chainId": (16, 1)}
+    costs = measured(tmp_path, imported, seconds=1.0, cases=cases, arrivals=50, blocks=5)
+    assert all(min(calls) > 0 for calls in costs.calls.values())
+    assert costs.arrival > 0
+    assert costs.connection > 0
+
+
+def test_a_model_of_a_larger_machine_gives_each_core_but_one_a_worker() -> None:
+    calls = {"free to share": (10.0, 10.0), "dear to share": (10.0, 11.0)}
+    costs = Costs(calls, parent=20, arrival=150, connection=10_240, block=0, notification=10)
+    found = [line for line in lines(costs, machines=(5, 9)) if "cores: " in line]
+    assert found == [
+        "5 cores: free to share 400,000 to 400,000/s; dear to share 330,579 to 363,636/s",
+        "9 cores: free to share 800,000 to 800,000/s; dear to share 601,052 to 727,273/s",
+        "  5 cores: 0.25 s until all have a head; 3.8 s until all have come back",
+        "  9 cores: 0.12 s until all have a head; 2.0 s until all have come back",
+    ]
