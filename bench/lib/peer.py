@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import multiprocessing.connection
 import os
-import select
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -67,7 +66,8 @@ class Peer:
         found: list[dict[str, Any]] = []
         end = time.perf_counter() + seconds
         while not found and (left := end - time.perf_counter()) > 0:
-            if select.select([self.socket], [], [], left)[0]:
+            # Not select.select, which cannot wait for a descriptor above 1,023.
+            if multiprocessing.connection.wait([self.socket], left):
                 if not (received := self.socket.recv(RECEIVE_BYTES)):
                     raise ConnectionError("the node closed the connection")
                 found = [json.loads(message) for message in self._reader.feed(received)]

@@ -3,9 +3,8 @@
 import logging
 import os
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 import trio
@@ -51,6 +50,14 @@ class Together(Protocol):
     async def is_ready(self) -> bool:
         """Return whether one of them takes calls."""
         ...
+
+
+class _Arrival(NamedTuple):
+    """A connection that is to begin, and the answer to its handshake."""
+
+    connection: WebSocketConnection
+    grant: Grant | None
+    answer: bytes
 
 
 class Server:
@@ -307,46 +314,62 @@ class Server:
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return
         if wants_websocket(head):
-            await self._serve_websocket(transport, head, rest, party, service.directory)
+            serving = self._serve_websocket(transport, head, rest, party, service.directory)
         else:
-            await HttpConnection(transport, service, party).run(head + rest)
+            serving = HttpConnection(transport, service, party).run(head + rest)
+        # What stands here and in what is awaited stays for as long as the connection: some 1 kB with this.
+        del head, rest
+        await serving
 
     async def _serve_websocket(
         self, transport: Transport, head: bytes, rest: bytes, party: Party, directory: Directory
     ) -> None:
+        if (arrival := await self._arrival(transport, head, party, directory)) is None:
+            return
+        connection, grant, answer = arrival
+        # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
+        try:
+            if grant is not None:
+                grant.take_connection(connection, self._revoke)
+        except RpcError as error:
+            await self._refuse(transport, RefusedError(429, error, {"Retry-After": "1"}))
+            return
+        try:
+            is_there = await say(transport, answer, seconds=self.limits.close_seconds, last=False)
+            del head, arrival, answer
+            if is_there:
+                await self._run_websocket(connection, rest, grant)
+        finally:
+            if grant is not None:
+                grant.give_back_connection(connection)
+
+    async def _arrival(
+        self, transport: Transport, head: bytes, party: Party, directory: Directory
+    ) -> _Arrival | None:
+        """Return a connection that is to begin, None for one that was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
             await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
-            return
+            return None
         handshake = shake_hands(head, directory, party)
-        entrance, seconds = handshake.entrance, self.limits.close_seconds
+        entrance = handshake.entrance
         if entrance is None:
             self.shared.counters.refusals[handshake.status] += 1
-            await say(transport, handshake.answer, seconds=seconds)
-            return
+            await say(transport, handshake.answer, seconds=self.limits.close_seconds)
+            return None
         if handshake.demand is not None and (refused := await handshake.demand()) is not None:
-            self.shared.counters.refusals[refused.status] += 1
-            await say(transport, refusal(refused), seconds=seconds)
-            return
+            await self._refuse(transport, refused)
+            return None
         grant = entrance.caller.grant
         allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
         caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
         session = Session(entrance.dispatcher, caller, grant, shares_results=True)
         connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
-        answer = handshake.answer
-        del head, handshake
-        # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
-        with ExitStack() as counted:
-            try:
-                if grant is not None:
-                    counted.enter_context(grant.connection(partial(self._revoke, connection)))
-            except RpcError as error:
-                self.shared.counters.refusals[429] += 1
-                many = refusal(RefusedError(429, error, {"Retry-After": "1"}))
-                await say(transport, many, seconds=seconds)
-                return
-            if await say(transport, answer, seconds=seconds, last=False):
-                await self._run_websocket(connection, rest, grant)
+        return _Arrival(connection, grant, handshake.answer)
+
+    async def _refuse(self, transport: Transport, refused: RefusedError) -> None:
+        self.shared.counters.refusals[refused.status] += 1
+        await say(transport, refusal(refused), seconds=self.limits.close_seconds)
 
     async def _run_websocket(self, connection: WebSocketConnection, rest: bytes, grant: Grant | None) -> None:
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds

@@ -135,11 +135,12 @@ def test_grants_of_two_workers_refuse_together(memory: int) -> None:
     other.admit("a")
     with pytest.raises(Exception, match="request rate limit exceeded"):
         one.admit("a")
-    with other.connection(lambda: None):
-        with pytest.raises(Exception, match="connection limit exceeded"):
-            one.check_connections()
-        with pytest.raises(Exception, match="connection limit exceeded"), one.connection(lambda: None):
-            pass
+    other.take_connection("first", print)
+    with pytest.raises(Exception, match="connection limit exceeded"):
+        one.check_connections()
+    with pytest.raises(Exception, match="connection limit exceeded"):
+        one.take_connection("second", print)
+    other.give_back_connection("first")
     one.check_connections()
     one.take_subscription()
     with pytest.raises(Exception, match="subscription limit exceeded"):

@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -74,7 +73,7 @@ class Grant:
         self._uses: Uses = uses or OwnUses()
         self._clock = clock
         self._allowed: dict[str, bool] = {}
-        self._on_revoke: set[Callable[[], None]] = set()
+        self._connections: dict[Hashable, Callable[[Any], None]] = {}
         self.change(limits)
 
     def change(self, limits: KeyLimits) -> None:
@@ -98,8 +97,8 @@ class Grant:
     def revoke(self) -> None:
         """Refuse every further call, and end the open connections."""
         self.is_revoked = True
-        for end in tuple(self._on_revoke):
-            end()
+        for connection, end in tuple(self._connections.items()):
+            end(connection)
 
     def admit(self, name: str) -> None:
         """Charge for one call of a method, be it unknown or not allowed.
@@ -132,23 +131,24 @@ class Grant:
                     INVALID_REQUEST, f"the contract 0x{contract:040x} is not allowed for this API key"
                 )
 
-    @contextmanager
-    def connection(self, end: Callable[[], None]) -> Iterator[None]:
-        """Count a connection while it is open; `end` is called if the key is revoked meanwhile.
+    def take_connection(self, connection: Hashable, end: Callable[[Any], None]) -> None:
+        """Count one more connection, until it is given back; if the key is revoked before, `end` gets it.
 
         Raises:
             RpcError: It is one too many: another process has opened one since the last check.
         """
+        allowed = self.limits.connections
+        # Counted first, as subscriptions are.
         self._uses.add_connections(1)
-        try:
-            allowed = self.limits.connections
-            if allowed is not None and self._uses.connections > allowed:
-                raise limit_exceeded("connection limit exceeded", {"connections": allowed})
-            self._on_revoke.add(end)
-            yield
-        finally:
+        if allowed is not None and self._uses.connections > allowed:
             self._uses.add_connections(-1)
-            self._on_revoke.discard(end)
+            raise limit_exceeded("connection limit exceeded", {"connections": allowed})
+        self._connections[connection] = end
+
+    def give_back_connection(self, connection: Hashable) -> None:
+        """Count one connection less."""
+        self._uses.add_connections(-1)
+        del self._connections[connection]
 
     def check_connections(self) -> None:
         """Check that one more connection may be opened.

@@ -118,7 +118,7 @@ class Account:
         """Bytes that they hold."""
         # In the order in which they began.
         self._calls: dict[SlowCall, int] = {}
-        self._refused = set[SlowCall]()
+        self._refused: dict[SlowCall, None] = {}
         """The calls that are about to be refused."""
         self._waiters: dict[SlowCall, trio.Event] = {}
         """The calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks
@@ -145,7 +145,7 @@ class Account:
         self.made -= size
         self._making.add(self.party, -size)
         if slow_call in self._refused:
-            self._refused.remove(slow_call)
+            del self._refused[slow_call]
         else:
             self._making.count_refusable(self.party, -size)
         if not self._calls:
@@ -191,7 +191,7 @@ class Account:
         """Refuse the call that holds most."""
         if left := [call for call in self._calls if call not in self._refused]:
             largest = max(left, key=self._calls.__getitem__)
-            self._refused.add(largest)
+            self._refused[largest] = None
             self._making.count_refusable(self.party, -self._calls[largest])
             self._wake(largest)
 
