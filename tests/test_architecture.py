@@ -146,7 +146,7 @@ FLOORS = {
         "presence redis_journal sharing tenure",
         "publisher replica",
     ),
-    "cluster/replica": ("errors gauge standings", "peers repeating", "following"),
+    "cluster/replica": ("errors gauge outbox standings", "peers repeating", "delivery following"),
     "node": (
         "addresses settings views",
         "config",
@@ -209,6 +209,7 @@ USES_TRIO = (
     "node/growth/fork_point/",
     "node/growth/forking/",
     "node/growth/publishing/",
+    "node/growth/replicating/",
     "node/run/",
     "node/running/",
     "node/workers/",

@@ -98,7 +98,7 @@ TOLD = ReplicaConfig("redis://:SECRET@127.0.0.1:1")
 
 def replicated(chain: Chain) -> ReplicatedNetwork:
     hub = Hub(chain)
-    return ReplicatedNetwork(chain, LiveTree(BlockTree(chain), hub), hub, TOLD, None)
+    return ReplicatedNetwork(chain, LiveTree(BlockTree(chain), hub), hub, None, TOLD, None)
 
 
 async def test_the_status_of_a_replica_tells_of_its_journal_and_not_of_its_secret() -> None:

@@ -28,6 +28,8 @@ class Present(msgspec.Struct, frozen=True):
     nodes: tuple[Node, ...] = ()
     writer: str | None = None
     """The name of the process that has the lease."""
+    epoch: int = 0
+    """Of the last lease, 0 if there was none: no two processes that write have one."""
 
     @property
     def leader(self) -> Node | None:

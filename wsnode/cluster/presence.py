@@ -48,6 +48,11 @@ class Presence:
                 await self._met.wait()
         return others
 
+    async def next_meeting(self) -> Present:
+        """Return who is there, once that was asked again."""
+        await self._met.wait()
+        return self.present
+
     async def run(self) -> None:
         """Meet the others again and again, for ever."""
         while True:

@@ -127,7 +127,7 @@ _MEET: Final = """
 local now = tonumber(redis.call('TIME')[1])
 if ARGV[1] ~= '' then redis.call('HSET', KEYS[5], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
 local found = redis.call('HGETALL', KEYS[5])
-local told = {'met', redis.call('GET', KEYS[2]) or ''}
+local told = {'met', redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or '0'}
 for place = 1, #found, 2 do
     local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
     if not said or now - tonumber(said) > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[5], found[place])
@@ -292,8 +292,13 @@ class RedisJournal:
             JournalAwayError: Redis cannot be reached.
         """
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
-        _what, writer, *texts = await self._run(_MEET, name, text, str(int(NODE_SECONDS)), str(MOST_NODES))
-        return Present(tuple(_nodes(texts)), writer.decode(errors="replace") or None)
+        bounds = (str(int(NODE_SECONDS)), str(MOST_NODES))
+        _what, writer, epoch, *texts = await self._run(_MEET, name, text, *bounds)
+        return Present(
+            tuple(_nodes(texts)),
+            writer.decode(errors="replace") or None,
+            int(epoch) if epoch.isdigit() else 0,
+        )
 
     async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
         """Count what was spent of keys, and return the seconds until all credits of each key are back.

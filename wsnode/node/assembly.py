@@ -171,7 +171,7 @@ class _Assembly:
         from wsnode.node.growth.replicating import ReplicatedNetwork
 
         url = advertised(self._told.replica.advertise, self._config)
-        return ReplicatedNetwork(self._ethereum, live, self._hub, self._told.replica, url)
+        return ReplicatedNetwork(self._ethereum, live, self._hub, self._pool, self._told.replica, url)
 
     def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> Followed | None:
         if live is not None or (self._told.follow is None and self._told.replica is None):

@@ -374,36 +374,6 @@ def test_a_dead_writer_shows_at_replicas_which_stay_ready(redis: RedisServer, tm
         assert copy.is_ready
 
 
-def test_a_transaction_that_a_killed_writer_lost_gets_to_it_when_it_is_sent_again(
-    redis: RedisServer, tmp_path: Path
-) -> None:
-    with ExitStack() as opened:
-        here, there = (opened.enter_context(kept_address()) for _ in range(2))
-        first = opened.enter_context(ExitStack())
-        slowly = ("--block-time", "3600")
-        writer = first.enter_context(leader(redis, tmp_path, *slowly, listen=here))
-        copy = opened.enter_context(replica(redis, tmp_path, "replica", there, "--workers", "2"))
-        writer("evm_mine")
-        come_together(writer, copy)
-        until(lambda: copy("net_peerCount") == "0x2")
-        signed = writer("eth_signTransaction", filled(writer))
-        sent = copy("eth_sendRawTransaction", signed)
-        writer.node.stop(signal.SIGKILL)
-        first.close()
-        writer = opened.enter_context(leader(redis, tmp_path, *slowly, listen=here))
-        assert writer("eth_getTransactionByHash", sent) is None
-        assert copy("eth_getTransactionByHash", sent)["blockHash"] is None
-        # Until the new process has the lease, the one that writes is not known.
-        until(
-            lambda: (
-                copy.answer("eth_sendRawTransaction", signed)["error"]["message"] == "already known"
-                and writer("eth_getTransactionByHash", sent) is not None
-            )
-        )
-        writer("evm_mine")
-        until(lambda: copy("eth_getTransactionReceipt", sent) is not None)
-
-
 def test_a_transaction_without_a_writer_is_refused(redis: RedisServer, tmp_path: Path) -> None:
     with leader(redis, tmp_path) as writer, replica(redis, tmp_path) as copy:
         writer("evm_mine")

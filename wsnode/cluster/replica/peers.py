@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.cluster.nodes import REPORT_SECONDS, Node
+from wsnode.cluster.nodes import REPORT_SECONDS, Node, Present
 from wsnode.cluster.presence import Presence
 from wsnode.cluster.replica.errors import GapError
 from wsnode.ethereum.chain import Chain
@@ -17,6 +17,7 @@ from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams, named
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError, NotSentError, UpstreamError
+from wsnode.upstream.streams import Connect
 
 MOST_ASKED: Final = 4
 """Nodes that are asked for blocks, the highest first."""
@@ -33,19 +34,6 @@ class Peers:
         self._chain = chain
         self._live = live
         self._presence = presence
-
-    async def send(self, encoded: bytes) -> None:
-        """Return once the process that writes the chain has taken a signed transaction.
-
-        Raises:
-            NotSentError: It has not, or is not known.
-        """
-        leader = self._presence.present.leader
-        upstream = None if leader is None else _upstream(leader)
-        if upstream is None:
-            raise NotSentError("the node that writes this chain is not known here")
-        async with running([upstream.client]) as nursery:
-            await send_to_all([upstream], encoded, nursery)
 
     async def bridge(self, gap: GapError) -> bool:
         """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
@@ -94,8 +82,26 @@ async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
     return True
 
 
-def _upstream(node: Node) -> Upstream | None:
+def writer_of(present: Present, connect: Connect | None) -> Upstream | None:
+    """Return the process that writes the chain; None if it is not there, or has not said where it is."""
+    return None if present.leader is None else _upstream(present.leader, connect)
+
+
+async def send_to_writer(present: Present, encoded: bytes, connect: Connect | None) -> None:
+    """Return once the process that writes the chain has taken a signed transaction.
+
+    Raises:
+        NotSentError: It has not, or is not known.
+    """
+    upstream = writer_of(present, connect)
+    if upstream is None:
+        raise NotSentError("the node that writes this chain is not known here")
+    async with running([upstream.client]) as nursery:
+        await send_to_all([upstream], encoded, nursery)
+
+
+def _upstream(node: Node, connect: Connect | None = None) -> Upstream | None:
     try:
-        return named([Client(UpstreamAddress.parse(node.url))])[0]
+        return named([Client(UpstreamAddress.parse(node.url), connect=connect)])[0]
     except AddressError:
         return None

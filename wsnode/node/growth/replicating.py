@@ -3,12 +3,19 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import msgspec
+import trio
+
 from wsnode.cluster.presence import Presence, process_name
+from wsnode.cluster.replica.delivery import Delivery
 from wsnode.cluster.replica.following import Replica
+from wsnode.cluster.replica.outbox import Outbox
 from wsnode.cluster.replica.peers import Peers
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.pool.reading import PoolContents
 from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
@@ -26,6 +33,7 @@ class ReplicatedNetwork:
         chain: Chain,
         live: LiveTree,
         hub: Hub,
+        pool: TransactionPool | None,
         told: ReplicaConfig,
         url: str | None,
     ) -> None:
@@ -44,14 +52,15 @@ class ReplicatedNetwork:
             )
         open_journal = opener(chain, told.address)
         self.presence = Presence(chain, open_journal, process_name(), url)
-        self._peers = Peers(chain, live, self.presence)
+        outbox = Outbox(pool or PoolContents(), trio.current_time)
+        self.delivery = Delivery(chain.spec, outbox, self.presence)
         self.replica = Replica(
             chain,
             live,
             open_journal,
             is_development=chain.folder.maker() in MAKERS,
             max_lag=told.max_lag,
-            bridge=self._peers.bridge,
+            bridge=Peers(chain, live, self.presence).bridge,
         )
         self._chain = chain
         self._hub = hub
@@ -66,7 +75,7 @@ class ReplicatedNetwork:
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return what runs as long as the network is served."""
-        return (self.replica.run, self.presence.run)
+        return (self.replica.run, self.presence.run, self.delivery.run)
 
     @property
     def progress(self) -> SyncProgress | None:
@@ -84,7 +93,7 @@ class ReplicatedNetwork:
         Raises:
             NotSentError: It has not, or is not known.
         """
-        await self._peers.send(encoded)
+        await self.delivery.send(encoded)
 
     def tell(self, news: News) -> None:
         """Give the other processes of the node news from now on."""
@@ -155,6 +164,17 @@ class ReplicatedNetwork:
                 replica.reorganisations,
                 is_counter=True,
             ),
+        ]
+        counts = msgspec.structs.asdict(self.delivery.counts)
+        figures += [
+            Figure(
+                "wsnode_replica_sent_again",
+                "Pending transactions sent again to a process that writes",
+                count,
+                {"result": result},
+                is_counter=True,
+            )
+            for result, count in counts.items()
         ]
         if (has_writer := self.presence.has_writer) is not None:
             figures.append(

@@ -7,6 +7,7 @@ import trio
 
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.sync.follow.upstream import Upstream
+from wsnode.upstream.client import Client
 from wsnode.upstream.errors import NotSentError, RefusedError, UpstreamError
 
 SECONDS: Final = 10.0
@@ -33,7 +34,7 @@ async def send_to_all(upstreams: Sequence[Upstream], encoded: bytes, nursery: tr
     """
     outcome = _Outcome(len(upstreams))
     for upstream in upstreams:
-        nursery.start_soon(_send, upstream, hexadecimal(encoded), outcome)
+        nursery.start_soon(_send, upstream, encoded, outcome)
     if upstreams:
         await outcome.is_clear.wait()
     if not outcome.is_taken:
@@ -42,12 +43,25 @@ async def send_to_all(upstreams: Sequence[Upstream], encoded: bytes, nursery: tr
         )
 
 
-async def _send(upstream: Upstream, encoded: str, outcome: _Outcome) -> None:
+async def send_to(client: Client, encoded: bytes) -> None:
+    """Return once a node has taken a signed transaction, or says that it has it already.
+
+    Raises:
+        RefusedError: It does not take it.
+        UpstreamError: It gives no answer.
+    """
     try:
-        await upstream.client.ask_text("eth_sendRawTransaction", [encoded], seconds=SECONDS)
+        await client.ask_text("eth_sendRawTransaction", [hexadecimal(encoded)], seconds=SECONDS)
+    except RefusedError as error:
+        if not any(words in error.message.lower() for words in _KNOWN):
+            raise
+
+
+async def _send(upstream: Upstream, encoded: bytes, outcome: _Outcome) -> None:
+    try:
+        await send_to(upstream.client, encoded)
         outcome.is_taken = True
     except RefusedError as error:
-        outcome.is_taken |= any(words in error.message.lower() for words in _KNOWN)
         # That it is asked too often says nothing of the transaction.
         if not error.is_about_rate:
             outcome.refusal = outcome.refusal or error.message

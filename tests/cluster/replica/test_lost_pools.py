@@ -1,0 +1,72 @@
+"""A writer is killed with transactions in its pool that replicas have acknowledged, and no client helps."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.replica.test_processes import Asked, come_together, filled, leader, replica, until
+from tests.node.workers.processes import samples
+from tests.node.workers.test_following import follower_of
+from tests.node_process import kept_address
+
+pytestmark = [needs_redis, pytest.mark.slow]
+
+SLOWLY = ("--block-time", "3600")
+EACH = 3
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with started_redis() as server:
+        yield server
+
+
+def sent(copy: Asked, writer: Asked, account: int) -> list[str]:
+    """Send transactions of one account to a replica, the last one first, and return their hashes."""
+    sender = writer("eth_accounts")[account]
+    names: list[str] = []
+    for nonce in reversed(range(EACH)):
+        told = {**filled(writer), "from": sender, "nonce": hex(nonce)}
+        names.append(copy("eth_sendRawTransaction", writer("eth_signTransaction", told)))
+    return names
+
+
+def has_pending(node: Asked, names: list[str]) -> bool:
+    found = [node("eth_getTransactionByHash", name) for name in names]
+    return all(each is not None and each["blockHash"] is None for each in found)
+
+
+def test_what_replicas_have_acknowledged_is_in_a_block_of_the_next_writer(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with ExitStack() as opened:
+        here, there, elsewhere = (opened.enter_context(kept_address()) for _ in range(3))
+        first = opened.enter_context(ExitStack())
+        writer = first.enter_context(leader(redis, tmp_path, *SLOWLY, listen=here))
+        alone = opened.enter_context(replica(redis, tmp_path, "alone", there))
+        several = opened.enter_context(replica(redis, tmp_path, "several", elsewhere, "--workers", "2"))
+        writer("evm_mine")
+        for copy in (alone, several):
+            come_together(writer, copy)
+            until(lambda copy=copy: copy("net_peerCount") == "0x3")  # type: ignore[misc]
+        names = [*sent(alone, writer, 1), *sent(several, writer, 2)]
+        assert has_pending(writer, names)
+        writer.node.stop(signal.SIGKILL)
+        first.close()
+        # What the process that follows knows of its node's pool is lost as well.
+        os.kill(follower_of(several.node), signal.SIGKILL)
+        writer = opened.enter_context(leader(redis, tmp_path, *SLOWLY, listen=here))
+        until(lambda: has_pending(writer, names))
+        assert writer("txpool_status") == {"pending": hex(2 * EACH), "queued": "0x0"}
+        writer("evm_mine")
+        for copy in (alone, several):
+            come_together(writer, copy)
+            assert all(copy("eth_getTransactionReceipt", name) for name in names)
+            assert copy("txpool_status") == {"pending": "0x0", "queued": "0x0"}
+        counted = samples(alone.node)
+        assert counted['wsnode_replica_sent_again_total{network="alone",result="taken"}'] == EACH
