@@ -41,6 +41,7 @@ class Cluster:
         self.programs = dict(servers.programs)
         self.failovers = 0
         self.leader_kills: list[float] = []
+        self.replica_kills: list[float] = []
         """By `time.monotonic()`."""
         self.happened: Counter[str] = Counter()
         self._killed: dict[Fault, str] = {}
@@ -145,6 +146,8 @@ class Cluster:
         self._killed[fault] = program.name
         if program.name == LEADER:
             self.leader_kills.append(time.monotonic())
+        elif program.name in REPLICAS:
+            self.replica_kills.append(time.monotonic())
 
     def complaints(self) -> list[str]:
         """Return what nodes did that they never should, so far."""

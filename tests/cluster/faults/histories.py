@@ -11,7 +11,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 LOST_SECONDS: Final = 10.0
-"""A transaction that the writer took so long before it was killed may have been in its pool alone."""
+"""A transaction that the writer took so long before it was killed may have been in no block."""
+KEPT_SECONDS: Final = 60.0
+"""After which the replica that has acknowledged a transaction need not be there to send it again."""
 
 Mark: TypeAlias = tuple[int, str]
 """A block by its number and hash."""
@@ -92,6 +94,8 @@ class History(msgspec.Struct):
     fates: Fates
     kills: Sequence[float]
     """When processes of the writer were killed."""
+    replica_kills: Sequence[float]
+    """When all processes of one of the replicas were killed."""
     journals: Sequence[Sequence[Entry]]
     """The log of the journal, as it was read from one Redis or another at one time or another."""
     epochs: Sequence[int]
@@ -211,9 +215,16 @@ def _transactions(history: History) -> Iterator[str]:
     fates = history.fates
     settled = fates.mined | fates.pending | fates.dropped | fates.refused
     for sent in history.sent:
-        was_killed = any(sent.at <= kill <= sent.at + LOST_SECONDS for kill in history.kills)
-        if sent.hash not in settled and not was_killed:
+        # One of both is enough to have a transaction in a block.
+        is_lost = _has_one(history.kills, sent.at, LOST_SECONDS) and _has_one(
+            history.replica_kills, sent.at, KEPT_SECONDS
+        )
+        if sent.hash not in settled and not is_lost:
             yield f"transaction {sent.hash} of {sent.at:.2f} s was acknowledged, and is nowhere"
+
+
+def _has_one(kills: Sequence[float], begin: float, seconds: float) -> bool:
+    return any(begin <= kill <= begin + seconds for kill in kills)
 
 
 def _journals(history: History) -> Iterator[str]:

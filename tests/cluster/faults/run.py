@@ -154,6 +154,7 @@ def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, be
         sent=[sent for client in crowd.senders for sent in client.told],
         fates=fates,
         kills=[kill - begin for kill in cluster.leader_kills],
+        replica_kills=[kill - begin for kill in cluster.replica_kills],
         journals=reader.journals,
         epochs=weather.epochs,
         stands=stands(),

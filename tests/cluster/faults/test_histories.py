@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.cluster.faults.histories import (
+    KEPT_SECONDS,
     LOST_SECONDS,
     Answer,
     Entry,
@@ -46,6 +47,7 @@ GOOD = History(
     sent=[Sent(name, 1.0) for name in ("mined", "pending", "dropped", "refused")],
     fates=Fates(*(frozenset({name}) for name in ("mined", "pending", "dropped", "refused"))),
     kills=[100.0],
+    replica_kills=[110.0],
     journals=[ENTRIES, ENTRIES[1:], []],
     epochs=[5, 5, 7],
     stands={"leader": STAND, "one": STAND},
@@ -118,10 +120,12 @@ def test_answers_below_what_was_demanded_are_found(answer: Answer, reason: str) 
 def test_acknowledged_transactions_that_are_nowhere_are_found() -> None:
     assert "is nowhere" in "".join(changed(sent=[Sent("gone", 1.0)]))
     assert "is nowhere" in "".join(changed(fates=Fates()))
-    # Only a kill while the transaction could be in the writer's pool alone explains that.
+    # Only kills of the writer and of a replica, while no block had to have it, explain that.
     assert changed(sent=[Sent("gone", 99.0)]) == []
     assert changed(sent=[Sent("gone", 101.0)]) != []
     assert changed(sent=[Sent("gone", 99.0 - LOST_SECONDS)]) != []
+    assert changed(sent=[Sent("gone", 99.0)], replica_kills=[]) != []
+    assert changed(sent=[Sent("gone", 99.0)], replica_kills=[98.0, 100.0 + KEPT_SECONDS]) != []
 
 
 @pytest.mark.parametrize(
