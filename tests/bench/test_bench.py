@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def test_every_case_of_the_table_is_answered(demo: Node) -> None:
     ended = run("table", place(demo), *SHORT, "--patterns", "8x16", "--idle", "20")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = measured(ended)
-    assert len(lines) == 15
+    assert len(lines) == 21
     assert "20 idle: " in ended.stdout
     assert not [line for line in lines if "errors" in line]
 
@@ -113,6 +114,19 @@ def test_subscribers_of_a_development_chain_are_counted() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " each of 100 " in ended.stdout
     assert "missing" not in ended.stdout
+
+
+@pytest.mark.slow
+def test_bursts_of_transactions_are_mined_whole() -> None:
+    with started("dev", "--listen", "127.0.0.1:0") as node:
+        ended = run("sending", f"one={place(node)}", "--senders", "3", "--repeats", "1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    first, figures, second, others = ended.stdout.splitlines()
+    assert (first, second) == tuple(
+        f"48 transactions of 3 senders, connections: {connections}" for connections in (1, 3)
+    )
+    for line in (figures, others):
+        assert re.fullmatch(r" +one taken +[\d,]+/s, mined +[\d,]+/s, +[\d.]+ us CPU each, \d+ blocks", line)
 
 
 @needs_redis
