@@ -1,18 +1,21 @@
 """How soon do all subscribers have what a block brings, and what does that cost the node?
 
     python -m bench.fan_out NODE [NODE …]
-    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH] [--long]
+    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH] [--long] [--repeats 5]
 
 A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
 dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
 turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 and 100 beside one that reads
 nothing. Lag is the time from sending the transaction to the last notification of the block at the last
 subscriber; a block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at
-most) are of the node's process. The client is bench/clients/fan_out.c, which needs a C compiler.
+most) are of the node's process. With --repeats each scene is measured so often on each node, by turns, and
+medians are compared; in brackets are the least and the most. The client is bench/clients/fan_out.c, which
+needs a C compiler.
 """
 
 import argparse
 import json
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,6 +32,7 @@ from wsnode.load.node import Asker
 LOGS = 100
 GAS = hex(1_000_000)
 LONGEST_RUN = 900.0
+COMPARED = ("last_p50", "last_p99", "cpu")
 Figures = dict[str, Any]
 
 
@@ -77,9 +81,10 @@ def main() -> int:
         "--long", action="store_true", help="fill the buffers of who stalls among 1,000 as well"
     )
     parser.add_argument("--heads", type=int, default=10_000, help="subscribers of newHeads")
+    parser.add_argument("--repeats", type=int, default=1, help="of each scene on each node")
     options = parser.parse_args()
     with development_nodes(parser, options) as nodes:
-        compare(nodes, chosen(options))
+        compare(nodes, chosen(options), options.repeats)
     return 0
 
 
@@ -90,13 +95,34 @@ def chosen(options: argparse.Namespace) -> list[Scene]:
     return [scene for scene in wanted if any(text in scene.name for text in texts)]
 
 
-def compare(nodes: Sequence[Node], wanted: Sequence[Scene]) -> None:
+def compare(nodes: Sequence[Node], wanted: Sequence[Scene], repeats: int = 1) -> None:
     """Print figures of each scene on each node, and ratios of the first node to each other."""
     ready = [prepared(node) for node in nodes]
     for scene in wanted:
         print(scene.name, flush=True)
-        measured = list(measure_all(ready, scene))
-        print_ratios(measured)
+        runs: dict[str, list[Figures]] = {}
+        for _ in range(repeats):
+            for name, figures in measure_all(ready, scene):
+                runs.setdefault(name, []).append(figures)
+        if repeats > 1:
+            print_medians(runs)
+        print_ratios([(name, medians(done)) for name, done in runs.items()])
+
+
+def medians(done: Sequence[Figures]) -> Figures:
+    """Return the median of each figure that nodes are compared by."""
+    return {key: statistics.median(figures[key] for figures in done) for key in COMPARED}
+
+
+def print_medians(runs: dict[str, list[Figures]]) -> None:
+    """Print medians of several runs of each node, and the least and the most of each figure."""
+    for name, done in runs.items():
+        middle = medians(done)
+        texts = []
+        for key in COMPARED:
+            values = [figures[key] for figures in done]
+            texts.append(f"{key} {middle[key]:.2f} ({min(values):.2f}-{max(values):.2f})")
+        print(f"  {name:>8} of {len(done)}: {', '.join(texts)}", flush=True)
 
 
 def prepared(node: Node) -> Ready:
@@ -173,11 +199,7 @@ def print_ratios(measured: Sequence[tuple[str, Figures]]) -> None:
     """Print how many times another node's figures those of the first one are."""
     for name, figures in measured[1:]:
         own, mine = measured[0]
-        ratios = (
-            f"{key} {mine[key] / figures[key]:.2f}"
-            for key in ("last_p50", "last_p99", "cpu")
-            if figures[key] > 0
-        )
+        ratios = (f"{key} {mine[key] / figures[key]:.2f}" for key in COMPARED if figures[key] > 0)
         print(f"  {own} / {name}: {', '.join(ratios)}", flush=True)
 
 

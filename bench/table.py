@@ -6,7 +6,8 @@
 A NODE is `[NAME=]URL[@PID]`, any number of them; the first one is compared with each other. What is asked is
 read from each node's own chain: they need not have the same one. With --standard the nodes are started here:
 wsnode and geth import the folder's chain (genesis.json, chain.rlp or chain.rlp.gz, meta.json), anvil gets
-one of like size. Each case runs --repeats times on each node, and the run of median rate counts.
+one of like size. Each case runs --repeats times on each node, and the run of median CPU counts (of median
+rate, where the node's process is unknown); the table has the least and the most CPU of them as well.
 
 CPU is that of the node's process, which must run on this machine; it says more than rates where the client
 shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only. --idle
@@ -140,7 +141,7 @@ def shape_of(text: str) -> Shape:
 
 
 def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Namespace) -> list[Load | None]:
-    """Return the run of median rate of each node, None of one that failed; print a line for each."""
+    """Return the median run of each node, None of one that failed; print a line for each."""
     runs: list[list[Load]] = [[] for _ in nodes]
     for _ in range(options.repeats):
         for node, case, done in zip(nodes, cases, runs, strict=True):
@@ -157,8 +158,12 @@ def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Nam
 
 
 def median(done: Sequence[Load]) -> Load | None:
-    """Return the run of median rate, None of none."""
-    return sorted(done, key=lambda load: load.rate)[len(done) // 2] if done else None
+    """Return the run of median CPU, of median rate where that is unknown; None of none."""
+    if not done:
+        return None
+    spent = sorted(load.cpu for load in done if load.cpu is not None)
+    middle = sorted(done, key=lambda load: load.rate if load.cpu is None else load.cpu)[len(done) // 2]
+    return middle._replace(spread=(spent[0], spent[-1])) if len(spent) > 1 else middle
 
 
 def limit_of(case: Case, first: Load | None, options: argparse.Namespace) -> Load | None:

@@ -34,6 +34,8 @@ class Load(NamedTuple):
     errors: int
     others: float
     """Cores that neither the node nor the client used, where the node's process is known."""
+    spread: tuple[float, float] | None = None
+    """The least and the most CPU of several runs, of which this is the median."""
 
 
 class LoadError(ConnectionError):

@@ -11,7 +11,10 @@ Row = tuple[str, Sequence[Load | None]]
 
 
 def table_text(nodes: Sequence[Node], rows: Sequence[Row], memory: Sequence[float | None]) -> str:
-    """Return a Markdown table of all cases, with its date and the ratios of the first node to the others."""
+    """Return a Markdown table of all cases, with its date and the ratios of the first node to the others.
+
+    Behind the CPU of a median, the least and the most of its runs stand in brackets.
+    """
     others = [f"{nodes[0].name} / {node.name}" for node in nodes[1:]]
     names = ["case", "reply B"]
     names += [f"{node.name} CPU us, req/s, p50/p99 ms" for node in nodes]
@@ -42,8 +45,15 @@ def _cells(name: str, loads: Sequence[Load | None]) -> list[str]:
 def _load_cell(load: Load | None) -> str:
     if load is None:
         return "-"
-    cpu = "" if load.cpu is None else f"{_short(load.cpu * 1000)}, "
+    cpu = "" if load.cpu is None else f"{_short(load.cpu * 1000)}{_spread(load)}, "
     return f"{cpu}{_short(load.rate)}, {load.p50:.2f}/{load.p99:.2f}"
+
+
+def _spread(load: Load) -> str:
+    if load.spread is None:
+        return ""
+    least, most = load.spread
+    return f" ({_short(least * 1000)}-{_short(most * 1000)})"
 
 
 def _ratio(mine: float | None, theirs: float | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import table
 from bench.lib.load import Load
 from bench.lib.markdown import table_text
 from bench.lib.nodes import Node as Measured
@@ -58,6 +59,14 @@ def test_the_table_names_ratios_and_what_is_missing() -> None:
         "| dear | 46 | 10, 2,000, 1.00/2.00 | - | - |",
         "| idle connection |  | 5.0 KiB | 20.0 KiB | 0.25 |",
     ]
+
+
+def test_the_median_of_several_runs_says_how_far_they_lie_apart() -> None:
+    runs = [Load(1000 / cpu, 1, 2, cpu / 1000, 46, 0, 0) for cpu in (7, 5, 30)]
+    found = table.median(runs)
+    assert found is not None
+    assert (found.cpu, found.spread) == (0.007, (0.005, 0.03))
+    assert "7 (5-30), 143" in table_text([Measured("wsnode", "ws://a/", 1)], [("small", [found])], [None])
 
 
 @pytest.mark.slow
@@ -110,9 +119,11 @@ def measured(ended: subprocess.CompletedProcess[str]) -> list[str]:
 @pytest.mark.slow
 def test_subscribers_of_a_development_chain_are_counted() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
-        ended = run("fan_out", f"one={place(node)}", "--only", "newHeads", "--heads", "5")
+        many = ("--heads", "5", "--repeats", "3")
+        ended = run("fan_out", f"one={place(node)}", "--only", "newHeads", *many)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert " each of 100 " in ended.stdout
+    assert ended.stdout.count(" each of 100 ") == 3
+    assert " of 3: last_p50 " in ended.stdout
     assert "missing" not in ended.stdout
 
 
