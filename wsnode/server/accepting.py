@@ -95,7 +95,6 @@ async def serve(
     doors = [(listener, door_of(listener)) for listener in listeners]
     doors += [(listener, Door.OPERATORS) for listener in operators]
     stopping, arrivals = trio.Event(), Arrivals()
-    server.shared.shelter.begin()
     async with trio.open_nursery() as outer:
         connections = await outer.start(_hold_connections, server, arrivals, stopping)
         server.waits.append(connections.cancel_scope)
@@ -125,7 +124,7 @@ async def _hold_connections(
     task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
-    with trio.CancelScope(shield=True):
+    with trio.CancelScope(shield=True), server.shared.shelter.serving():
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
             publishing.start_soon(keep_running, arrivals.run)

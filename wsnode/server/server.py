@@ -213,14 +213,12 @@ class Server:
         counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
-        self.shared.adapt_shelter()
         try:
             try:
                 await self._serve(transport, party, service)
             finally:
                 self._leave(party, service)
                 counters.connections -= 1
-                self.shared.adapt_shelter()
                 await transport.aclose()
         except Exception:
             logger.exception("a connection failed")

@@ -96,10 +96,6 @@ class Shared:
         self.unfinished: dict[MessageReader, float] = {}
         """The start of each connection's unfinished message; the oldest comes first."""
 
-    def adapt_shelter(self) -> None:
-        """Exclude the objects of connections and subscriptions from garbage collection."""
-        self.shelter.adapt(self.counters.connections, self.subscriptions.used)
-
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force."""
         self.limits = limits

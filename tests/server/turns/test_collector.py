@@ -1,15 +1,20 @@
 import gc
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import pytest
 import trio
 
 from tests.server.conftest import OpenSite, Site
+from wsnode.server.accepting import serve
+from wsnode.server.server import Server
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport
-from wsnode.server.turns.collector import STEP, SUBSCRIPTIONS, Shelter
+from wsnode.server.turns import collector
+from wsnode.server.turns.collector import Shelter
 
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -95,27 +100,83 @@ def _nothing_sheltered() -> Iterator[None]:
     gc.freeze()
 
 
-@pytest.mark.usefixtures("_nothing_sheltered")
-def test_what_has_been_open_for_a_while_is_sheltered_until_few_are_left() -> None:
-    shelter = Shelter()
-    shelter.adapt(STEP - 1)
-    assert gc.get_freeze_count() == 0
-    shelter.adapt(STEP)
-    sheltered = gc.get_freeze_count()
-    assert sheltered > 0
-    kept = [[number] for number in range(10_000)]
-    shelter.adapt(2 * STEP)
-    assert gc.get_freeze_count() > sheltered + len(kept) // 2
-    del kept
-    shelter.adapt(STEP)
-    shelter.adapt(STEP // 16)
-    assert gc.get_freeze_count() > 0
+@contextmanager
+def visits() -> Iterator[list[int]]:
+    """Count the objects that each collection looks at."""
+    counts: list[int] = []
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            young = range(info["generation"] + 1)
+            counts.append(sum(len(gc.get_objects(generation)) for generation in young))
+
+    gc.callbacks.append(count)
+    try:
+        yield counts
+    finally:
+        gc.callbacks.remove(count)
+
+
+@asynccontextmanager
+async def open_server() -> AsyncIterator[None]:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve, Server([]), []))
+        yield
+        nursery.cancel_scope.cancel()
+
+
+class Ring:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+async def grow(held: list[list[int]], objects: int) -> None:
+    """Hold more objects, in as many turns as calls and connections would take."""
+    for _ in range(objects // 1_000):
+        held += [[number] for number in range(1_000)]
+        await trio.lowlevel.checkpoint()
 
 
 @pytest.mark.usefixtures("_nothing_sheltered")
-def test_subscriptions_are_sheltered_as_connections_are() -> None:
-    shelter = Shelter()
-    shelter.adapt(1, (STEP - 1) * SUBSCRIPTIONS - 1)
-    assert gc.get_freeze_count() == 0
-    shelter.adapt(1, (STEP - 1) * SUBSCRIPTIONS)
-    assert gc.get_freeze_count() > 0
+async def test_no_collection_looks_at_all_that_a_server_holds() -> None:
+    held: list[list[int]] = []
+    with visits() as counts:
+        async with open_server():
+            await grow(held, 200_000)
+    assert max(counts) < 50_000
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "THAW", 2)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
+    shelter, ring = Shelter(), Ring()
+    found = weakref.ref(ring)
+    shelter.look()
+    del ring
+    gc.collect()
+    assert found() is not None
+    shelter.look()
+    assert found() is None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_frozen_garbage_stays_while_objects_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "THAW", 2)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
+    shelter, ring = Shelter(), Ring()
+    found = weakref.ref(ring)
+    shelter.look()
+    del ring
+    for _ in range(3):
+        shelter.look()
+    assert found() is not None
+
+
+async def test_the_collector_is_as_before_once_nothing_is_served() -> None:
+    before = gc.get_threshold(), list(gc.callbacks)
+    async with open_server():
+        assert gc.get_threshold() != before[0]
+    assert (gc.get_threshold(), gc.callbacks) == before

@@ -39,7 +39,6 @@ class Allowance:
         self._shared.subscriptions.take(self.party)
         self.used += 1
         open_now[self._network, kind] += 1
-        self._shared.adapt_shelter()
 
     def _leave_room_for_others(self) -> None:
         """Bound the subscriptions of this process by what those of other processes leave."""
@@ -68,4 +67,3 @@ class Allowance:
         self._shared.subscriptions.give_back(self.party)
         self.used -= 1
         self._shared.counters.subscriptions[self._network, kind] -= 1
-        self._shared.adapt_shelter()
