@@ -2,6 +2,7 @@
 
     python -m bench.hostile wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …]
     python -m bench.hostile --start [--geth PATH] [--anvil PATH] [--only TEXT,…] [--seconds 5]
+                            [--memory-limit GIB] [--markdown FILE]
 
 Ten clients attack for `--seconds`, one class of attack (bench/lib/attacks.py) after another, while a probe in
 a process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited (ms)
@@ -9,44 +10,47 @@ and how many of its requests failed; the node's resident memory before, at its h
 left to do (MiB); the most snapshots of the chain that were open at once, where its metrics tell; what the
 attackers sent (what waits in buffers of the system too), how often the node closed a connection or refused
 one, and the most that were open. An attack ends early, marked with *, when the node has more than `--memory`
-MiB. What follows is skipped when a node has ended, or has not answered the probe for a minute.
+MiB. What follows is skipped when a node has ended, or has not answered the probe for a minute. The last thing
+that is printed is a Markdown table of all nodes.
 
 With --start the nodes are `wsnode dev`, `geth --dev` and anvil, those that are found, with some blocks full
-of logs.
+of logs, one after another. One that has more than `--memory-limit` GiB is killed at once, so that the machine
+does not swap, and its row says so. For the next attack a node begins anew that was killed, has ended by
+itself or does not answer.
 Only nodes of this machine are attacked. PID is that of the node; without it nothing is said of memory.
 """
 
 import argparse
 import http.client
 import ipaddress
-import math
 import re
 import resource
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from bench.attacked.keeping import Kept
+from bench.attacked.rows import HEADING, Row, Seen, table_text
 from bench.lib.attackers import Outcome, attacking
 from bench.lib.attacks import ATTACKS, CLIENTS, Target
 from bench.lib.contracts import burst_creation, deploy, wait_receipt
-from bench.lib.development import started_nodes
 from bench.lib.nodes import (
     Node,
     allow_many_files,
     forget_peak,
     parser_of,
     peak_bytes,
-    print_ratios,
     wait_settled,
 )
-from bench.lib.probe import Probe, probing
-from bench.lib.started import StartError
+from bench.lib.probe import probing
+from bench.lib.started import StartError, anvil, geth_that_mines, wsnode_that_mines
 from wsnode.load.machine import resident_bytes
 from wsnode.load.node import Asker
 
@@ -59,27 +63,13 @@ GRACE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 METRICS_SECONDS = 0.5
 _SNAPSHOTS = re.compile(rb"^wsnode_(?:snapshots|versions)\w*(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
-HEADING = (
-    f"  {'':22} {'p50':>8} {'p99':>9} {'longest':>9} {'errors':>7} {'before':>8} {'peak':>8} {'after':>8} "
-    f"{'snapshots':>10} {'sent MB':>8} {'closed':>7} {'open':>7}"
-)
 
 
-class Seen(NamedTuple):
-    """What was seen of a node under attack; memory in MiB, nan where its process is unknown."""
-
-    before: float
-    peak: float
-    after: float
-    snapshots: int | None
-    was_stopped: bool
-
-
-def attack(node: Node, name: str, options: argparse.Namespace) -> float:
-    """Print a line for one attack on one node, and return the probe's percentile 99.
+def attack(node: Node, name: str, options: argparse.Namespace) -> Row:
+    """Return what one attack did to one node.
 
     Raises:
-        ConnectionError: The node has ended, or does not answer any more.
+        OSError: The node has ended, or does not answer any more.
     """
     place = urlsplit(node.url)
     prepared = ATTACKS[name](
@@ -96,8 +86,7 @@ def attack(node: Node, name: str, options: argparse.Namespace) -> float:
     wait_settled(node.process)
     peak = peak_bytes(node.process) / 2**20 if node.process else float("nan")
     seen = Seen(before, peak, memory_of(node), snapshots, was_stopped)
-    print(line_of(name, probe, seen, outcome), flush=True)
-    return probe.percentile(0.99)
+    return Row(name, (probe, seen, outcome))
 
 
 def watch(node: Node, controller: Connection, options: argparse.Namespace) -> tuple[bool, int | None]:
@@ -140,42 +129,49 @@ def memory_of(node: Node) -> float:
     return resident_bytes(node.process) / 2**20 if node.process else float("nan")
 
 
-def line_of(name: str, probe: Probe, seen: Seen, outcome: Outcome | None) -> str:
-    """Return a line of the table; what is unknown is a dash."""
-    waits = (f"{probe.percentile(part):>{width}.1f}" for part, width in ((0.5, 8), (0.99, 9), (1, 9)))
-    sizes = (f"{'-' if math.isnan(size) else format(size, '.0f'):>8}" for size in seen[:3])
-    snapshots = "-" if seen.snapshots is None else seen.snapshots
-    label = name + " *" * seen.was_stopped
-    line = f"  {label:22} {' '.join(waits)} {probe.errors:>7} {' '.join(sizes)} {snapshots:>10}"
-    if outcome is None:
-        return f"{line} {'-':>8} {'-':>7} {'-':>7}"
-    return f"{line} {outcome.megabytes:>8,.1f} {outcome.closed:>7,} {outcome.open:>7,}"
-
-
-def measure(node: Node, names: Sequence[str], options: argparse.Namespace) -> list[float]:
-    """Print a table of one node, and return the probe's percentiles 99, nan once the node is gone."""
-    print(node.name)
+def measure(kept: Kept, names: Sequence[str], options: argparse.Namespace) -> Iterator[Row]:
+    """Print a table of one node, and yield its rows; what follows its end is left out if it stays away."""
+    print(kept.name)
     print(HEADING, flush=True)
-    figures = list[float]()
     try:
-        for name in names:
-            figures.append(attack(node, name, options))
+        with kept:
+            for name in names:
+                row = row_of(kept, name, options)
+                print(row.line(), flush=True)
+                yield row
+                if row.measured is None and not kept.begin_again():
+                    return
+    except (StartError, ConnectionError) as error:
+        print(f"  {kept.name} does not start: {error}", flush=True)
+
+
+def row_of(kept: Kept, name: str, options: argparse.Namespace) -> Row:
+    """Attack a node in one way."""
+    try:
+        return attack(kept.node, name, options)
     except OSError as error:
         # Its files in /proc have gone with it.
-        print(f"  {names[len(figures)]}: the node has ended or does not answer: {error}", flush=True)
-    return figures + [float("nan")] * (len(names) - len(figures))
+        return Row(name, None, kept.what_happened(error))
+
+
+def attacked_nodes(options: argparse.Namespace) -> list[Kept]:
+    """Return the nodes that were given, or those to start, with blocks full of logs."""
+    if options.nodes:
+        return [Kept.given(node) for node in options.nodes]
+    starts: dict[str, Callable[[Path], AbstractContextManager[Node]]] = {"wsnode": wsnode_that_mines}
+    if (geth := found(options.geth)) is not None:
+        starts["geth"] = partial(geth_that_mines, geth)
+    if (program := found(options.anvil)) is not None:
+        starts["anvil"] = partial(anvil, program, mines=True)
+    return [Kept(name, partial(filled, start), options.memory_limit) for name, start in starts.items()]
 
 
 @contextmanager
-def attacked_nodes(options: argparse.Namespace) -> Iterator[Sequence[Node]]:
-    """Yield the nodes that were given, or those that are started, with blocks full of logs."""
-    if options.nodes:
-        yield options.nodes
-        return
-    with started_nodes(found(options.geth), found(options.anvil)) as nodes:
-        for node in nodes:
-            fill(node)
-        yield nodes
+def filled(start: Callable[[Path], AbstractContextManager[Node]]) -> Iterator[Node]:
+    """Run a node in a new folder, with blocks full of logs."""
+    with tempfile.TemporaryDirectory(prefix="attacked-") as temporary, start(Path(temporary)) as node:
+        fill(node)
+        yield node
 
 
 def found(program: str) -> Path | None:
@@ -214,6 +210,14 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--memory", type=int, default=4096, metavar="MIB", help="of a node, to stop an attack at"
     )
+    parser.add_argument(
+        "--memory-limit",
+        type=float,
+        default=6.0,
+        metavar="GIB",
+        help="of a node that was started, to kill it at",
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")
     options = parser.parse_args(arguments)
     if bool(options.nodes) == options.start:
         parser.error("give nodes, or --start to start them")
@@ -241,15 +245,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     options.connections = max(CLIENTS, min(options.connections, most_files - OTHER_FILES))
     names = [name for name in ATTACKS if any(text in name for text in options.only.split(","))]
-    with attacked_nodes(options) as nodes:
-        figures = [measure(node, names, options) for node in nodes]
-    print_ratios([f"p99 {name}" for name in names], nodes, figures)
+    columns = dict[str, list[Row]]()
+    for kept in attacked_nodes(options):
+        rows = columns.setdefault(kept.name, [])
+        for row in measure(kept, names, options):
+            rows.append(row)
+            if options.markdown:
+                options.markdown.write_text(table_text(names, columns))
+    print(f"\n{table_text(names, columns)}", end="", flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (ConnectionError, StartError) as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
+    sys.exit(main())

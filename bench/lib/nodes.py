@@ -83,9 +83,16 @@ def forget_peak(process: int) -> None:
 
 
 def peak_bytes(process: int) -> int:
-    """Return the most memory that a process had since it began, or since its peak was forgotten."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    """Return the most memory that a process had since it began, or since its peak was forgotten.
+
+    Raises:
+        OSError: It has ended.
+    """
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    # One that has ended is listed until it is waited for.
+    raise ProcessLookupError(f"process {process} has ended")
 
 
 def wait_settled(process: int | None) -> None:

@@ -159,7 +159,8 @@ def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
         ended = run("hostile", f"one={place(node)}", "--only", "pings", "--seconds", "1")
         assert node.process.poll() is None
     assert (ended.returncode, ended.stderr) == (0, "")
-    name, heading, line = ended.stdout.splitlines()
+    name, heading, line, _empty, *table = ended.stdout.splitlines()
+    assert table[-1].startswith("| pings | ")
     columns = dict(zip(heading.replace("sent MB", "sent").split(), line.split()[1:], strict=True))
     assert (name, line.split()[0]) == ("one", "pings")
     assert 0 < float(columns["p50"]) <= float(columns["p99"]) <= float(columns["longest"])

@@ -1,0 +1,1 @@
+"""Nodes under attack: kept within their memory and started again, and the rows of what was measured."""

@@ -1,0 +1,75 @@
+"""What was measured of attacks: a line for each, and a table of all nodes as docs/performance.md has it."""
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from bench.lib.attackers import Outcome
+from bench.lib.probe import Probe
+
+PARTS = (0.5, 0.99, 1.0)
+HEADING = (
+    f"  {'':22} {'p50':>8} {'p99':>9} {'longest':>9} {'errors':>7} {'before':>8} {'peak':>8} {'after':>8} "
+    f"{'snapshots':>10} {'sent MB':>8} {'closed':>7} {'open':>7}"
+)
+
+
+class Seen(NamedTuple):
+    """What was seen of a node under attack; memory in MiB, nan where its process is unknown."""
+
+    before: float
+    peak: float
+    after: float
+    snapshots: int | None
+    was_stopped: bool
+
+
+class Row(NamedTuple):
+    """One attack on one node: what it did, or why nothing is known of that."""
+
+    name: str
+    measured: tuple[Probe, Seen, Outcome | None] | None
+    hindrance: str = ""
+
+    def line(self) -> str:
+        """Return a line of the table of one node; what is unknown is a dash."""
+        if self.measured is None:
+            return f"  {self.name:22} {self.hindrance}"
+        probe, seen, outcome = self.measured
+        waits = (
+            f"{probe.percentile(part):>{width}.1f}" for part, width in zip(PARTS, (8, 9, 9), strict=True)
+        )
+        sizes = (f"{'-' if math.isnan(size) else format(size, '.0f'):>8}" for size in seen[:3])
+        snapshots = "-" if seen.snapshots is None else seen.snapshots
+        label = self.name + " *" * seen.was_stopped
+        line = f"  {label:22} {' '.join(waits)} {probe.errors:>7} {' '.join(sizes)} {snapshots:>10}"
+        if outcome is None:
+            return f"{line} {'-':>8} {'-':>7} {'-':>7}"
+        return f"{line} {outcome.megabytes:>8,.1f} {outcome.closed:>7,} {outcome.open:>7,}"
+
+    def cell(self) -> str:
+        """Return what the table of all nodes says of it."""
+        if self.measured is None:
+            return self.hindrance
+        probe, seen, _outcome = self.measured
+        waits = "/".join(f"{probe.percentile(part):.1f}" for part in PARTS)
+        errors = f", {probe.errors} errors" if probe.errors else ""
+        peak = "" if math.isnan(seen.peak) else f", {seen.peak:,.0f} MiB"
+        return f"{waits}{' *' * seen.was_stopped}{errors}{peak}"
+
+
+def table_text(names: Sequence[str], columns: Mapping[str, Sequence[Row]]) -> str:
+    """Return a Markdown table with a row for each attack of `names`, and a column for each node."""
+    heads = [f"{node}: p50/p99/longest ms, peak" for node in columns]
+    lines = [f"Measured on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores.", ""]
+    lines += [_line(["attack", *heads]), _line(["---"] * (len(heads) + 1))]
+    for number, name in enumerate(names):
+        cells = [rows[number].cell() if number < len(rows) else "-" for rows in columns.values()]
+        lines.append(_line([name, *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
