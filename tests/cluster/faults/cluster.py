@@ -133,7 +133,7 @@ class Cluster:
 
     def _is_one_killed(self, program: Program, place: int) -> bool:
         """Return whether a process of a node was killed that the node itself replaces."""
-        # One that loses a process before it serves ends, for its supervisor to start it again.
+        # Before a node serves, its children need not be its workers.
         return self._says_yes(program.name, "healthz") and program.kill_one(place)
 
     def _says_yes(self, name: str, path: str) -> bool:

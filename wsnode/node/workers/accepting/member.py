@@ -61,6 +61,12 @@ class Worker:
         return self.number == FOLLOWS
 
     @property
+    def was_killed(self) -> bool:
+        """Return whether a signal has ended its process, which says nothing of what it was started with."""
+        status = None if self.process is None else self.process.returncode
+        return status is not None and status < 0
+
+    @property
     def name(self) -> str:
         """Return what the log calls it."""
         return "the process that follows" if self.follows else f"worker {self.number}"

@@ -43,6 +43,8 @@ from wsnode.server.upkeep.background import log_failure
 HELD_SECONDS: Final = 3.0
 """How long a connection waits for a worker that is being started, before it is given to another one."""
 MOST_HELD: Final = 4096
+MOST_STARTS: Final = 5
+"""Processes that are started in one place before the node gives up, if each is killed before it is ready."""
 ROOM_SECONDS: Final = 0.01
 """The pause before it is tried again to pass a connection on, where no worker could take it."""
 
@@ -101,12 +103,24 @@ class Parent:
                 listener.close()
 
     async def _wait_up(self) -> None:
-        for worker in list(self._seats.values()):
-            await _wait_either(worker.ready, worker.ended)
-            if not worker.ready.is_set() and not self._is_ending:
+        for number in list(self._seats):
+            if not await self._is_started(number) and not self._is_ending:
+                self._is_ending = True
                 for each in self._all:
                     each.kill()
+                worker = self._seats[number]
                 raise StartError(worker.failure or f"{worker.name} ended before it was ready")
+
+    async def _is_started(self, number: int) -> bool:
+        """Return whether a process is ready, or a successor of one that was killed meanwhile."""
+        for _ in range(MOST_STARTS):
+            worker = self._seats[number]
+            await _wait_either(worker.ready, worker.ended)
+            if worker.ready.is_set():
+                return True
+            if self._seats[number] is worker:
+                return False
+        return False
 
     def configure(self, config: bytes) -> None:
         """Let another configuration be in force, also for workers to come."""
@@ -274,7 +288,8 @@ class Parent:
     def _follow(self, worker: Worker) -> None:
         """Seat a successor of a worker that has ended, but for one that has a successor already."""
         waiting = worker.give_up_held()
-        if self._seats.get(worker.number) is worker and self._is_up and not self._is_ending:
+        goes_on = (self._is_up or worker.was_killed) and not self._is_ending
+        if goes_on and self._seats.get(worker.number) is worker:
             has_served = worker.ready.is_set()
             served = trio.current_time() - worker.serving_since if has_served else 0.0
             pause = self._pauses[worker.number].after(served)
