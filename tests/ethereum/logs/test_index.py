@@ -184,3 +184,14 @@ def test_a_search_of_many_values_pauses_between_slices(store: Environment) -> No
     with store.read() as reader:
         wanted = LogFilter(addresses=[number.to_bytes(20, "big") for number in range(1_000)])
         assert len(list(search_logs(reader, wanted.between(1, 1)))) >= 5
+
+
+def test_positions_of_many_values_in_one_chunk_are_united_between_pauses(store: Environment) -> None:
+    addresses = [number.to_bytes(20, "big") for number in range(1_000)]
+    chain: list[list[Log]] = [[(address, ()) for address in addresses]]
+    store.write(lambda writer: fill(writer, chain, 0))
+    with store.read() as reader:
+        wanted = LogFilter(addresses=addresses)
+        # 128 values at a time are looked up, and then their positions read.
+        assert len(list(search_logs(reader, wanted.between(1, 1)))) == 2 * (1_000 // 128)
+        assert flat(run(reader, wanted, 1, 1), chain) == [(1, index) for index in range(1_000)]

@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from wsnode.ethereum.codec.chain_tables import blocks_of_logs, locate_logs, logs_before
 from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
-from wsnode.ethereum.logs.values import NO_CHUNK, Group, Value, common_positions, within
+from wsnode.ethereum.logs.values import NO_CHUNK, ROWS_A_SLICE, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.log_entries import (
     CHUNK_BITS,
@@ -25,9 +25,6 @@ from wsnode.ethereum.storage.log_entries import (
 from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor
-
-# A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond.
-_SEEKS_A_SLICE: Final = 128
 
 _ADDRESS: Final = b"\x00"
 _TOPIC: Final = (b"\x01", b"\x02", b"\x03", b"\x04")
@@ -124,7 +121,7 @@ def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search
     while begin < end:
         if blocks:
             yield
-        numbers, begin = blocks_of_logs(reader, begin, end, _SEEKS_A_SLICE)
+        numbers, begin = blocks_of_logs(reader, begin, end, ROWS_A_SLICE)
         blocks += [BlockLogs(BlockNumber(number), None) for number in numbers]
     return LogMatches(count, exceeded=False, blocks=blocks)
 
@@ -138,7 +135,7 @@ def _locate(
         positions = found.to_array() if isinstance(found, BitMap) else found
         place = 0
         while place < len(positions):
-            located, place = locate_logs(reader, base, positions, place, _SEEKS_A_SLICE - seeks)
+            located, place = locate_logs(reader, base, positions, place, ROWS_A_SLICE - seeks)
             seeks += len(located)
             if blocks and blocks[-1].number == located[0][0]:
                 # The chunk before ended within this block.
@@ -146,14 +143,14 @@ def _locate(
                 located[0] = number, [*(blocks.pop().indices or ()), *indices]
             # A third of the time of calls with names, which is a twentieth of a search for ten logs.
             blocks += map(BlockLogs._make, located)
-            if seeks == _SEEKS_A_SLICE:
+            if seeks == ROWS_A_SLICE:
                 seeks = 0
                 yield
 
 
 def _matches(
     reader: Reader, groups: list[list[bytes]], begin: int, end: int
-) -> Iterator[tuple[int, Positions] | None]:
+) -> Generator[tuple[int, Positions] | None, None, None]:
     """Yield each chunk's first log number and its matches, and None when a slice has lasted long enough."""
     cursor = reader.cursor(LOG_INDEX)
     if len(groups) == 1 == len(groups[0]):
@@ -171,8 +168,8 @@ def _matches(
         target = chunk
         for group in members:
             while group.chunk < target:
-                seeks += group.leap(target, _SEEKS_A_SLICE - seeks)
-                if seeks == _SEEKS_A_SLICE:
+                seeks += group.leap(target, ROWS_A_SLICE - seeks)
+                if seeks == ROWS_A_SLICE:
                     seeks = 0
                     yield None
             if group.chunk > target:
@@ -181,7 +178,7 @@ def _matches(
             chunk = target
             continue
         base = chunk << CHUNK_BITS
-        positions = common_positions(members) if len(members) > 1 else members[0].positions()
+        positions = yield from common_positions(members)
         yield base, within(positions, begin - base, end - base)
         chunk += 1
 
@@ -201,6 +198,6 @@ def _matches_of_one(
             return
         yield base, within(read_positions(row), begin - base, end - base)
         moves += 1
-        if moves % _SEEKS_A_SLICE == 0:
+        if moves % ROWS_A_SLICE == 0:
             yield None
         found = cursor.next()

@@ -1,33 +1,42 @@
 """Values in the log index: each leaps from chunk to chunk that it occurs in, alone or as one of a group."""
 
+from collections.abc import Generator
 from typing import Final
 
 from pyroaring import BitMap
 
-from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, Positions, bitmap_of, read_positions
+from wsnode.ethereum.storage.log_entries import (
+    CHUNK_BITS,
+    CHUNK_KEY,
+    Positions,
+    decode_positions,
+    read_positions,
+)
 from wsnode.store.table import Cursor
 
 NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
 """The position of a value without a further chunk."""
+ROWS_A_SLICE: Final = 128
+"""A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond."""
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 
 
 class Value:
     """One value, standing at a chunk of the index that it occurs in."""
 
-    __slots__ = ("_cursor", "_prefix", "_row", "chunk")
+    __slots__ = ("_cursor", "_prefix", "chunk", "row")
 
     def __init__(self, cursor: Cursor, prefix: bytes) -> None:
         self._cursor = cursor
         self._prefix = prefix
-        self._row = b""
+        self.row = b""
         self.chunk = -1
 
     def leap(self, target: int, most: int = 1) -> int:
         """Move to the first chunk at or after `target` that has the value, and return seeks made: one."""
         prefix, cursor = self._prefix, self._cursor
         if target < NO_CHUNK and cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
-            key, self._row = cursor.item()
+            key, self.row = cursor.item()
             if key.startswith(prefix):
                 self.chunk = int.from_bytes(key[-CHUNK_KEY:], "big")
                 return 1
@@ -36,11 +45,11 @@ class Value:
 
     def size(self) -> int:
         """Return the bytes of the row in this chunk."""
-        return len(self._row)
+        return len(self.row)
 
-    def positions(self) -> Positions:
-        """Return the value's positions in this chunk."""
-        return read_positions(self._row)
+    def rows(self) -> list[bytes]:
+        """Return the row in this chunk, alone."""
+        return [self.row]
 
 
 class Group:
@@ -75,22 +84,32 @@ class Group:
         """Return the bytes of the rows in this chunk."""
         return sum(value.size() for value in self._values if value.chunk == self.chunk)
 
-    def positions(self) -> Positions:
-        """Return the positions of all values in this chunk."""
-        found = [value.positions() for value in self._values if value.chunk == self.chunk]
-        return found[0] if len(found) == 1 else BitMap.union(*map(bitmap_of, found))
+    def rows(self) -> list[bytes]:
+        """Return the rows of all values in this chunk."""
+        return [value.row for value in self._values if value.chunk == self.chunk]
 
 
-def common_positions(groups: list[Value | Group]) -> Positions:
-    """Return the positions that all groups have in the chunk they stand at."""
+def common_positions(groups: list[Value | Group]) -> Generator[None, None, Positions]:
+    """Return the positions that all groups have in the chunk they stand at; yield between slices."""
     # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
-    ordered = sorted(groups, key=lambda group: group.size())
-    common = ordered[0].positions()
+    ordered = sorted(groups, key=lambda group: group.size()) if len(groups) > 1 else groups
+    common = yield from _united(ordered[0].rows())
     for group in ordered[1:]:
         if not common:
             break
-        common = _intersection(common, group.positions())
+        common = _intersection(common, (yield from _united(group.rows())))
     return common
+
+
+def _united(rows: list[bytes]) -> Generator[None, None, Positions]:
+    """Return the positions that any of the rows lists."""
+    if len(rows) == 1:
+        return read_positions(rows[0])
+    united = BitMap.union(*map(decode_positions, rows[:ROWS_A_SLICE]))
+    for start in range(ROWS_A_SLICE, len(rows), ROWS_A_SLICE):
+        yield
+        united |= BitMap.union(*map(decode_positions, rows[start : start + ROWS_A_SLICE]))
+    return united
 
 
 def _intersection(some: Positions, others: Positions) -> Positions:
