@@ -128,6 +128,21 @@ def test_subscribers_of_a_development_chain_are_counted() -> None:
 
 
 @pytest.mark.slow
+def test_the_worst_searches_are_measured_on_chains_of_two_lengths() -> None:
+    ended = run("log_growth", "--blocks", "20,40", "--only", "never in one log", "--repeats", "1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = ended.stdout.splitlines()[3:]
+    names = ["two busy topics, never in one log", "four busy topics, never in one log"]
+    assert [line[:38].rstrip() for line in lines] == [
+        *(name for name in names for _length in (20, 40)),
+        "another client's calls meanwhile, on t",
+        *names,
+    ]
+    # An empty result, with the client's id, is 41 bytes long.
+    assert all(line.endswith(" 41") for line in lines[:4])
+
+
+@pytest.mark.slow
 def test_bursts_of_transactions_are_mined_whole() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         ended = run("sending", f"one={place(node)}", "--senders", "3", "--repeats", "1")
