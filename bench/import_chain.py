@@ -1,8 +1,9 @@
 """Import a chain into an empty folder and print how fast, and how fast `wsnode doctor` checks the folder.
 
-With `--geth`, geth's import beside it.
+With `--geth`, geth's import beside it. With `--limit`, what secp256k1 recovery of all senders and revm alone
+take, and what revm alone takes for calls that `bench.table` asks for; cargo builds that first.
 
-    python -m bench.import_chain FOLDER [--geth PATH] [--repeats 3]
+    python -m bench.import_chain FOLDER [--geth PATH] [--repeats 3] [--limit]
 
 FOLDER holds genesis.json, chain.rlp or chain.rlp.gz, and meta.json with `headNumber`, `headHash` and
 `counts`. Each import runs in its own process; CPU seconds and memory are that process's.
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.lib.engine_limit import engine_limit
 from bench.lib.started import chain_file, unpack
 from wsnode.load.machine import machine_time
 
@@ -43,8 +45,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--geth", type=Path)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--limit", action="store_true")
     options = parser.parse_args()
     compare(options.folder, options.geth, options.repeats)
+    if options.limit and (limit := engine_limit(options.folder)) is not None:
+        least = limit.recovery + limit.execution
+        print(
+            f"limit   cpu {least:.2f}: recovery {limit.recovery:.2f} s, revm {limit.execution:.2f} s; "
+            f"a call of balanceOf {limit.call:.2f} us, a transfer {limit.transfer:.2f} us"
+        )
 
 
 def compare(folder: Path, geth: Path | None, repeats: int) -> None:
