@@ -1,6 +1,6 @@
 """Nodes that say in a Redis that they are there, and find the one that writes their chain."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,7 +9,7 @@ import trio.testing
 
 from tests.cluster.drawn import GENESIS
 from tests.cluster.growing import new_chain
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalAwayError
 from wsnode.cluster.nodes import NODE_SECONDS, Node, Present
@@ -19,12 +19,6 @@ from wsnode.cluster.redis_journal import RedisJournal, open_journal
 pytestmark = needs_redis
 LOW = Node("one", "http://one/", 3, "0x03")
 HIGH = Node("two", "http://two/", 5, "0x05")
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from tests.cluster.reading import Reading
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.node_process import PATIENCE, Node, post, run, started
 from tests.vector_files import require_vectors
 from wsnode.cluster.records import Block, Down, Patch
@@ -22,12 +22,6 @@ from wsnode.cluster.records import Block, Down, Patch
 pytestmark = needs_redis
 STRANGER = "0x" + "aa" * 20
 RECIPIENT = "0x" + "bb" * 20
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 class Asked:

@@ -14,7 +14,7 @@ from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
 from tests.cluster.replica.test_peers import blocks_of
-from tests.cluster.tenures import publish
+from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from wsnode.cluster.journal import Bounds, JournalAwayError

@@ -2,13 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_processes import Asked, come_together, filled, leader, replica, until
 from tests.node.workers.processes import samples
 from tests.node.workers.test_following import follower_of
@@ -18,12 +17,6 @@ pytestmark = [needs_redis, pytest.mark.slow]
 
 SLOWLY = ("--block-time", "3600")
 EACH = 3
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 def sent(copy: Asked, writer: Asked, account: int) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
-from tests.cluster.tenures import tenure_of
+from tests.cluster.tenure.tenures import tenure_of
 from wsnode.cluster.records import Block
 from wsnode.cluster.replica.peers import take
 from wsnode.cluster.tenure import Published

@@ -16,7 +16,7 @@ import trio
 from coredis import Redis
 from websockets.sync.client import connect
 
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.ethereum.live.growing import emitter_code
 from tests.node_process import COMMAND, PATIENCE, Node, kept_address, post, run, started
 
@@ -87,12 +87,6 @@ def post_status(node: Node, path: str) -> int:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
-from tests.cluster.tenures import tenure_of
+from tests.cluster.tenure.tenures import tenure_of
 from tests.drawing import examples
 from wsnode.cluster.records import Block, ChainId, Down, Marks, Patch, Record, Standing
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError

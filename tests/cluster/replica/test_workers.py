@@ -15,7 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_processes import (
     Asked,
     come_together,
@@ -40,12 +40,6 @@ pytestmark = [needs_redis, pytest.mark.slow]
 WORKERS = ("--workers", "2")
 CLIENTS = 6
 KILLS = 4
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 @contextmanager

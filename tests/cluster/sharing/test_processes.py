@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.node_process import Node, post, run, started, until
 
 pytestmark = [needs_redis, pytest.mark.slow]
@@ -24,12 +24,6 @@ PER_SECOND: Final = 200
 BURST: Final = 100
 SECONDS: Final = 20
 CREDITS: Final = 20
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Credits of keys that several nodes count together, by given clocks; and the same count in a Redis."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Final
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cluster.drawn import GENESIS
-from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
+from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalAwayError
 from wsnode.cluster.quotas import MOST_SPENDINGS, Spending
@@ -244,12 +244,6 @@ async def test_machines_that_are_never_idle_share_the_rate(
     came = rate.per_second * rounds * 0.1
     beyond = count * (rate.burst + 0.1 * rate.per_second) + 1
     assert came - count - 1 <= admitted <= rate.burst + came + beyond
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with started_redis() as server:
-        yield server
 
 
 @pytest.fixture

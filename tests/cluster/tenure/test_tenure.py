@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from tests.cluster.growing import Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import Replayed, standing_of
-from tests.cluster.tenures import publish, tenure_of
+from tests.cluster.tenure.tenures import publish, tenure_of
 from tests.drawing import examples
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
