@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.lib.engine_limit import engine_limit
+from bench.lib.limits.engine import engine_limit
 from bench.lib.started import chain_file, unpack
 from wsnode.load.machine import machine_time
 

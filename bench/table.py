@@ -34,7 +34,7 @@ from bench.lib import started
 from bench.lib.anvil_chain import fill
 from bench.lib.cases import Case, Shape, query_cases, small_cases
 from bench.lib.development import started_nodes
-from bench.lib.echo import LIMIT, echoing
+from bench.lib.limits.echo import LIMIT, echoing
 from bench.lib.load import Load, LoadError, run_load
 from bench.lib.markdown import Row, ratio_text, table_text
 from bench.lib.material import Material, UnfitChainError, read_material

@@ -11,7 +11,7 @@ import msgspec
 
 from bench.lib.started import chain_file, unpack
 
-CRATE = Path(__file__).parents[2] / "wsnode/native/Cargo.toml"
+CRATE = Path(__file__).parents[3] / "wsnode/native/Cargo.toml"
 
 
 class EngineLimit(msgspec.Struct, frozen=True):

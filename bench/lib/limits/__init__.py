@@ -1,0 +1,1 @@
+"""What no node can take less than."""
