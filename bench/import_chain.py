@@ -7,6 +7,8 @@ take, and what revm alone takes for calls that `bench.table` asks for; cargo bui
 
 FOLDER holds genesis.json, chain.rlp or chain.rlp.gz, and meta.json with `headNumber`, `headHash` and
 `counts`. Each import runs in its own process; CPU seconds and memory are that process's.
+The last line on wsnode is the folder's size once it is copied without free pages (`wsnode snapshot`, `wsnode
+restore`), and that of the compressed snapshot.
 `others` is how many cores other programs used meanwhile: read it before believing `wall`.
 """
 
@@ -64,6 +66,7 @@ def compare(folder: Path, geth: Path | None, repeats: int) -> None:
             own = import_with_wsnode(folder, Path(temporary), meta)
             report("wsnode", own)
             report("doctor", check_with_doctor(Path(temporary), meta))
+            print(sizes_text(Path(temporary)), flush=True)
             if geth is None:
                 continue
             other = import_with_geth(geth, folder, Path(temporary), meta)
@@ -86,6 +89,22 @@ def check_with_doctor(temporary: Path, meta: Figures) -> Figures:
     data = temporary / "wsnode"
     figures, _ = timed([sys.executable, "-m", "wsnode", "doctor", "--data", str(data)], temporary)
     return with_rates(figures, meta) | {"size_mb": megabytes(data)}
+
+
+def sizes_text(temporary: Path) -> str:
+    """Return what the folder takes without free pages, and what its snapshot does.
+
+    A snapshot is compressed with zstd, which is near what the rows have to take.
+    """
+    data, snapshot, restored = (temporary / name for name in ("wsnode", "snapshot", "restored"))
+    wsnode = [sys.executable, "-m", "wsnode"]
+    timed([*wsnode, "snapshot", "--data", str(data), str(snapshot)], temporary)
+    timed([*wsnode, "restore", "--data", str(restored), str(snapshot)], temporary)
+    parts = [(part.name, megabytes(part)) for part in sorted((restored / "eth").iterdir()) if part.is_dir()]
+    described = " ".join(f"{name} {size:.1f}" for name, size in parts)
+    return (
+        f"without free pages: {megabytes(restored):.1f} MB ({described}), with zstd {megabytes(snapshot):.1f}"
+    )
 
 
 def import_with_geth(geth: Path, folder: Path, temporary: Path, meta: Figures) -> Figures:
