@@ -19,6 +19,7 @@ from wsnode.server.transport.encrypted import EncryptedTransport
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.sockets import accept_each
 from wsnode.server.transport.transport import SocketTransport, Transport, say
+from wsnode.server.turns.workers import making_way
 from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.websocket.handshake import refusal
 
@@ -124,7 +125,7 @@ async def _hold_connections(
     task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
-    with trio.CancelScope(shield=True), server.shared.shelter.serving():
+    with trio.CancelScope(shield=True), server.shared.shelter.serving(), making_way():
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
             publishing.start_soon(keep_running, arrivals.run)

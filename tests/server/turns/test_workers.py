@@ -9,8 +9,9 @@ import pytest
 import trio
 
 from tests.server.conftest import until
+from tests.server.turns.test_collector import open_server
 from wsnode.jsonrpc.work import CancelToken
-from wsnode.server.turns.workers import NICENESS, WorkerPool
+from wsnode.server.turns.workers import NICENESS, SWITCH_SECONDS, WorkerPool
 
 
 async def test_a_result_and_an_error_come_back() -> None:
@@ -71,3 +72,10 @@ async def test_a_worker_steps_back_behind_the_loop() -> None:
     pool = WorkerPool(1)
     for _ in range(2):
         assert await pool.run("key", priority) == min(ours + NICENESS, 19)
+
+
+async def test_threads_make_way_for_the_loop_while_a_server_serves() -> None:
+    before = sys.getswitchinterval()
+    async with open_server():
+        assert sys.getswitchinterval() == SWITCH_SECONDS < before
+    assert sys.getswitchinterval() == before
