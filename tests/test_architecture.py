@@ -141,9 +141,9 @@ FLOORS = {
     ),
     "sync/follow/blocks": ("fetching", "asking", "ranges walk"),
     "cluster": (
-        "address nodes quotas records",
+        "address filter_scripts nodes quotas records",
         "journal steps",
-        "presence redis_journal sharing tenure",
+        "presence polling redis_journal sharing tenure",
         "publisher replica",
     ),
     "cluster/replica": ("errors gauge outbox standings", "peers repeating", "delivery following"),
@@ -161,7 +161,7 @@ FLOORS = {
     ),
     "node/growth": (
         "driving journals news proving",
-        "counting following forking publishing replicating",
+        "counting following forking polling publishing replicating",
         "fork_point",
     ),
     "node/workers": ("ledger messages questions", "pair", "accepting serving", "run"),

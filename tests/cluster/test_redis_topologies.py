@@ -17,6 +17,7 @@ from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalAwayError
 from wsnode.cluster.quotas import Spending
 from wsnode.cluster.redis_journal import open_journal
+from wsnode.ethereum.live.polled import Polled, Room
 
 pytestmark = [needs_redis, pytest.mark.slow]
 
@@ -80,6 +81,10 @@ async def wait_open(url: str) -> None:
                     assert await journal.renew(lease) == made[-1].id
                     spent = await journal.exchange([Spending("key", 9.0, 0.0, 9.0)])
                     assert spent.keys() == {"key"}
+                    kept, room = Polled(b"wish", b"here"), Room("bot", 1, 9, 9, 9)
+                    await journal.add_filter("0x1", kept, 99.0, room)
+                    assert await journal.move_filter("0x1", b"here", b"there", 99.0)
+                    assert await journal.remove_filter("0x1")
                     return
             except JournalAwayError:
                 await trio.sleep(0.1)

@@ -82,6 +82,16 @@ def test_rates_are_counted_at_the_journal_unless_that_is_refused() -> None:
     assert needs_restart(first, second) == ["networks"]
 
 
+def test_filters_are_at_the_journal_unless_that_is_refused() -> None:
+    told = ReplicaConfig("redis://h")
+    assert str(NetworkConfig("one", replica=told).filters_at) == "redis://h:6379"
+    assert str(NetworkConfig("one", journal=JournalConfig("redis://j")).filters_at) == "redis://j:6379"
+    alone = NetworkConfig("one", replica=ReplicaConfig("redis://h", shared_filters=False))
+    assert alone.filters_at is NetworkConfig("one").filters_at is None
+    first, second = (Config(networks={"one": each}) for each in (NetworkConfig("one", replica=told), alone))
+    assert needs_restart(first, second) == ["networks"]
+
+
 def test_a_node_is_where_it_listens_unless_it_says_otherwise() -> None:
     node = Config(networks={}, listen="127.0.0.1:8545", open=True)
     assert advertised(None, node) == "http://127.0.0.1:8545/"

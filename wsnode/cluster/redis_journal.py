@@ -4,6 +4,7 @@ All keys of a chain have its name in braces, so that they lie in one slot of a R
 takes all of them back together to one moment.
 """
 
+import hashlib
 import logging
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from coredis.connection import TCPLocation
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 
+from wsnode.cluster import filter_scripts
 from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
@@ -40,6 +42,7 @@ from wsnode.cluster.records import (
     encode_record,
     require_linked,
 )
+from wsnode.ethereum.live.polled import NoRoomError, Polled, Room, UnreadableFilterError
 
 ANSWER_SECONDS: Final = 3.0
 """How long an answer may take, beyond what was asked to be waited; less than a lease lasts."""
@@ -174,6 +177,8 @@ class RedisJournal:
         self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis", "nodes")]
         self._log = self._keys[0]
         self._quota = f"{prefix}:quota"
+        self._filters = f"{prefix}:filters"
+        self._filter = f"{prefix}:filter:"
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
         """Return a lease of a new epoch, above `floor` and all before.
@@ -317,6 +322,61 @@ class RedisJournal:
         owing = iter(reply)
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
+    async def add_filter(self, identity: str, new: Polled, seconds: float, room: Room) -> None:
+        """Keep a filter for some seconds from its last poll.
+
+        Raises:
+            NoRoomError: There are too many.
+            JournalAwayError: Redis cannot be reached; it may be kept.
+        """
+        holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
+        bounds = map(str, (room.weight, room.most, room.most_held, room.most_weight))
+        kept = (new.wish, new.place, _lifetime(seconds), holder)
+        what, *_ = await self._run_on(identity, filter_scripts.ADD, *kept, *bounds, holder=holder)
+        if what == b"full":
+            raise NoRoomError
+
+    async def find_filter(self, identity: str) -> Polled | None:
+        """Return a filter, None if there is none.
+
+        Raises:
+            UnreadableFilterError: What is there was put there by something else.
+            JournalAwayError: Redis cannot be reached.
+        """
+        what, *values = await self._run_on(identity, filter_scripts.FIND)
+        if what == b"unreadable":
+            raise UnreadableFilterError(values[0].decode(errors="replace"))
+        return Polled(*values) if what == b"found" else None
+
+    async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
+        """Have a filter continue from `place`; False if it does not stand where a poll `began`.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached; it may have moved.
+        """
+        moved = (began, place, _lifetime(seconds))
+        what, *_ = await self._run_on(identity, filter_scripts.MOVE, *moved)
+        return bool(what == b"done")
+
+    async def remove_filter(self, identity: str) -> bool:
+        """Forget a filter; False if there is none.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached; it may be forgotten.
+        """
+        what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
+        return bool(what == b"removed")
+
+    async def _run_on(
+        self, identity: str, script: str, *arguments: str | bytes, holder: str = ""
+    ) -> list[Any]:
+        keys = [self._filter + identity, self._filters, f"{self._filters}:weights"]
+        with self._asking():
+            reply: Any = await self._client.eval(
+                script, [*keys, f"{self._filters}:of:{holder}"], [identity, *arguments]
+            )
+        return list(reply)
+
     async def _run_with(self, lease: Lease, script: str, *arguments: str | bytes) -> list[Any]:
         """Run a script that begins with whether the lease is the holder's.
 
@@ -455,6 +515,11 @@ def _nodes(texts: Sequence[bytes]) -> Iterator[Node]:
         # What another version says in another form is as if it said nothing.
         with suppress(msgspec.DecodeError):
             yield msgspec.json.decode(text, type=Node)
+
+
+def _lifetime(seconds: float) -> str:
+    """Return whole seconds, which is what Redis expires by."""
+    return str(max(1, round(seconds)))
 
 
 def _id(text: bytes) -> RecordId | None:

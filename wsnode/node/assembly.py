@@ -29,6 +29,7 @@ from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
+    from wsnode.cluster.polling import KeptFilters
     from wsnode.cluster.publisher import Publisher
     from wsnode.node.growth.following import FollowedNetwork
     from wsnode.node.growth.forking import Forking
@@ -107,6 +108,7 @@ class _Assembly:
         follower = self._make_follower(live)
         followed_here = follower or self._make_replica(live)
         publisher = self._make_publisher(is_development=grow is not None)
+        kept = self._make_kept_filters()
         if followed_here is not None:
             journal = None if publisher is None else publisher.status
             self._processes.follows(self._name, followed_here, journal)
@@ -123,12 +125,14 @@ class _Assembly:
             followed=followed_here or self._followed_elsewhere(live, relay),
             gas_limit=self._told.gas_limit,
             with_test_methods=self._config.open,
-            filter_table=_filter_table(Path(self._told.data), self._config, stack),
+            filter_table=None if kept is not None else self._filter_table(stack),
+            filter_keeper=kept,
             relay=relay,
             publisher=publisher,
         )
         made = self._with_publisher(made, publisher)
         made = self._with_shared_rates(made, keys)
+        made = self._with_kept_filters(made, kept)
         made = self._with_proofs(made, follower)
         if growth is not None and growth.watch is not None:
             growth.watch(made.registry)
@@ -201,6 +205,30 @@ class _Assembly:
 
         return counted_together(network, self._ethereum, keys.accounts, self._told.rates_at)
 
+    def _make_kept_filters(self) -> "KeptFilters | None":
+        if self._told.filters_at is None:
+            return None
+        from wsnode.node.growth.polling import filters_at
+
+        return filters_at(self._ethereum, self._told.filters_at, self._config.call_limits)
+
+    def _with_kept_filters(self, network: Network, kept: "KeptFilters | None") -> Network:
+        if kept is None:
+            return network
+        from wsnode.node.growth.polling import polled_together
+
+        return polled_together(network, self._ethereum, kept)
+
+    def _filter_table(self, stack: ExitStack) -> FilterTable | None:
+        """Return the filters of all workers, None for those of this process alone."""
+        if self._config.workers == 1:
+            return None
+        from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
+
+        store = open_filters(Path(self._told.data) / FILTERS_FOLDER)
+        stack.callback(store.close)
+        return SharedFilters(store, self._config.call_limits)
+
     def _with_proofs(self, network: Network, follower: "FollowedNetwork | None") -> Network:
         if self._forking is not None:
             from wsnode.node.growth.forking import forked
@@ -226,17 +254,6 @@ class _Assembly:
         if self._told.partner is None:
             return network
         return with_partner(network, self._told.partner, self._ethereum.spec, Path(self._told.data))
-
-
-def _filter_table(folder: Path, config: Config, stack: ExitStack) -> FilterTable | None:
-    """Return the filters of all workers, None for those of this process alone."""
-    if config.workers == 1:
-        return None
-    from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
-
-    store = open_filters(folder / FILTERS_FOLDER)
-    stack.callback(store.close)
-    return SharedFilters(store, config.call_limits)
 
 
 def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":

@@ -106,6 +106,8 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where other nodes of the chain can ask this one; its address if absent and no key is asked for."""
     shared_rates: bool = True
     """Whether the rates of keys are one count over all nodes of the journal."""
+    shared_filters: bool = True
+    """Whether all nodes of the journal answer polls of a filter."""
 
     @property
     def address(self) -> JournalAddress:
@@ -154,6 +156,8 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where replicas can ask this node; its address if absent and no key is asked for."""
     shared_rates: bool = True
     """Whether the rates of keys are one count over all nodes of the journal."""
+    shared_filters: bool = True
+    """Whether all nodes of the journal answer polls of a filter."""
 
     @property
     def address(self) -> JournalAddress:
@@ -205,6 +209,12 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the journal whose nodes count the rates of keys together, None if each counts alone."""
         told = self.replica or self.journal
         return None if told is None or not told.shared_rates else told.address
+
+    @property
+    def filters_at(self) -> JournalAddress | None:
+        """Return the journal that keeps filters for all its nodes, None if each keeps its own."""
+        told = self.replica or self.journal
+        return None if told is None or not told.shared_filters else told.address
 
     @property
     def is_live(self) -> bool:

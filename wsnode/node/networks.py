@@ -14,6 +14,7 @@ from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.live.arrivals import nothing_known
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.polled import Keeper as FilterKeeper
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
@@ -87,6 +88,7 @@ def network_of(
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
     filter_table: FilterTable | None = None,
+    filter_keeper: FilterKeeper | None = None,
     relay: Relay | None = None,
     publisher: "Publisher | None" = None,
 ) -> Network:
@@ -105,6 +107,7 @@ def network_of(
         gas_limit=gas_limit,
         with_test_methods=with_test_methods,
         filter_table=filter_table,
+        filter_keeper=filter_keeper,
         relay=relay,
         announced=nothing_known if followed is None else followed.announced_height,
         journal=None if publisher is None else publisher.status,

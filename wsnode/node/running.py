@@ -124,7 +124,9 @@ def _lasting(config: Config, name: str) -> Any:
 
 
 def _repeated(told: ReplicaConfig) -> ReplicaConfig:
-    return msgspec.structs.replace(REPEATED, shared_rates=told.shared_rates)
+    return msgspec.structs.replace(
+        REPEATED, shared_rates=told.shared_rates, shared_filters=told.shared_filters
+    )
 
 
 def _files(config: Config) -> dict[str, StaticFile]:

@@ -12,6 +12,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.arrivals import Announced, Arrivals, nothing_known
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.polled import Keeper as FilterKeeper
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.accounts import methods as state
@@ -34,7 +35,7 @@ from wsnode.ethereum.rpc.form import schemas as form_schemas
 from wsnode.ethereum.rpc.form.limits import DEFAULT_LIMITS, CallLimits
 from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter
 from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.logs import filters, subscriptions
+from wsnode.ethereum.rpc.logs import filters, kept_filters, subscriptions
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs import schemas as log_schemas
@@ -82,6 +83,7 @@ def build_registry(
     gas_limit: int = GAS_LIMIT_TARGET,
     timer: Callable[[], float] = time.perf_counter,
     filter_table: FilterTable | None = None,
+    filter_keeper: FilterKeeper | None = None,
     relay: sending.Relay | None = None,
     announced: Announced = nothing_known,
     journal: TellStatus | None = None,
@@ -91,7 +93,8 @@ def build_registry(
     Subscriptions and filters need a `hub`, sending transactions a `pool`, and the methods that make blocks
     and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
     `gas_limit`. `timer` measures how long building takes; `unavailable` goes to the registry.
-    `filter_table` keeps the filters that are polled, in this process's memory if None.
+    `filter_keeper` keeps the filters that are polled, for all nodes of the chain; without one `filter_table`
+    does, or this process's memory if that is None.
     `relay` has the node's other processes take a transaction. `announced` says how high blocks elsewhere are.
     `journal` returns what `wsnode_status` says of the journal that the chain is published to.
     """
@@ -138,9 +141,12 @@ def build_registry(
         testing.add_methods(registry, pool, next_block)
     if hub is not None:
         subscriptions.add_methods(registry, hub, limits)
-        filters.add_methods(registry, hub.pending, limits, filter_table)
         seconds, most = limits.behind_seconds, limits.behind_waiting
         arrivals = Arrivals(hub, announced, seconds=seconds, most=most)
+        if filter_keeper is None:
+            filters.add_methods(registry, hub.pending, limits, filter_table)
+        else:
+            kept_filters.add_methods(registry, hub, arrivals, limits, filter_keeper)
         min_block.add_methods(registry, arrivals)
         named_blocks.add_waiting(registry, arrivals)
     for components in COMPONENTS:

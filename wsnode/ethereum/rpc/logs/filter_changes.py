@@ -67,7 +67,7 @@ class StoreFilter(Filter):
         """Return the results since the last poll, at most `most`, as a JSON array."""
         began = self.position
         try:
-            results, position = yield from self._since(view, began, most)
+            results, position = yield from results_since(view, self.wanted, began, most)
         except UnknownBlockError:
             if self._spec is not None and self._spec is not view.spec:
                 # The chain is another one by now, of which nothing has been missed.
@@ -82,25 +82,6 @@ class StoreFilter(Filter):
             return NOTHING
         return b"[%b]" % b",".join(results)
 
-    def _since(
-        self, view: Snapshot, position: Position, most: int
-    ) -> Generator[None, Any, tuple[list[bytes], Position]]:
-        target = view.head
-        results: list[bytes] = []
-        size = 0
-        while position != Position.after(target) and len(results) < most and size < POLL_BYTES:
-            page = yield from self._page(view, position, target)
-            items = page.items[: most - len(results)]
-            results += [item.result for item in items]
-            size += sum(len(item.result) for item in items)
-            position = page.position if len(items) == len(page.items) else items[-1].behind
-        return results, position
-
-    def _page(self, view: Snapshot, position: Position, target: Head) -> Pages:
-        if self.wanted is None:
-            return header_page(view, position, target, hashes=True)
-        return log_page(view, self.wanted, position, target)
-
     def move(self, position: Position) -> None:
         """Continue from `position`."""
         self.position = position
@@ -111,6 +92,32 @@ class StoreFilter(Filter):
             return False
         self.position = position
         return True
+
+
+def results_since(
+    view: Snapshot, wanted: LogFilter | None, position: Position, most: int
+) -> Generator[None, Any, tuple[list[bytes], Position]]:
+    """Return the wanted logs since a position, or the hashes of blocks, and the position behind them.
+
+    Raises:
+        UnknownBlockError: The position's block is not stored.
+    """
+    target = view.head
+    results: list[bytes] = []
+    size = 0
+    while position != Position.after(target) and len(results) < most and size < POLL_BYTES:
+        page = yield from _page(view, wanted, position, target)
+        items = page.items[: most - len(results)]
+        results += [item.result for item in items]
+        size += sum(len(item.result) for item in items)
+        position = page.position if len(items) == len(page.items) else items[-1].behind
+    return results, position
+
+
+def _page(view: Snapshot, wanted: LogFilter | None, position: Position, target: Head) -> Pages:
+    if wanted is None:
+        return header_page(view, position, target, hashes=True)
+    return log_page(view, wanted, position, target)
 
 
 class PendingFilter(Filter):

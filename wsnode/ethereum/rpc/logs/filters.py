@@ -71,7 +71,7 @@ class Filters:
         """Return all logs that match a filter of logs, in chain order, as eth_getLogs does."""
         found = self._find(params.id)
         if not isinstance(found, StoreFilter) or found.filter_object is None:
-            raise _not_found()
+            raise not_found()
         return (yield from self._logs.get_logs(view, LogParameters(found.filter_object)))
 
     def uninstall(self, params: IdParameters) -> bytes:
@@ -88,7 +88,7 @@ class Filters:
             RpcError: There is none.
         """
         if (found := self._table.find(identity)) is None:
-            raise _not_found()
+            raise not_found()
         return found
 
 
@@ -96,12 +96,13 @@ def _head_of(view: Snapshot) -> Position:
     return Position.after(view.head)
 
 
-def _not_found() -> RpcError:
+def not_found() -> RpcError:
+    """Return the error for an id of no filter."""
     return server_error("filter not found")
 
 
-_CHANGES_ERRORS: Final = (
-    _not_found(),
+CHANGES_ERRORS: Final = (
+    not_found(),
     limit_exceeded("pending transactions were missed"),
     RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
 )
@@ -119,5 +120,5 @@ def add_methods(
     registry.method("eth_uninstallFilter", view=False, result=BOOLEAN)(filters.uninstall)
     timed_out = limit_exceeded("query timeout exceeded")
     polling = partial(registry.method, deadline=limits.logs_seconds, timeout_error=timed_out)
-    polling("eth_getFilterChanges", result=CHANGES, errors=_CHANGES_ERRORS)(filters.changes)
-    polling("eth_getFilterLogs", result=LOGS, errors=(_not_found(),))(filters.logs)
+    polling("eth_getFilterChanges", result=CHANGES, errors=CHANGES_ERRORS)(filters.changes)
+    polling("eth_getFilterLogs", result=LOGS, errors=(not_found(),))(filters.logs)

@@ -1,0 +1,1 @@
+"""Filters that are polled at any node of a journal."""
