@@ -16,7 +16,7 @@ that is printed is a Markdown table of all nodes.
 With --start the nodes are `wsnode dev`, `geth --dev` and anvil, those that are found, with some blocks full
 of logs, one after another. One that has more than `--memory-limit` GiB is killed at once, so that the machine
 does not swap, and its row says so. For the next attack a node begins anew that was killed, has ended by
-itself or does not answer.
+itself, does not answer or has more than `--memory`.
 Only nodes of this machine are attacked. PID is that of the node; without it nothing is said of memory.
 """
 
@@ -139,7 +139,7 @@ def measure(kept: Kept, names: Sequence[str], options: argparse.Namespace) -> It
                 row = row_of(kept, name, options)
                 print(row.line(), flush=True)
                 yield row
-                if row.measured is None and not kept.begin_again():
+                if row.is_worn and not kept.begin_again() and row.measured is None:
                     return
     except (StartError, ConnectionError) as error:
         print(f"  {kept.name} does not start: {error}", flush=True)

@@ -33,6 +33,11 @@ class Row(NamedTuple):
     measured: tuple[Probe, Seen, Outcome | None] | None
     hindrance: str = ""
 
+    @property
+    def is_worn(self) -> bool:
+        """Return whether the node should begin anew before it is attacked again."""
+        return self.measured is None or self.measured[1].was_stopped
+
     def line(self) -> str:
         """Return a line of the table of one node; what is unknown is a dash."""
         if self.measured is None:

@@ -24,8 +24,8 @@ OPENED_AT_ONCE = 32
 REOPENING_PAUSE = 0.5
 SIGN_OF_LIFE = 5.0
 LONGEST_TURN = 0.05
-NICENESS = 5
-"""Attackers elsewhere would not take the probe's core."""
+NICENESS = 19
+"""Attackers elsewhere would not take the cores of the node and of the probe."""
 
 _UNWANTED = bytearray(1 << 20)
 _ALIVE = masked_frame(b"", PONG)

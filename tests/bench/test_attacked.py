@@ -94,6 +94,13 @@ def test_the_table_says_what_became_of_each_node() -> None:
     ]
 
 
+def test_a_node_that_grew_too_much_begins_anew_before_the_next_attack() -> None:
+    calm = Seen(10.0, 200.0, 20.0, None, was_stopped=False)
+    assert not Row("pings", (Probe(), calm, None)).is_worn
+    assert Row("pings", (Probe(), calm._replace(was_stopped=True), None)).is_worn
+    assert Row("pings", None, "killed at 6 GiB").is_worn
+
+
 @pytest.mark.slow
 def test_the_attack_after_one_that_killed_a_node_meets_a_new_one(tmp_path: Path) -> None:
     table = tmp_path / "table.md"

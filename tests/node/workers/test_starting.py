@@ -12,8 +12,8 @@ import pytest
 from tests.node_process import COMMAND, PATIENCE
 
 pytestmark = pytest.mark.slow
-# Python itself imports this before a process of the node has done anything. Only the process that removes a file
-# is killed: two may find it at the same moment.
+# Python itself imports this before a process of the node has done anything. Only the process that removes a
+# file is killed: two may find it at the same moment.
 DOOM = dedent(
     """
     import contextlib, os, pathlib, signal, sys
