@@ -15,6 +15,7 @@ from wsnode.server.access.directory import Caller, Directory, Entrance
 from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
 from wsnode.server.access.refusals import RefusedError
 from wsnode.server.websocket.deflate import factory
+from wsnode.server.websocket.frames import release_parser
 
 JSON = "application/json"
 
@@ -33,6 +34,16 @@ class Handshake(msgspec.Struct, frozen=True):
 def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -> Handshake:
     """Return the answer to the handshake request `head`."""
     protocol = ServerProtocol(extensions=[factory()])
+    try:
+        return _answer(protocol, head, directory, party)
+    finally:
+        if protocol.handshake_exc is not None:
+            # The request has it too, and would be in a cycle with the frames of its traceback.
+            protocol.handshake_exc.__traceback__ = None
+        release_parser(protocol)
+
+
+def _answer(protocol: ServerProtocol, head: bytes, directory: Directory, party: Party | None) -> Handshake:
     protocol.receive_data(head)
     request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
     if request is None:
