@@ -1,4 +1,5 @@
 import contextlib
+import select
 import socket
 from collections.abc import AsyncIterator
 from time import perf_counter
@@ -8,7 +9,7 @@ import trio
 import trio.testing
 
 from wsnode.server.transport.polling import LevelPolling, new_polling
-from wsnode.server.transport.readiness import RECEIVE_BYTES, SLICE_SECONDS, Arrivals, Take
+from wsnode.server.transport.readiness import RECEIVE_BYTES, SLICE_SECONDS, WOKEN_AT_ONCE, Arrivals, Take
 from wsnode.server.transport.transport import SocketTransport
 
 
@@ -242,6 +243,43 @@ async def test_a_quick_request_comes_before_the_rest_of_many_long_bursts() -> No
         each.close()
         await its_transport.aclose()
     arrivals.close()
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="only epoll says which connections end")
+async def test_a_quick_request_comes_before_the_ends_of_many_connections() -> None:
+    order: list[str] = []
+
+    def take(data: bytes) -> bool:
+        order.append(data.decode())
+        return True
+
+    async def read(transport: SocketTransport, name: str) -> None:
+        while await transport.feed(take):
+            pass
+        order.append(f"end of {name}")
+
+    # However busy the machine is, each burst is quick.
+    arrivals = Arrivals(lambda: 0.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(arrivals.run)
+        sockets = Sockets(arrivals, nursery)
+        pairs = [sockets.pair() for _ in range(3 * WOKEN_AT_ONCE)]
+        for number, (client, transport) in enumerate(pairs):
+            nursery.start_soon(read, transport, str(number))
+            client.send(b"first")
+        await sockets.settle()
+        order.clear()
+        for client, _transport in pairs[1:]:
+            client.close()
+        pairs[0][0].send(b"quick")
+        await sockets.settle()
+        nursery.cancel_scope.cancel()
+    for client, transport in pairs:
+        client.close()
+        await transport.aclose()
+    arrivals.close()
+    assert order[0] == "quick"
+    assert len(order) == len(pairs)
 
 
 async def test_more_than_one_read_takes_is_read_without_another_arrival(sockets: Sockets) -> None:

@@ -23,8 +23,8 @@ QUICK_COST = 0.0002
 """Seconds that every quick burst costs alike, so that quick places take turns in their order."""
 LONGEST_PENALTY = 0.02
 """Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most."""
-MOST_KNOWN = 4096
-"""Places remembered, at least, before those are dropped whose time has passed."""
+MOST_KNOWN = 16_384
+"""Places that came last and are remembered, with up to as many others."""
 
 _NEW = (0.0, UNKNOWN_COST)
 _QUICK = (0.0, QUICK_COST)
@@ -36,10 +36,10 @@ class FairQueue:
     """A queue of sockets by their descriptors, in which a peer has one place however many it has."""
 
     __slots__ = (
+        "_former",
         "_has_rest",
         "_history",
         "_line",
-        "_most_known",
         "_now",
         "_others",
         "_queued",
@@ -61,7 +61,8 @@ class FairQueue:
         """The sockets of each peer in the queue; None for a socket that stands for itself."""
         self._history: dict[Place, tuple[float, float]] = {}
         """The virtual time at which the last burst of a place ended, and what it cost, in seconds."""
-        self._most_known = MOST_KNOWN
+        self._former: dict[Place, tuple[float, float]] = {}
+        """Those of places that have not come since `_history` began anew."""
         self._now = 0.0
         self._sequence = 0
         self.is_paid = False
@@ -74,7 +75,7 @@ class FairQueue:
     @property
     def known(self) -> int:
         """Return of how many places it remembers what they have taken."""
-        return len(self._history)
+        return len(self._history) + len(self._former)
 
     def add(self, descriptor: int, peer: Peer) -> None:
         """Have a socket wait behind its peer's others, if it does not wait already."""
@@ -90,7 +91,7 @@ class FairQueue:
 
     def _push(self, place: Place) -> None:
         self.waiting += 1
-        known = self._history.get(place, _NEW)
+        known = self._history.get(place) or self._recall(place)
         if known is _QUICK:
             self._line.append(place)
             return
@@ -141,16 +142,20 @@ class FairQueue:
             self._history[place] = (self._start + cost, cost)
         if self._has_rest:
             self._push(place)
-        if len(self._history) > self._most_known:
-            self._drop_passed()
+        if len(self._history) > MOST_KNOWN:
+            # A place that was quick must not wait behind thousands that are new.
+            self._former, self._history = self._history, {}
+
+    def _recall(self, place: Place) -> tuple[float, float]:
+        """Return what is known of a place from before `_history` began anew, and keep that longer."""
+        if (known := self._former.pop(place, None)) is None:
+            return _NEW
+        self._history[place] = known
+        return known
 
     def forget(self, descriptor: int) -> None:
         """Drop what is known of a socket that stands for itself."""
         self._history.pop(descriptor, None)
+        self._former.pop(descriptor, None)
         if self._turn == descriptor:
             self._turn = None
-
-    def _drop_passed(self) -> None:
-        """Drop what is known of places that would begin anew anyway."""
-        self._history = {place: known for place, known in self._history.items() if known[0] > self._now}
-        self._most_known = max(MOST_KNOWN, 2 * len(self._history))
