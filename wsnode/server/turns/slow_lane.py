@@ -11,6 +11,7 @@ from wsnode.jsonrpc.share import Share
 from wsnode.jsonrpc.work import AsyncCall, InThread, SlowCall
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import Budget
+from wsnode.server.turns.deadlines import Deadlines
 from wsnode.server.turns.fair import FairLimiter
 from wsnode.server.turns.making import Account, Making
 from wsnode.server.turns.workers import NoRoomError, Turn, WorkerPool
@@ -37,6 +38,7 @@ class SlowLane:
         self.calls = Share(limits.calls)
         """Slow calls in flight."""
         self.making = making
+        self._deadlines = Deadlines()
         self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
@@ -77,7 +79,7 @@ class SlowLane:
 
     async def _go_on(self, call: SlowCall, party: Any, account: Account) -> bool:
         refusal: RpcError | None = None
-        with trio.move_on_at(call.deadline) as waiting:
+        with self._deadlines.move_on_at(call.deadline) as waiting:
             refusal = await account.wait_turn(call)
             if refusal is None and call.step is None:
                 await self.turns.acquire(party)
@@ -107,7 +109,7 @@ class SlowLane:
         # A call may use the room that it has reserved.
         has_room = isinstance(work, InThread) and work.most_bytes > 0
         turn = Turn() if has_room else Turn(partial(account.may_go_on, call))
-        with trio.move_on_at(_end_of(work, call)) as scope:
+        with self._deadlines.move_on_at(_end_of(work, call)) as scope:
             try:
                 if isinstance(work, AsyncCall):
                     value = await work.function()

@@ -106,7 +106,7 @@ class WebSocketConnection:
                     self._sending.advance(Stage.ENDING)
                     await self._wait_turn_to_end()
                     self._channel.end()
-                self._slow.cancel()
+                    await self._slow.end()
                 self.end_within(self._closing_seconds if has_ended_well else 0)
         finally:
             self._channel.end()
