@@ -18,7 +18,7 @@ SMALL = """
 import ctypes
 from wsnode.cli.serving import begin_with_one_heap
 begin_with_one_heap()
-from wsnode.server.upkeep.allocator import own_bytes
+from wsnode.server.turns.memory import own_bytes
 before = own_bytes()
 kept = [bytes(200) for _ in range(400_000)]
 kept = kept[::1000]

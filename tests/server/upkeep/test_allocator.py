@@ -21,7 +21,8 @@ print(getrusage(RUSAGE_SELF).ru_minflt - before)
 # A hundred megabytes that are free between things in use; it never ends unless they are given back.
 LEFTOVERS = """
 import trio
-from wsnode.server.upkeep.allocator import GROWTH, give_back_freed_memory, own_bytes
+from wsnode.server.turns.memory import own_bytes
+from wsnode.server.upkeep.allocator import GROWTH, give_back_freed_memory
 async def main():
     async with trio.open_nursery() as nursery:
         before = own_bytes()
@@ -57,6 +58,40 @@ def test_what_is_free_between_things_in_use_is_given_back() -> None:
     command = [sys.executable, "-c", LEFTOVERS]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env={}, timeout=120)
     assert ran.stdout == "40\n"
+
+
+# A heap that is full is looked at, and not trimmed, however large it is.
+IN_USE = """
+import trio
+import wsnode.server.upkeep.allocator as allocator
+trims = []
+allocator._trim = lambda: trims.append
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(allocator.give_back_freed_memory, 0.001)
+        await trio.testing.wait_all_tasks_blocked()
+        kept = [bytes(3000) for _ in range(2 * allocator.GROWTH // 3000)]
+        await trio.sleep(0.1)
+        print(len(trims))
+        del kept[::2]
+        while not trims:
+            await trio.sleep(0.001)
+        await trio.sleep(0.1)
+        print(len(trims))
+        nursery.cancel_scope.cancel()
+import trio.testing
+trio.run(main)
+"""
+
+
+@GNU_ONLY
+def test_a_heap_in_use_is_not_trimmed() -> None:
+    # A trim that returns nothing is not repeated.
+    command = [sys.executable, "-c", IN_USE]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"PYTHONMALLOC": "malloc"}, timeout=120
+    )
+    assert ran.stdout == "0\n1\n"
 
 
 # The niceness of the thread that trims, where all threads of trio's cache have stepped back.
