@@ -13,6 +13,7 @@ mod overrides;
 pub(crate) mod refusal;
 mod revert_reason;
 pub(crate) mod scene;
+mod turns;
 pub(crate) mod unsigned;
 mod watch;
 

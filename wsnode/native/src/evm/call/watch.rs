@@ -4,6 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use super::turns::Run;
+
+/// Work between two looks at the clock, in jumps and in gas: 10 to 100 us.
+const LOOKS: u32 = 1024;
+const GAS_OF_A_LOOK: u64 = 20_000;
+
 /// Gas that counts as one jump: code without jumps needs up to 10 ns for each, most of it much less.
 const GAS_OF_A_JUMP: u64 = 32;
 
@@ -18,6 +24,10 @@ pub struct Watch {
     /// For each frame of the run: the gas that it had at the last look, and what had been charged in all by then.
     frames: RefCell<Vec<(u64, u64)>>,
     charged: Cell<u64>,
+    /// The turns of a run without a budget, which may last.
+    run: RefCell<Option<Run>>,
+    looks: Cell<u32>,
+    gas_seen: Cell<u64>,
 }
 
 impl Watch {
@@ -29,6 +39,9 @@ impl Watch {
             is_stopped: Cell::new(false),
             frames: <_>::default(),
             charged: Cell::new(0),
+            run: RefCell::new(budget.is_none().then(Run::begin)),
+            looks: Cell::new(0),
+            gas_seen: Cell::new(0),
         }
     }
 
@@ -41,6 +54,10 @@ impl Watch {
     #[inline]
     pub fn tick_gas(&self, depth: usize, limit: u64, remaining: u64, cost: u64) -> bool {
         if !self.has_budget {
+            if self.gas_seen.get().abs_diff(remaining) >= GAS_OF_A_LOOK {
+                self.gas_seen.set(remaining);
+                self.give_way();
+            }
             return self.tick(cost);
         }
         self.tick(cost.saturating_add(self.used(depth, limit, remaining) / GAS_OF_A_JUMP))
@@ -70,8 +87,20 @@ impl Watch {
         }
         if self.has_budget {
             self.remaining.set(remaining - cost);
+        } else {
+            self.looks.set(self.looks.get().wrapping_add(1));
+            if self.looks.get().is_multiple_of(LOOKS) {
+                self.give_way();
+            }
         }
         true
+    }
+
+    /// Wait for a turn on the processor where one is due.
+    fn give_way(&self) {
+        if let Some(run) = self.run.borrow_mut().as_mut() {
+            run.give_way();
+        }
     }
 
     /// The gas that was seen to be used.
