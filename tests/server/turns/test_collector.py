@@ -28,6 +28,9 @@ SUBSCRIPTION = bytes((0x81, 0x80 | len(SUBSCRIBE), 0, 0, 0, 0)) + SUBSCRIBE
 PING = b"\x89\x80\0\0\0\0"
 FRAGMENTS = b"\x01" + FRAME[1:] + b"\x80\x80\0\0\0\0"
 NO_HANDSHAKE = HANDSHAKE.replace(b"Version: 13", b"Version: 12")
+ZEROS = b"[" + b"0," * 150_000 + b"0]"
+"""A batch that is too large, and long enough to be read in a thread."""
+LARGE = b"\x81\xff" + len(ZEROS).to_bytes(8, "big") + b"\0\0\0\0" + ZEROS
 CLOSE = b"\x88\x82\0\0\0\0\x03\xe8"
 POST = (
     b"POST /v3/key HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
@@ -85,6 +88,7 @@ async def visit(site: Site, *sent: bytes) -> None:
         pytest.param((HANDSHAKE, SUBSCRIPTION, CLOSE), id="closed with a subscription"),
         pytest.param((HANDSHAKE, b"\xff\xff\xff"), id="against the protocol"),
         pytest.param((NO_HANDSHAKE,), id="not let in"),
+        pytest.param((HANDSHAKE, LARGE), id="gone after a batch that was refused in a thread"),
         pytest.param((POST % (len(CALL), CALL),), id="HTTP"),
     ],
 )
@@ -172,13 +176,9 @@ async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
 
 
 @pytest.mark.usefixtures("_nothing_sheltered")
-@pytest.mark.parametrize(("limit", "value"), [("MOST_AT_ONCE", 1_000), ("COUNTED_BYTES", -(1 << 40))])
-async def test_frozen_garbage_stays_while_objects_are_many(
-    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
-) -> None:
+async def test_frozen_garbage_stays_while_objects_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "THAW", 2)
-    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
-    monkeypatch.setattr(collector, limit, value)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
     shelter, ring = Shelter(), Ring()
     found = weakref.ref(ring)
     shelter.look()
@@ -186,6 +186,24 @@ async def test_frozen_garbage_stays_while_objects_are_many(
     for _ in range(3):
         shelter.look()
     assert found() is not None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "THAW", 1)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
+    shelter, ring = Shelter(), Ring()
+    found = weakref.ref(ring)
+    for _ in range(9):
+        shelter.look()
+    del ring
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
+    # They were counted at the looks 1, 2, 4 and 8.
+    for _ in range(6):
+        shelter.look()
+    assert found() is not None
+    shelter.look()
+    assert found() is None
 
 
 async def test_the_collector_is_as_before_once_nothing_is_served() -> None:

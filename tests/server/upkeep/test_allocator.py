@@ -77,7 +77,7 @@ async def main():
         while not trims:
             await trio.sleep(0.001)
         await trio.sleep(0.1)
-        print(len(trims))
+        print(len(trims) <= 20)
         nursery.cancel_scope.cancel()
 import trio.testing
 trio.run(main)
@@ -86,12 +86,12 @@ trio.run(main)
 
 @GNU_ONLY
 def test_a_heap_in_use_is_not_trimmed() -> None:
-    # A trim that returns nothing is not repeated.
+    # One that returns nothing is repeated less often.
     command = [sys.executable, "-c", IN_USE]
     ran = subprocess.run(
         command, capture_output=True, text=True, check=True, env={"PYTHONMALLOC": "malloc"}, timeout=120
     )
-    assert ran.stdout == "0\n1\n"
+    assert ran.stdout == "0\nTrue\n"
 
 
 # The niceness of the thread that trims, where all threads of trio's cache have stepped back.

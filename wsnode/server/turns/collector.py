@@ -15,17 +15,15 @@ from contextlib import contextmanager, suppress
 
 import trio
 
-from wsnode.server.turns.memory import own_bytes
-
-RIPE = 1
-"""Collections of the middle generation between two looks: 7,700 objects survive each of them at most, and
-more where more of the older ones are freed meanwhile."""
+RIPE = 2
+"""Collections of the middle generation between two looks: 7,700 objects survive each of them at most, more
+where many older ones are freed meanwhile."""
 THAW = 128
 """Looks, of which one is at all objects."""
-MOST_AT_ONCE = 80_000
-"""Objects: a look at these takes 15 ms. A node has 50,000 when it starts."""
-COUNTED_BYTES = 16 << 20
-"""Growth of the process up to which its frozen objects are counted: to count 700,000 takes 0.1 s."""
+MOST_AT_ONCE = 150_000
+"""Objects: a look at so many takes 25 ms. A node has 50,000 when it starts."""
+MOST_THAWS = 16
+"""Times `THAW` looks until frozen objects are counted again, if they were many: 700,000 take 0.1 s."""
 NEVER = 2**31 - 1
 
 
@@ -34,7 +32,8 @@ class Shelter:
 
     def __init__(self) -> None:
         self._looks = 0
-        self._first_bytes = own_bytes()
+        self._wait = 1
+        """Times `THAW` looks between two counts of the frozen objects."""
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -63,11 +62,13 @@ class Shelter:
     def look(self) -> None:
         """Free what is garbage of the objects that are not frozen, and freeze the others."""
         self._looks += 1
-        if self._looks % THAW == 0 and self._are_few():
+        if self._looks % (THAW * self._wait) == 0 and self._are_few():
             gc.unfreeze()
         gc.collect()
         gc.freeze()
 
     def _are_few(self) -> bool:
         """Return whether all objects can be looked at together."""
-        return own_bytes() <= self._first_bytes + COUNTED_BYTES and gc.get_freeze_count() <= MOST_AT_ONCE
+        are_few = gc.get_freeze_count() <= MOST_AT_ONCE
+        self._wait = 1 if are_few else min(2 * self._wait, MOST_THAWS)
+        return are_few

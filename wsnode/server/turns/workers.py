@@ -5,11 +5,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import outcome
 import trio
 
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.requests import UnusableRequestError
 from wsnode.jsonrpc.work import CancelToken
 from wsnode.server.turns.fair import FairLimiter
 
@@ -22,6 +24,9 @@ SWITCH_SECONDS = 0.001
 """Within which a thread that runs Python makes way for the loop. The loop gives way at each system call, so a
 turn with ten of them beside one busy thread waits ten times as long: with CPython's 5 ms, more than a client
 should notice."""
+
+EXPECTED = (RpcError, UnusableRequestError)
+"""Errors that say what a caller did wrong, and not where."""
 
 _thread = threading.local()
 
@@ -83,26 +88,49 @@ class WorkerPool:
             self._limiter.release(party)
 
 
+class _Refused(NamedTuple):
+    """An error that is for the caller.
+
+    If it had passed through the thread's frames, it would be in a cycle with them, which would keep a text of
+    5 MB that was refused until the collector comes.
+    """
+
+    error: Exception
+
+
 async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
     token = CancelToken()
     task = trio.lowlevel.current_task()
     loop = trio.lowlevel.current_trio_token()
 
-    def deliver(result: outcome.Outcome[T]) -> None:
+    def deliver(result: outcome.Outcome[T | _Refused]) -> None:
         loop.run_sync_soon(trio.lowlevel.reschedule, task, result)
 
     def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
         token.set()
         return trio.lowlevel.Abort.FAILED
 
-    def work() -> T:
+    def work() -> T | _Refused:
         step_back()
-        return function(token)
+        return _refusing(function, token)
 
     trio.lowlevel.start_thread_soon(work, deliver, "wsnode worker")
-    result: T = await trio.lowlevel.wait_task_rescheduled(abort)
+    result: T | _Refused = await trio.lowlevel.wait_task_rescheduled(abort)
     await trio.lowlevel.checkpoint_if_cancelled()
-    return result
+    if not isinstance(result, _Refused):
+        return result
+    try:
+        raise result.error
+    finally:
+        # The error has this frame.
+        del result
+
+
+def _refusing(function: Callable[[CancelToken], T], token: CancelToken) -> T | _Refused:
+    try:
+        return function(token)
+    except EXPECTED as error:
+        return _Refused(error.with_traceback(None))
 
 
 @contextlib.contextmanager

@@ -24,8 +24,11 @@ APART: Final = 8 << 20
 LOOK_SECONDS: Final = 2.0
 """Short, for memory that is free between messages and replies is as much as they are after some seconds."""
 GROWTH: Final = 64 << 20
-"""Growth of free memory, in bytes, before the heap is trimmed: it is locked meanwhile, for 0.05 s with 20,000
-open connections."""
+"""Growth of the process in bytes, half of it free memory, before the heap is trimmed: it is locked meanwhile,
+for 0.05 s with 20,000 open connections."""
+WORTH: Final = 8 << 20
+"""Bytes that a trim returns at least, or the next one is later."""
+MOST_PAUSES: Final = 8
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
@@ -40,27 +43,27 @@ def keep_freed_memory() -> None:
 
 
 async def give_back_freed_memory(pause: float = LOOK_SECONDS) -> None:
-    """Return free memory to the kernel each time it has grown by `GROWTH`, for ever.
+    """Return free memory to the kernel while the process has grown by `GROWTH`, for ever.
 
-    Returns at once where the C library is not the GNU one.
+    It looks every `pause` seconds, and less often once a trim has returned little. Returns at once where the
+    C library is not the GNU one.
     """
     if (trim := _trim()) is None:
         return
-    least_size, least_free = own_bytes(), _free_bytes()
+    least, elsewhere, wait = own_bytes(), _free_bytes(), pause
     while True:
-        await trio.sleep(pause)
+        await trio.sleep(wait)
         size = own_bytes()
-        least_size = min(least_size, size)
-        # To count what is free takes milliseconds of a large heap, and it is part of what the process has.
-        if size <= least_size + GROWTH:
+        least = min(least, size)
+        # To count what is free takes milliseconds of a large heap.
+        if size <= least + GROWTH or (free := _free_bytes()) <= elsewhere + GROWTH // 2:
+            wait = pause
             continue
-        free = _free_bytes()
-        least_free = min(least_free, free)
-        if free > least_free + GROWTH:
-            # Other threads continue, except those that allocate from the trimmed heap.
-            await _in_new_thread(partial(trim, KEPT))
-            # Some of it is in pages with things in use, which no trim returns.
-            least_free = _free_bytes()
+        # Other threads continue, except those that allocate from the trimmed heap.
+        await _in_new_thread(partial(trim, KEPT))
+        # What is left is in pages with things in use, which no trim returns.
+        returned_little = free - _free_bytes() < WORTH
+        wait = min(2 * wait, MOST_PAUSES * pause) if returned_little else pause
 
 
 async def _in_new_thread(function: Callable[[], object]) -> None:
