@@ -13,5 +13,5 @@ pub use blocks::{
     render_pooled_transaction, render_receipt, render_receipts, render_transaction, render_uncle, write_log,
     BlockContext, BlockStyle, Envelope, LogSelection, Price, TotalDifficulty,
 };
-pub use reader::Text;
+pub use reader::{find, Text};
 pub use writer::Writer;

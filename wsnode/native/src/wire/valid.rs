@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::json::find;
+
 /// What ends a number or a word.
 const ENDS: &[u8] = b",]}: \t\r\n";
 
@@ -30,7 +32,7 @@ impl<'a> Walk<'a> {
         let begin = self.position;
         loop {
             let rest = self.text.get(self.position..)?;
-            let mark = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            let mark = find(rest, |byte| matches!(byte, b'"' | b'\\'))?;
             self.position += mark + 1;
             if rest[mark] == b'"' {
                 return self.text.get(begin..self.position - 1);
