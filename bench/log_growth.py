@@ -27,10 +27,9 @@ from bench.lib.started import StartError, wsnode_serving
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.chain_tables import blocks_of_logs, locate_logs, logs_before
+from wsnode.ethereum.codec.chain_tables import LogCriteria, blocks_of_logs, locate_logs, logs_before
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.logs import index as log_index
-from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.state import sign_transaction
 from wsnode.node.chains import ETHEREUM_FOLDER
@@ -216,8 +215,9 @@ def rows_read(folder: Path, questions: Sequence[Question]) -> Iterator[int]:
             # The engine seeks the blocks, one move each, and knows no other reader than its own.
             for name in ("locate_logs", "blocks_of_logs", "logs_before"):
                 vars(log_index)[name] = getattr(counting, name)
-            wanted = LogFilter(question.addresses, question.topics, last=view.number)
-            for _slice in search_logs(cast(Reader, counting), wanted, limit=MOST_RESULTS):
+            criteria = LogCriteria(question.addresses, question.topics)
+            search = search_logs(cast(Reader, counting), criteria, 0, view.number, limit=MOST_RESULTS)
+            for _slice in search:
                 pass
             yield counting.moves
 

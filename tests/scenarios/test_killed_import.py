@@ -15,9 +15,10 @@ import pytest
 from tests.slices import result_of
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import LogMatches, search_logs
+from wsnode.ethereum.logs.index import search_logs
+from wsnode.ethereum.logs.matches import LogMatches
 from wsnode.ethereum.snapshot import Snapshot
 
 KILLS = 30
@@ -73,7 +74,7 @@ def killed_after(seconds: float, data: Path, bench: Path) -> bool:
 
 
 def search(snapshot: Snapshot, topic: bytes, last: int) -> LogMatches:
-    return result_of(search_logs(snapshot.reader, LogFilter(topics=[[topic]], last=last)))
+    return result_of(search_logs(snapshot.reader, LogCriteria((), [[topic]]), 0, last))
 
 
 def check(killed: Snapshot, whole: Snapshot, meta: dict[str, Any], chance: random.Random) -> None:

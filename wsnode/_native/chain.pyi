@@ -9,7 +9,7 @@ and raise StoreError for another, and SnapshotLostError once it has ended.
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Self, final
 
 from wsnode._native.evm import EngineError
 from wsnode._native.store import Reader, Writer
@@ -156,6 +156,43 @@ def locate_logs(
     Raises:
         CorruptRowError: There is no log of such a number.
     """
+
+@final
+class LogCriteria:
+    """The addresses and topics of a filter of logs, of any block.
+
+    A log matches if it has one of the addresses, at least as many topics as there are positions, and at each
+    position one of its topics; where there are none, any.
+    """
+
+    def __new__(cls, addresses: Sequence[bytes], topics: Sequence[Sequence[bytes]], /) -> Self:
+        """Take addresses of 20 bytes, and for each position topics of 32.
+
+        Raises:
+            ValueError: One has another length.
+        """
+
+    @property
+    def count(self) -> int:
+        """Return how many addresses and topics are named."""
+
+    def groups(self) -> list[list[bytes]]:
+        """Return keys of the log index without their chunks, in groups: a log must have one key of each.
+
+        There are none if every log matches.
+        """
+
+    def find(
+        self, reader: Reader, begin: int, end: int, most: int, /
+    ) -> tuple[list[tuple[int, Sequence[int]]], int]:
+        """Return which of the logs numbered `begin` to before `end` match, in the form of `locate_logs`.
+
+        At most `most` logs are compared, where each block counts as 32 more, but one at the least. With them
+        comes the number of the log behind the last one that was compared.
+
+        Raises:
+            CorruptRowError: There is no log of such a number.
+        """
 
 def blocks_of_logs(reader: Reader, begin: int, end: int, most: int, /) -> tuple[list[int], int]:
     """Return the numbers of the blocks that have the logs numbered `begin` to before `end`, at most `most`.

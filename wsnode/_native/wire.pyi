@@ -9,6 +9,7 @@ Texts are UTF-8. Functions that read a text of 256 KiB or more release the inter
 from collections.abc import Sequence
 from typing import final
 
+from wsnode._native.chain import LogCriteria
 from wsnode._native.evm import Halt, Interrupted, Revert, State
 from wsnode._native.store import Environment, Reader
 
@@ -84,14 +85,11 @@ def read_receipt(reader: Reader, params: bytes, /) -> bytes | None:
     None where the parameters are unusual. Raises what `read_transaction` raises.
     """
 
-def read_log_filter(
-    params: bytes, most: int, head: int, /
-) -> tuple[list[bytes], list[list[bytes]], int, int] | None:
-    """Return addresses, topics, first and last block of the parameters `[filter]`, or None for unusual ones.
+def read_log_filter(params: bytes, most: int, head: int, /) -> tuple[LogCriteria, int, int] | None:
+    """Return criteria, first and last block of the parameters `[filter]`, or None for unusual ones.
 
-    No addresses are any, and so are no alternatives for the topic at a position. A filter is unusual also if
-    it names more than `most` addresses and topics together, a block above `head`, or a range that ends before
-    it begins.
+    A filter is unusual also if it names more than `most` addresses and topics together, a block above
+    `head`, or a range that ends before it begins.
     """
 
 def run_call_text(

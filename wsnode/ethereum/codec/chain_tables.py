@@ -2,6 +2,7 @@
 
 from wsnode._native.chain import (
     TABLES,
+    LogCriteria,
     append_blocks,
     blocks_of_logs,
     chain_totals,
@@ -15,6 +16,7 @@ from wsnode._native.chain import (
 
 __all__ = [
     "TABLES",
+    "LogCriteria",
     "append_blocks",
     "blocks_of_logs",
     "chain_totals",

@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from wsnode.ethereum.codec.chain_tables import LogCriteria
+
 MAX_TOPICS: Final = 4
 
 Log = tuple[bytes, tuple[bytes, ...]]
@@ -47,6 +49,11 @@ class LogFilter(msgspec.Struct, frozen=True):
             not alternatives or topic in alternatives
             for topic, alternatives in zip(topics, self.topics, strict=False)
         )
+
+    @property
+    def criteria(self) -> LogCriteria:
+        """Return what it wants of a log, whatever the block, for a search."""
+        return LogCriteria(self.addresses, self.topics)
 
     @property
     def parameter_count(self) -> int:

@@ -2,18 +2,18 @@
 
 A criterion is a group of values of which a log must have one; a search finds the logs that meet every
 criterion. Each value's chunks are adjacent in the index. So each group jumps to its next chunk until
-all groups are at one chunk, and only then bitmaps are read and intersected.
+all groups are at one chunk, and only then bitmaps are read and intersected. Many values among few logs are
+searched without the index (`reading`).
 """
 
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
 
-import msgspec
 from pyroaring import BitMap
 
-from wsnode.ethereum.codec.chain_tables import blocks_of_logs, locate_logs, logs_before
-from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
+from wsnode.ethereum.codec.chain_tables import LogCriteria, blocks_of_logs, locate_logs, logs_before
+from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_located, first_of
+from wsnode.ethereum.logs.reading import is_read_sooner, read_logs
 from wsnode.ethereum.logs.values import NO_CHUNK, ROWS_A_SLICE, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.log_entries import (
@@ -26,38 +26,27 @@ from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Reader
 from wsnode.store.table import Cursor
 
-_ADDRESS: Final = b"\x00"
-_TOPIC: Final = (b"\x01", b"\x02", b"\x03", b"\x04")
-_TOPIC_COUNT: Final = b"\x05"
 
-
-class BlockLogs(NamedTuple):
-    """Logs of one block by their index in it, ascending; `indices` None means all of the block's logs."""
-
-    number: BlockNumber
-    indices: Sequence[int] | None
-
-
-class LogMatches(msgspec.Struct, frozen=True):
-    """The number of matching logs and their places; beyond the limit only the fact that there are more."""
-
-    count: int
-    exceeded: bool
-    blocks: list[BlockLogs]
-
-
-Search = Generator[None, None, LogMatches]
-
-
-def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) -> Search:
-    """Search the filter's blocks, all canonical; the generator yields between slices and returns.
+def search_logs(
+    reader: Reader, criteria: LogCriteria, first: int, last: int, *, limit: int | None = None
+) -> Search:
+    """Search the blocks `first` to `last`, all canonical; the generator yields between slices and returns.
 
     With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
     """
-    assert wanted.last is not None, "what is still to come cannot be searched"
     # The genesis block has no logs, and a light folder's do not begin with number 0.
-    begin, end = logs_before(reader, max(wanted.first, 1)), logs_before(reader, wanted.last + 1)
-    groups = _groups(wanted)
+    first = max(first, 1)
+    begin, end = logs_before(reader, first), logs_before(reader, last + 1)
+    if criteria.count and is_read_sooner(criteria.count, end - begin, last - first + 1):
+        return (yield from read_logs(reader, criteria, begin, end, limit))
+    return (yield from look_up_logs(reader, criteria, begin, end, limit))
+
+
+def look_up_logs(
+    reader: Reader, criteria: LogCriteria, begin: int, end: int, limit: int | None = None
+) -> Search:
+    """Search the logs numbered `begin` to before `end` by the index, as `search_logs` does."""
+    groups = criteria.groups()
     if not groups:
         return (yield from _all_logs(reader, begin, end, limit))
     count = 0
@@ -75,14 +64,17 @@ def search_logs(reader: Reader, wanted: LogFilter, *, limit: int | None = None) 
     return LogMatches(count, exceeded=False, blocks=blocks)
 
 
-def first_logs(reader: Reader, wanted: LogFilter, begin: int, end: int, most: int) -> Search:
+def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
     """Search the logs numbered `begin` to before `end`, in any block, and return at most `most`, the first.
 
     `exceeded` means that there are more; the generator yields between slices and returns the search.
     """
+    # How many blocks have these logs is not known, but not more.
+    if criteria.count and is_read_sooner(criteria.count, end - begin, end - begin):
+        return first_of((yield from read_logs(reader, criteria, begin, end)), most)
     chunks: list[tuple[int, Positions | range]] = []
     room = most
-    if groups := _groups(wanted):
+    if groups := criteria.groups():
         for match in _matches(reader, groups, begin, end):
             if match is None:
                 yield
@@ -98,19 +90,6 @@ def first_logs(reader: Reader, wanted: LogFilter, begin: int, end: int, most: in
     blocks: list[BlockLogs] = []
     yield from _locate(reader, chunks, blocks)
     return LogMatches(most - max(room, 0), exceeded=room < 0, blocks=blocks)
-
-
-def _groups(wanted: LogFilter) -> list[list[bytes]]:
-    """Return the filter as groups of key prefixes, of which a log must have one each; for any log, none."""
-    groups = [[_ADDRESS + address for address in wanted.addresses]] if wanted.addresses else []
-    for kind, values in zip(_TOPIC, wanted.topics, strict=False):
-        if values:
-            groups.append([kind + value for value in values])
-    if wanted.topics and not wanted.topics[-1]:
-        # A trailing wildcard still asks for a topic in its position.
-        counts = range(len(wanted.topics), MAX_TOPICS + 1)
-        groups.append([_TOPIC_COUNT + bytes((count,)) for count in counts])
-    return groups
 
 
 def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search:
@@ -137,12 +116,7 @@ def _locate(
         while place < len(positions):
             located, place = locate_logs(reader, base, positions, place, ROWS_A_SLICE - seeks)
             seeks += len(located)
-            if blocks and blocks[-1].number == located[0][0]:
-                # The chunk before ended within this block.
-                number, indices = located[0]
-                located[0] = number, [*(blocks.pop().indices or ()), *indices]
-            # A third of the time of calls with names, which is a twentieth of a search for ten logs.
-            blocks += map(BlockLogs._make, located)
+            add_located(blocks, located)
             if seeks == ROWS_A_SLICE:
                 seeks = 0
                 yield

@@ -7,7 +7,8 @@ import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_log_texts
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import BlockLogs, first_logs
+from wsnode.ethereum.logs.index import first_logs
+from wsnode.ethereum.logs.matches import BlockLogs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.environment import Reader
 
@@ -55,7 +56,7 @@ def page_of_logs(
     its own, or no client would get beyond it. The generator yields between slices of about a millisecond.
     """
     most = max(min(most or room, room // SMALLEST_LOG), 1)
-    matches = yield from first_logs(reader, wanted, begin, end, most)
+    matches = yield from first_logs(reader, wanted.criteria, begin, end, most)
     texts: list[bytes] = []
     places: Places = []
     for some, count in _slices(matches.blocks):

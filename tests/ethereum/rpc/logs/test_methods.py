@@ -83,17 +83,17 @@ def test_the_range_that_is_proposed_fits_and_no_longer_one_does(
     data: st.DataObject, limit: int, execution_apis_chain: Chain, all_logs: Logs
 ) -> None:
     log_filter = data.draw(filters(all_logs))
-    criteria = criteria_of(log_filter)
+    criteria = criteria_of(log_filter).criteria
     first, last = int(log_filter["fromBlock"], 16), int(log_filter["toBlock"], 16)
     with execution_apis_chain.snapshot() as view:
 
         def count(end: int) -> int:
-            wanted = criteria.between(first, end)
-            return result_of(search_logs(view.reader, wanted)).count if end >= first else 0
+            found = search_logs(view.reader, criteria, first, end)
+            return result_of(found).count if end >= first else 0
 
         if count(last) <= limit:
             return
-        fitting = result_of(longest_fitting(view, criteria.between(first, last), limit))
+        fitting = result_of(longest_fitting(view, criteria, first, last, limit))
         assert count(fitting if fitting is not None else first - 1) <= limit
         assert count((first - 1 if fitting is None else fitting) + 1) > limit
 

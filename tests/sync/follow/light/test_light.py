@@ -10,7 +10,7 @@ import pytest
 from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
 from tests.sync.follow.world import NOT_SAID, Open, Override, Source, World
 from tests.upstream.providers import Error
-from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.storage.kind import Kind
@@ -36,8 +36,8 @@ def require_equal(world: World, source: Source) -> None:
 
 def found_logs(world: World) -> int:
     with world.chain.snapshot() as view:
-        wanted = LogFilter((EMITTERS[0],), (), view.earliest, view.number)
-        search = search_logs(view.reader, wanted)
+        criteria = LogCriteria((EMITTERS[0],), ())
+        search = search_logs(view.reader, criteria, view.earliest, view.number)
         while True:
             try:
                 next(search)

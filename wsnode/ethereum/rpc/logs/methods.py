@@ -5,10 +5,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rendering import stored_logs
 from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import BlockLogs, LogMatches, search_logs
+from wsnode.ethereum.logs.index import search_logs
+from wsnode.ethereum.logs.matches import BlockLogs, LogMatches
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.form.errors import PRUNED
 from wsnode.ethereum.rpc.form.limits import CallLimits
@@ -56,7 +58,7 @@ class Logs:
             return logs_of_side_block(view, block_hash, wanted)
         else:
             raise server_error("unknown block")
-        return (yield from self._found(view, wanted.between(first, last)))
+        return (yield from self._found(view, wanted.criteria, first, last))
 
     def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
         """Return the logs that match a filter, in chain order.
@@ -81,13 +83,13 @@ class Logs:
             # The engine takes `earliest` for the genesis block.
             return None
         plain = read_log_filter(params, self._limits.logs_parameters, view.number)
-        return None if plain is None else self._found(view, LogFilter(*plain))
+        return None if plain is None else self._found(view, *plain)
 
-    def _found(self, view: Snapshot, wanted: LogFilter) -> Slices:
+    def _found(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
         limit = self._limits.logs_results
-        matches = yield from search_logs(view.reader, wanted, limit=limit)
+        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
         if matches.exceeded:
-            raise (yield from _too_many(view, wanted, limit))
+            raise (yield from _too_many(view, criteria, first, last, limit))
         if matches.count <= self._limits.logs_slice:
             return _rendered(view, matches.blocks)
         return (yield from _render(view, matches, self._limits.logs_slice))
@@ -180,26 +182,28 @@ def _count(view: Snapshot, number: int) -> int:
     return log_count(receipts)
 
 
-def _too_many(view: Snapshot, wanted: LogFilter, limit: int) -> Generator[None, Any, RpcError]:
-    """Return the error that proposes the longest range from that block on with no more than `limit` logs."""
-    fitting = yield from longest_fitting(view, wanted, limit)
+def _too_many(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
+) -> Generator[None, Any, RpcError]:
+    """Return the error that proposes the longest range from `first` on with no more than `limit` logs."""
+    fitting = yield from longest_fitting(view, criteria, first, last, limit)
     proposal: dict[str, Any] = {"limit": limit}
     if fitting is not None:
-        proposal |= {"from": hex(wanted.first), "to": hex(fitting)}
+        proposal |= {"from": hex(first), "to": hex(fitting)}
     return limit_exceeded(f"query returned more than {limit} results", proposal)
 
 
-def longest_fitting(view: Snapshot, wanted: LogFilter, limit: int) -> Generator[None, Any, int | None]:
+def longest_fitting(
+    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
+) -> Generator[None, Any, int | None]:
     """Return the last block up to which at most `limit` logs match, None if the first has more.
 
-    All blocks of the filter have more than `limit`.
+    All blocks `first` to `last` have more than `limit`.
     """
-    assert wanted.last is not None
-    first = wanted.first
-    fits, exceeds = first - 1, wanted.last
+    fits, exceeds = first - 1, last
     while exceeds - fits > 1:
         middle = (fits + exceeds) // 2
-        matches = yield from search_logs(view.reader, wanted.between(first, middle), limit=limit)
+        matches = yield from search_logs(view.reader, criteria, first, middle, limit=limit)
         fits, exceeds = (fits, middle) if matches.exceeded else (middle, exceeds)
     return fits if fits >= first else None
 

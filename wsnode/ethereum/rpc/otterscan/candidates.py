@@ -5,9 +5,10 @@ from itertools import islice
 from typing import Final
 
 from wsnode.ethereum.absence import header_not_found
+from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rows import transaction_count
-from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import LogMatches, search_logs
+from wsnode.ethereum.logs.index import search_logs
+from wsnode.ethereum.logs.matches import LogMatches
 from wsnode.ethereum.rpc.form.lookup import require_kept
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -108,7 +109,7 @@ class Candidates:
 
 
 def _logs(view: Snapshot, address: bytes, first: int, last: int) -> Generator[None, None, LogMatches]:
-    return search_logs(view.reader, LogFilter([address], first=first, last=last), limit=MOST_FOUND)
+    return search_logs(view.reader, LogCriteria([address], ()), first, last, limit=MOST_FOUND)
 
 
 def some(numbers: Iterator[int | None], most: int) -> list[int | None]:

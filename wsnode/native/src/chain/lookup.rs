@@ -2,8 +2,8 @@
 
 use alloy_primitives::B256;
 
-use super::tables::{ChainError, ChainTables, Txn};
-use crate::chain::rows::{place_key, places, BodyRow, HeaderRow, ReceiptsRow, RowError};
+use super::tables::{ChainError, ChainTables, LogBlock, Txn};
+use crate::chain::rows::{place_key, places, BodyRow, Criteria, HeaderRow, ReceiptsRow, RowError};
 use crate::json::{self, BlockContext, LogSelection, Writer};
 
 /// A canonical transaction: its block's key and body row, and its index there.
@@ -12,6 +12,12 @@ pub struct Place<'t> {
     pub index: usize,
     body: BodyRow<'t>,
 }
+
+/// What it costs to come to a block's logs, in logs that are compared.
+const LOGS_A_BLOCK: usize = 32;
+
+/// Logs of a block by their ascending numbers in it.
+pub type Matches = (u64, Vec<u64>);
 
 impl ChainTables {
     /// The hash of a canonical block.
@@ -76,6 +82,49 @@ impl ChainTables {
             text.fixed(b"null");
         }
         Ok(true)
+    }
+
+    /// Those of the logs numbered `begin` to before `end` that match, by block, and the number of the log behind the last
+    /// one that was compared: `most` of them at the most, where a block counts as `LOGS_A_BLOCK` logs.
+    pub fn matching_logs(
+        &self,
+        txn: &Txn<'_>,
+        criteria: &Criteria,
+        (begin, end): (u64, u64),
+        most: usize,
+    ) -> Result<(Vec<Matches>, u64), ChainError> {
+        let (mut found, mut log, mut left) = (Vec::new(), begin, most);
+        while log < end && left > 0 {
+            let block = self.block_of_log(txn, log)?;
+            let stop = block.end.min(end).min(log.saturating_add(left as u64));
+            let numbers = self.matches_in(txn, criteria, block, (log, stop))?;
+            if !numbers.is_empty() {
+                found.push((block.number, numbers));
+            }
+            left = left.saturating_sub(LOGS_A_BLOCK + (stop - log) as usize);
+            log = stop;
+        }
+        Ok((found, log))
+    }
+
+    /// The numbers within `block` of those of its logs `begin` to before `end` that match.
+    fn matches_in(
+        &self,
+        txn: &Txn<'_>,
+        criteria: &Criteria,
+        block: LogBlock,
+        (begin, end): (u64, u64),
+    ) -> Result<Vec<u64>, ChainError> {
+        let row = self.receipts.get(txn, &block.number.to_be_bytes())?;
+        let receipts = ReceiptsRow::new(row.ok_or(RowError::Corrupt("a block is not there"))?)?;
+        let mut numbers = Vec::new();
+        for number in begin - block.first..end - block.first {
+            let log = receipts.log(number as usize)?.ok_or(RowError::Corrupt("a log is not there"))?;
+            if criteria.matches(&log) {
+                numbers.push(number);
+            }
+        }
+        Ok(numbers)
     }
 
     /// Write logs of canonical blocks, separated by commas: those of these indices in their block, or all.

@@ -48,7 +48,7 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
     written(py, reader, &numbers::hash("transaction hash", hash)?, ChainTables::write_receipt)
 }
 
-type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
+pub type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
 /// The blocks of the logs `base + positions[start:]`, these ascending, each with the logs' indices in it; at most so
 /// many, and the place behind the positions that they have used up.
@@ -85,7 +85,7 @@ fn locate_logs<'py>(
 }
 
 /// Ascending numbers; a range is cheaper than a list, and logs of one kind are often neighbours.
-fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
+pub fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
     if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
         if last - first == numbers.len() as u64 - 1 {
             return Ok(PyRange::new(py, *first as isize, *last as isize + 1)?.into_any());

@@ -1,5 +1,6 @@
 //! Rows of blocks: read, rendered as JSON, and looked up.
 
+pub mod criteria;
 mod ends;
 pub mod header;
 mod logs;
@@ -14,6 +15,7 @@ use super::errors::CorruptRowError;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CorruptRowError", module.py().get_type::<CorruptRowError>())?;
+    criteria::register(module)?;
     ends::register(module)?;
     header::register(module)?;
     logs::register(module)?;

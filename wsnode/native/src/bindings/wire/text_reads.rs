@@ -1,15 +1,16 @@
 //! State at a block, transactions and receipts, from the text of parameters to the text of the result, where both are usual.
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::B256;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::bindings::chain::criteria::LogCriteria;
 use crate::bindings::chain::lookup::{written, Write, Written};
 use crate::bindings::errors::guard;
 use crate::bindings::evm::state::State;
 use crate::bindings::numbers::hash;
 use crate::bindings::store::Reader;
+use crate::chain::rows::Criteria;
 use crate::chain::tables::ChainTables;
 use crate::error::Error;
 use crate::json::Writer;
@@ -124,23 +125,15 @@ fn read<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, params: &[u8], write:
     }
 }
 
-type Filter<'py> = (Vec<Bound<'py, PyBytes>>, Vec<Vec<Bound<'py, PyBytes>>>, u64, u64);
-
-/// Addresses, alternatives for each topic, first and last block of a filter that names at most `most` values and only
-/// blocks up to `head`.
+/// What a filter that names at most `most` values and only blocks up to `head` wants of logs, and its first and last block.
 #[pyfunction]
 #[pyo3(signature = (params, most, head, /))]
-fn read_log_filter<'py>(py: Python<'py>, params: &[u8], most: usize, head: u64) -> Option<Filter<'py>> {
+fn read_log_filter(params: &[u8], most: usize, head: u64) -> Option<(LogCriteria, u64, u64)> {
     let filter = parameters::log_parameters(params)?;
     let (first, last) = (filter.first.unwrap_or(head), filter.last.unwrap_or(head));
-    let count = filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>();
-    if first > last || last > head || count > most {
-        return None;
-    }
-    let addresses = filter.addresses.iter().map(|address| PyBytes::new(py, address.as_slice())).collect();
-    let alternatives =
-        |topics: &Vec<B256>| topics.iter().map(|topic| PyBytes::new(py, topic.as_slice())).collect();
-    Some((addresses, filter.topics.iter().map(alternatives).collect(), first, last))
+    let criteria = Criteria::new(filter.addresses, filter.topics);
+    let is_usual = first <= last && last <= head && criteria.count() <= most;
+    is_usual.then_some((LogCriteria(criteria), first, last))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

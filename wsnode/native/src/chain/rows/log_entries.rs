@@ -10,8 +10,8 @@ use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 
 use super::{LogRow, ReceiptsRow, RowError};
 
-const ADDRESS: u8 = 0;
-const TOPIC_COUNT: u8 = 5;
+pub(super) const ADDRESS: u8 = 0;
+pub(super) const TOPIC_COUNT: u8 = 5;
 const CHUNK_BITS: u32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

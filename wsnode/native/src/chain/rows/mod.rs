@@ -7,6 +7,7 @@
 mod block_rlp;
 mod bloom;
 mod body;
+mod criteria;
 mod encode_receipts;
 mod error;
 mod fields;
@@ -22,6 +23,7 @@ mod write;
 pub use block_rlp::block_rlp;
 pub use bloom::StoredBloom;
 pub use body::{encode_body, encode_body_of, BodyRow, OmmerRow, StoredTransaction, TransactionRow};
+pub use criteria::Criteria;
 pub use encode_receipts::encode_receipts;
 pub use error::RowError;
 pub use fields::HeaderFields;

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, B256};
 
+use super::values::{ADDRESS, HASH};
 use super::{address, block, hash};
 use crate::json::Text;
 
@@ -50,7 +51,7 @@ fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<Membe
             Member::Last
         }
         b"address" => {
-            filter.addresses = one_or_more(text, address)?;
+            filter.addresses = one_or_more(text, ADDRESS, address)?;
             Member::Addresses
         }
         b"topics" => {
@@ -68,14 +69,14 @@ fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<Membe
 fn alternatives(text: &mut Text<'_>) -> Option<Vec<B256>> {
     match text.null() {
         Some(()) => Some(Vec::new()),
-        None => one_or_more(text, hash),
+        None => one_or_more(text, HASH, hash),
     }
 }
 
-fn one_or_more<T>(text: &mut Text<'_>, value: fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
+fn one_or_more<T>(text: &mut Text<'_>, size: usize, value: fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
     match text.take(b'[') {
-        Some(()) => text.items(|text| value(text.string()?)),
-        None => Some(vec![value(text.string()?)?]),
+        Some(()) => text.items(|text| value(text.sized(size)?)),
+        None => Some(vec![value(text.sized(size)?)?]),
     }
 }
 

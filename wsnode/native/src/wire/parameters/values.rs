@@ -2,6 +2,10 @@
 
 use alloy_primitives::{hex, Address, B256, U256};
 
+/// Bytes of the text of an address, and of a hash.
+pub const ADDRESS: usize = 42;
+pub const HASH: usize = 66;
+
 /// Nothing stands for the latest.
 pub fn block(text: &[u8]) -> Option<Option<u64>> {
     if text == b"latest" {

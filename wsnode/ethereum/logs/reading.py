@@ -1,0 +1,43 @@
+"""Searches for logs without the index: the logs of a few blocks are compared with many wanted values.
+
+To look a value up in the index costs as much as to compare a hundred logs with a set of all values. So the
+cheaper way is known before: by how many values there are, how many logs and in how many blocks.
+"""
+
+from typing import Final
+
+from wsnode.ethereum.codec.chain_tables import LogCriteria
+from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_located
+from wsnode.store.environment import Reader
+
+LOGS_A_VALUE: Final = 64
+"""Logs that are compared, 7 to 13 ns each, in less than the time of one look-up, 1.1 to 3.4 microseconds."""
+LOGS_A_BLOCK: Final = 32
+"""Logs that are compared in the time in which a block's receipts are found: more if their page is cold."""
+LOGS_A_SLICE: Final = 4096
+"""Logs that are compared in some 50 microseconds; as many as 128 blocks with one each."""
+
+
+def is_read_sooner(values: int, logs: int, blocks: int) -> bool:
+    """Return whether `logs` in `blocks` are read sooner than `values` are looked up."""
+    return logs + LOGS_A_BLOCK * min(logs, blocks) <= LOGS_A_VALUE * values
+
+
+def read_logs(
+    reader: Reader, criteria: LogCriteria, begin: int, end: int, limit: int | None = None
+) -> Search:
+    """Search the logs numbered `begin` to before `end`; the generator yields between slices and returns.
+
+    With a `limit` the search ends with the slice in which there are more.
+    """
+    blocks: list[BlockLogs] = []
+    count = 0
+    while begin < end:
+        located, begin = criteria.find(reader, begin, end, LOGS_A_SLICE)
+        count += sum(len(indices) for _number, indices in located)
+        if limit is not None and count > limit:
+            return LogMatches(count, exceeded=True, blocks=[])
+        add_located(blocks, located)
+        if begin < end:
+            yield
+    return LogMatches(count, exceeded=False, blocks=blocks)
