@@ -97,10 +97,10 @@ def run_call_text(
 ) -> bytes | int | Revert | Halt | Interrupted | None:
     """Return the result of `eth_call` as JSON, from the text of its parameters, or how else the call ended.
 
-    It runs after the committed block of this number and header row, which "latest" stands for, with at most
-    `gas_blocks` times the block's gas limit. Where the parameters name another block by number, that number
-    is returned, and None where they are unusual. Keeps the lock, for `budget` at most, in jumps of about 12
-    ns; beyond it the call is `Interrupted`.
+    State overrides may be among them, but none of the block. It runs after the committed block of this number
+    and header row, which "latest" stands for, with at most `gas_blocks` times the block's gas limit. Where
+    the parameters name another block by number, that number is returned, and None where they are unusual.
+    Keeps the lock, for `budget` at most, in jumps of about 12 ns; beyond it the call is `Interrupted`.
 
     Raises:
         InvalidTransactionError: The message is refused before it runs.

@@ -9,7 +9,7 @@ use crate::bindings::evm::messages::outcome;
 use crate::bindings::evm::state::State;
 use crate::error::Error;
 use crate::evm::build::Base;
-use crate::evm::call::{self, Estimate, Outcome, Overrides, Place, Watch};
+use crate::evm::call::{self, Estimate, Message, Outcome, Place, Watch};
 use crate::json;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
@@ -31,9 +31,9 @@ fn run_call_text(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |text: &CallText, place: Place<'_>, watch: &Watch| {
+    let run = |message: &Message, place: Place<'_>, watch: &Watch| {
         let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::call(place, &text.message, gas_cap, watch)
+        call::call(place, message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
         Outcome::Success { output, .. } => {
@@ -59,9 +59,9 @@ fn estimate_call_text(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |text: &CallText, place: Place<'_>, watch: &Watch| {
+    let run = |message: &Message, place: Place<'_>, watch: &Watch| {
         let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::estimate(place, &text.message, gas_cap, watch)
+        call::estimate(place, message, gas_cap, watch)
     };
     answer(py, state, (number, header), params, budget, run, |result| match result {
         Estimate::Gas(gas) => Ok(PyBytes::new(py, format!("\"{gas:#x}\"").as_bytes()).into()),
@@ -75,18 +75,18 @@ fn answer<T>(
     (number, header): Block<'_>,
     params: &[u8],
     budget: u64,
-    run: impl FnOnce(&CallText, Place<'_>, &Watch) -> Result<T, Error>,
+    run: impl FnOnce(&Message, Place<'_>, &Watch) -> Result<T, Error>,
     render: impl FnOnce(T) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some(text) = parameters::call::read(params) else {
+    let Some(CallText { message, block, overrides }) = parameters::call::read(params) else {
         return Ok(None);
     };
-    if let Some(another) = text.block.filter(|block| *block != number) {
+    if let Some(another) = block.filter(|block| *block != number) {
         return another.into_py_any(py).map(Some);
     }
     let result = guard_gathering(|| {
         let watch = Watch::new(Some(budget), None);
-        state.0.at_block(Base::Row(header), Overrides::default(), |place| run(&text, place, &watch))
+        state.0.at_block(Base::Row(header), overrides, |place| run(&message, place, &watch))
     })?;
     render(result).map(Some)
 }

@@ -24,7 +24,7 @@ pub use evm::{build as build_evm, CallContext};
 pub use halt::{fault_words, precompile_words};
 pub use message::Message;
 pub use opcode_name::opcode_name;
-pub use overrides::{parse_patches, Overrides};
+pub use overrides::{parse_patches, AccountChanges, Overrides, Slots};
 pub use revert_reason::revert_reason;
 pub use scene::{failure, Place, Scene};
 pub use watch::Watch;

@@ -2,16 +2,18 @@
 
 use alloy_primitives::{hex, Bytes, TxKind};
 
-use super::{address, digits, last_block, quantity};
-use crate::evm::call::Message;
+use super::overrides::state_overrides;
+use super::{address, digits, quantity};
+use crate::evm::call::{Message, Overrides};
 use crate::json::Text;
 
-/// `[call, block]`, each member in its usual form.
+/// `[call, block, state overrides]`, each member in its usual form.
 #[derive(Debug)]
 pub struct CallText {
     pub message: Message,
     /// Nothing stands for the latest.
     pub block: Option<u64>,
+    pub overrides: Overrides,
 }
 
 /// Member of a call object, as a bit.
@@ -30,7 +32,16 @@ pub fn read(params: &[u8]) -> Option<CallText> {
     let mut text = Text(params);
     text.take(b'[')?;
     let message = call_object(&mut text)?;
-    Some(CallText { message, block: last_block(&mut text)? })
+    let (mut block, mut overrides) = (None, Overrides::default());
+    if text.take(b',').is_some() {
+        block = super::block(text.string()?)?;
+        if text.take(b',').is_some() {
+            overrides = state_overrides(&mut text)?;
+        }
+    }
+    text.take(b']')?;
+    text.end()?;
+    Some(CallText { message, block, overrides })
 }
 
 fn call_object(text: &mut Text<'_>) -> Option<Message> {
@@ -84,6 +95,9 @@ mod tests {
         assert_eq!(call.message.input[..], [0x0a, 0xff]);
         assert_eq!((call.message.value, call.block), (U256::from(16), None));
         assert_eq!(read(br#"[{},"0x3e8"]"#).unwrap().block, Some(1000));
+        let overridden = br#"[{},"latest",{"0x00000000000000000000000000000000000000ff":{"balance":"0x1"}}]"#;
+        assert_eq!(read(overridden).unwrap().overrides.values(), 1);
+        assert!(read(br#"[{},"latest",{}]"#).unwrap().overrides.is_empty());
         assert_eq!(read(br#"[{"gas":"0x0"}]"#).unwrap().message.gas, Some(0));
     }
 
@@ -97,7 +111,10 @@ mod tests {
             r#"[{},"pending"]"#,
             r#"[{},"0x01"]"#,
             r#"[{},"0x8000000000000000"]"#,
-            r#"[{},"latest",{}]"#,
+            r#"[{},"latest",null]"#,
+            r#"[{},"latest",{"0x1":{}}]"#,
+            r#"[{},"latest",{},{}]"#,
+            r#"[{},{}]"#,
             r#"[{"to":null}]"#,
             r#"[{"to":"0xff"}]"#,
             r#"[{"gas":"0x"}]"#,

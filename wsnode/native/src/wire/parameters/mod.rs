@@ -4,6 +4,7 @@
 
 pub mod call;
 mod logs;
+mod overrides;
 mod values;
 
 pub use logs::{log_parameters, LogFilter};
