@@ -13,7 +13,7 @@ from wsnode._native.chain import LogCriteria
 from wsnode._native.evm import Halt, Interrupted, Revert, State
 from wsnode._native.store import Environment, Reader
 
-def take_messages(data: bytes, position: int, limit: int, messages: list[bytes], /) -> int:
+def take_messages(data: bytes | bytearray, position: int, limit: int, messages: list[bytes], /) -> int:
     """Append the messages of the WebSocket frames that begin at `position`; return where the last one ends.
 
     It stops at anything but a whole, masked, single, unextended frame of text or binary of at most `limit`

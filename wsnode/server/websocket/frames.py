@@ -142,12 +142,25 @@ class Framing:
             self._owed -= len(taken)
             self._feed(taken, messages)
         elif self._partial is not None:
-            self._partial += data
-            if len(self._partial) < self._needed:
-                return
-            data, self._partial = bytes(self._partial), None
+            self._receive_rest(self._partial, data, messages)
+            return
         if data:
             self._scan(data, messages)
+
+    def _receive_rest(self, partial: bytearray, data: bytes, messages: list[bytes]) -> None:
+        """Add what the frame held back lacks of `data`, and go on behind it once it is complete."""
+        lacking = self._needed - len(partial)
+        if len(data) < lacking:
+            partial += data
+            return
+        self._partial = None
+        if lacking > 0:
+            # Long messages are not copied once more, nor what follows them.
+            partial += memoryview(data)[:lacking]
+            if take_messages(partial, 0, self._limit, messages):
+                self._scan(data, messages, lacking)
+                return
+        self._scan(bytes(partial) + data[max(lacking, 0) :], messages)
 
     def receive_eof(self) -> None:
         """Take note that the client sends nothing more."""
@@ -187,8 +200,8 @@ class Framing:
             self._feed(rest, [])
             self._owed = 0
 
-    def _scan(self, data: bytes, messages: list[bytes]) -> None:
-        position, end = 0, len(data)
+    def _scan(self, data: bytes, messages: list[bytes], position: int = 0) -> None:
+        end = len(data)
         self._needed = 0
         while True:
             if self._protocol is None:
@@ -211,7 +224,7 @@ class Framing:
         if self.closed and position < end:
             self._receive_closed(data[position:], messages)
         elif position < end:
-            self._partial = bytearray(data[position:])
+            self._partial = bytearray(memoryview(data)[position:])
 
     def _feed(self, data: bytes, messages: list[bytes]) -> None:
         protocol = self._library()

@@ -1,7 +1,7 @@
 //! Frames to messages, and messages to requests.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
 use crate::wire::frame::Whole;
 use crate::wire::request::Envelope;
@@ -16,12 +16,17 @@ const LONG: usize = 256 * 1024;
 #[pyfunction]
 #[pyo3(signature = (data, position, limit, messages, /))]
 fn take_messages(
-    data: &Bound<'_, PyBytes>,
+    data: &Bound<'_, PyAny>,
     position: usize,
     limit: usize,
     messages: &Bound<'_, PyList>,
 ) -> PyResult<usize> {
-    let (py, data) = (data.py(), data.as_bytes());
+    let py = data.py();
+    let data = match data.cast::<PyBytes>() {
+        Ok(bytes) => bytes.as_bytes(),
+        // SAFETY: below only bytes are created and appended to a list, and the lock is kept: nothing changes the array.
+        Err(_) => unsafe { data.cast::<PyByteArray>()?.as_bytes() },
+    };
     let mut position = position;
     while let Some(whole) = data.get(position..).and_then(|rest| Whole::read(rest, limit)) {
         let message = PyBytes::new_with(py, whole.message_size(), |target| {
