@@ -76,13 +76,17 @@ class FanOut:
             if not self._queue:
                 self._published = trio.Event()
                 await self._published.wait()
-            self.advance(perf_counter() + SLICE_SECONDS)
+            self.begin()
             await trio.lowlevel.checkpoint()
+
+    def begin(self) -> None:
+        """Deliver published events for one slice, at once."""
+        self.advance(perf_counter() + SLICE_SECONDS)
 
     async def finish(self) -> None:
         """Deliver published events until none is left, with turns for other tasks between slices."""
         while self._queue:
-            self.advance(perf_counter() + SLICE_SECONDS)
+            self.begin()
             await trio.lowlevel.checkpoint()
 
     def give_up(self) -> None:

@@ -111,6 +111,8 @@ class Hub:
             is_same = view.head.hash == self.head.hash and self._descent is None
             change = HeadChange((), ()) if is_same else self._step(view)
             is_behind = self._descent is not None or self.head.hash != view.head.hash
+        # A slice at once: the task that delivers the rest comes to its turn behind all others.
+        self.fan_out.begin()
         self._watch.take_note(is_behind=is_behind)
         if not is_same:
             self._call(partial(listener, change) for listener in self.on_change)
