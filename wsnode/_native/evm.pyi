@@ -580,6 +580,13 @@ class State:
         Releases the lock.
         """
 
+    def commit_whole(self) -> None:
+        """Write every executed block, to be read at once by all processes.
+
+        A killed process loses nothing of it. A power cut before `sync_now` returns may undo this commit, and
+        then leaves the store whole, as it was before. Releases the lock.
+        """
+
     def sync_now(self) -> None:
         """Bring everything committed to the disk. Releases the lock."""
 

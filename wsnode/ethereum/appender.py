@@ -90,16 +90,27 @@ class Appender:
         self._storing = frozenset()
 
     def store_pending(self, marks: Marks | None = None) -> None:
-        """Commit the state of all executed blocks, and write their rows with the safe and finalized marks.
-
-        The rows are prepared while the state goes to the disk, and committed after it.
-        """
+        """Commit the state of all executed blocks, and write their rows with the safe and finalized marks."""
         blocks = self._taken()
-        if blocks:
-            with ThreadPoolExecutor(1) as beside:
-                committed = beside.submit(self._commit_state)
-                self.chain.append(blocks, marks, committed.result)
+        if blocks and self.chain.durable:
+            self._store_synced(blocks, marks)
+        elif blocks:
+            self._commit_state()
+            self.chain.append(blocks, marks)
         self._storing = frozenset()
+
+    def _store_synced(self, blocks: Sequence[VerifiedBlock], marks: Marks | None) -> None:
+        """Commit both stores, and return once both are on the disk.
+
+        The rows are prepared while the values of the state are synced, and committed once these can be read;
+        meanwhile the state's new head is synced. That makes three syncs in a row of four.
+        """
+        executor = self.chain.executor
+        with ThreadPoolExecutor(1) as beside:
+            committed = beside.submit(executor.commit_whole)
+            synced = beside.submit(executor.sync_now)
+            self.chain.append(blocks, marks, committed.result)
+            synced.result()
 
     def _taken(self) -> list[VerifiedBlock]:
         blocks, self.pending = self.pending, []

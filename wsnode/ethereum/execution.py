@@ -79,6 +79,12 @@ class Executor(Protocol):
     def commit(self, *, sync: bool) -> None:
         """Write what is on the head."""
 
+    def commit_whole(self) -> None:
+        """Write what is on the head; a power failure before `sync_now` returns may undo that, and no more."""
+
+    def sync_now(self) -> None:
+        """Bring all that is written to the disk."""
+
 
 class Run(msgspec.Struct, frozen=True):
     """A run of told blocks, judged."""
@@ -175,6 +181,12 @@ class ToldBlocks:
         """Do nothing: a told block has no changes."""
 
     def commit(self, *, sync: bool) -> None:
+        """Do nothing: there are no changes."""
+
+    def commit_whole(self) -> None:
+        """Do nothing: there are no changes."""
+
+    def sync_now(self) -> None:
         """Do nothing: there are no changes."""
 
     def _forget(self, block_hash: Hash32) -> BuiltBlock | None:

@@ -19,7 +19,9 @@ use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::execute::{self, invalid, verify_receipts, Applied, ChainHead, Execution, ReadCache};
 use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
-use crate::state::{AccountPatch, Base as ProvedBase, Below, Bounds, Head, Moments, StateReader, StateStore};
+use crate::state::{
+    AccountPatch, Base as ProvedBase, Below, Bounds, Head, Kept, Moments, StateReader, StateStore,
+};
 
 /// Where in its folder a chain keeps what it knows by proofs.
 const PROVED: &str = "proved";
@@ -179,8 +181,8 @@ impl Engine {
     }
 
     /// Write every executed block.
-    pub fn commit(&self, sync: bool) -> Result<(), Error> {
-        self.write(|writer| Ok(writer.store.commit(sync)?))
+    pub fn commit(&self, kept: impl Into<Kept>) -> Result<(), Error> {
+        self.write(|writer| Ok(writer.store.commit(kept)?))
     }
 
     /// Bring everything committed to the disk.

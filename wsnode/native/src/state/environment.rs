@@ -16,6 +16,26 @@ const TABLES: u32 = 16;
 /// How long a reader that needs a larger map waits for the other readers of its process.
 const RESIZE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// When a commit is safe from a power failure; a killed process loses none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Once it returns, after two fsyncs.
+    Now,
+    /// With the next sync, after one fsync; a power failure before that undoes the commit, and no other.
+    Whole,
+    /// With the next sync; the pages are left to the operating system, and a power failure may cost the file.
+    Later,
+}
+
+impl From<bool> for Kept {
+    fn from(sync: bool) -> Self {
+        match sync {
+            true => Self::Now,
+            false => Self::Later,
+        }
+    }
+}
+
 /// An open environment and its tables.
 #[derive(Debug)]
 pub(super) struct Environment {
@@ -171,18 +191,19 @@ impl Environment {
     }
 
     /// Run `write` in a transaction and commit it; a full map is enlarged and `write` run again.
-    ///
-    /// Without `sync` the pages are left to the operating system: a killed process loses nothing, a
-    /// power cut may. NO_META_SYNC would save the second of a commit's two fsyncs only.
     pub(super) fn write<T>(
         &self,
-        sync: bool,
+        kept: impl Into<Kept>,
         write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
     ) -> Result<T, StateError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mode = if sync { FlagSetMode::Disable } else { FlagSetMode::Enable };
-        // SAFETY: `writing` keeps a second thread from setting flags, and readers do not heed this one.
-        unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode)? };
+        let kept = kept.into();
+        let mode = |is_set| if is_set { FlagSetMode::Enable } else { FlagSetMode::Disable };
+        // SAFETY: `writing` keeps a second thread from setting flags, and readers do not heed these.
+        unsafe {
+            self.env.set_flags(EnvFlags::NO_SYNC, mode(kept == Kept::Later))?;
+            self.env.set_flags(EnvFlags::NO_META_SYNC, mode(kept == Kept::Whole))?;
+        }
         loop {
             let failure = match self.attempt(&write) {
                 Err(StateError::Lmdb(failure)) => failure,

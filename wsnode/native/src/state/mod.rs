@@ -25,6 +25,7 @@ mod writing;
 mod tests;
 
 pub use bounds::Bounds;
+pub use environment::Kept;
 pub use error::{Lack, StateError};
 pub use layout::account::Account;
 pub use layout::tables::Head;

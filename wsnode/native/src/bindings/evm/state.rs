@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::evm::build::{Candidate, Refused};
 use crate::evm::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::evm::simulate::simulate;
-use crate::state::{Bounds, Head, Proved, SlotProof};
+use crate::state::{Bounds, Head, Kept, Proved, SlotProof};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -119,6 +119,11 @@ impl State {
     #[pyo3(signature = (*, sync))]
     fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
         py.detach(|| guard(|| self.0.commit(sync)))
+    }
+
+    /// Write every executed block, to be read at once; until `sync_now` a power cut takes the store back to what it was.
+    fn commit_whole(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| guard(|| self.0.commit(Kept::Whole)))
     }
 
     /// Bring everything committed to the disk.

@@ -2,7 +2,7 @@
 
 use crate::state::changes;
 use crate::state::delta::Touched;
-use crate::state::environment::Environment;
+use crate::state::environment::{Environment, Kept};
 use crate::state::layout::account::{encode_value, Account};
 use crate::state::layout::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
 use crate::state::layout::tables::{Head, Tables};
@@ -48,8 +48,8 @@ impl<'b> Batch<'b> {
         Self { accounts, storage, code, changes: changes::encode(&touched), nodes, blocks }
     }
 
-    pub fn write(&self, environment: &Environment, sync: bool) -> Result<(), StateError> {
-        environment.write(sync, |txn, tables| {
+    pub fn write(&self, environment: &Environment, kept: Kept) -> Result<(), StateError> {
+        environment.write(kept, |txn, tables| {
             self.put_values(txn, tables)?;
             put_nodes(txn, tables, &self.nodes)?;
             self.put_blocks(txn, tables)

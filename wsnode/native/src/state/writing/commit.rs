@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use crate::state::delta::{AccountDelta, Delta};
+use crate::state::environment::Kept;
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::Head;
 use crate::state::store::{Sealed, StateStore, Working};
@@ -60,7 +61,7 @@ impl StateStore {
         }
         let state_root = self.working_mut().apply(&NoNodes, &delta)?;
         let head = Head { number: 0, hash: genesis_hash, state_root };
-        self.write(&[Sealed { head, delta }], true)?;
+        self.write(&[Sealed { head, delta }], Kept::Now)?;
         Ok(state_root)
     }
 
@@ -83,16 +84,16 @@ impl StateStore {
         Ok(())
     }
 
-    /// Commit every sealed block. With `sync` it is on the disk afterwards; without, the operating system
-    /// has it, and `sync_now` can follow.
-    pub fn commit(&mut self, sync: bool) -> Result<(), StateError> {
+    /// Commit every sealed block; unless it is kept by then, `sync_now` can follow.
+    pub fn commit(&mut self, kept: impl Into<Kept>) -> Result<(), StateError> {
+        let kept = kept.into();
         // The tries must stand at the last sealed block.
         self.rollback()?;
         if self.sealed.is_empty() {
-            return if sync { self.sync_now() } else { Ok(()) };
+            return if kept == Kept::Now { self.sync_now() } else { Ok(()) };
         }
         let sealed = std::mem::take(&mut self.sealed);
-        let written = self.write(&sealed, sync);
+        let written = self.write(&sealed, kept);
         if written.is_err() {
             self.sealed = sealed;
         }
@@ -104,12 +105,12 @@ impl StateStore {
         self.environment.sync()
     }
 
-    fn write(&mut self, sealed: &[Sealed], sync: bool) -> Result<(), StateError> {
+    fn write(&mut self, sealed: &[Sealed], kept: Kept) -> Result<(), StateError> {
         let Some(last) = sealed.last() else {
             return Ok(());
         };
         let batch = Batch::of(sealed, self.working_mut().tries.rows());
-        batch.write(&self.environment, sync)?;
+        batch.write(&self.environment, kept)?;
         self.committed = last.head;
         self.working_mut().tries.saved(NODES_KEPT);
         self.overlay.shrink();
