@@ -538,10 +538,12 @@ class State:
         ancestors: Sequence[tuple[bytes, bytes]],
         *,
         total_difficulty: int,
+        attributes: BlockAttributes | None = None,
     ) -> InvalidBlockError | None:
         """Return which of the rules that need no execution a block breaks after its `ancestors`, or None.
 
         `ancestors` are its parent and those before it, the nearest first; `total_difficulty` is the parent's.
+        With `attributes` its gas limit and base fee are what its maker chose.
         """
 
     def try_block(
@@ -803,6 +805,23 @@ class State:
         Raises:
             ValueError: `senders` are not as many as the transactions.
             EngineError: A system call of the block fails.
+        """
+
+    def build_next(
+        self,
+        parent: tuple[bytes, bytes],
+        attributes: BlockAttributes,
+        transactions: Sequence[bytes],
+        *,
+        senders: Sequence[bytes | None] | None = None,
+    ) -> tuple[BuiltBlock, list[tuple[int, str]]]:
+        """Return the block after the head, as `build_block` does; `accept` executes nothing of it again.
+
+        Its changes are applied in memory, and forgotten unless it is what the writer accepts next.
+
+        Raises:
+            ValueError: `senders` are not as many as the transactions.
+            EngineError: A system call of the block fails, or `parent` is not the head.
         """
 
 def inspect_state(

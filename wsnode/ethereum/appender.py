@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.chain import Chain, Marks
-from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
@@ -75,6 +75,22 @@ class Appender:
         """Put a block that is executed already on the head."""
         self.chain.executor.accept(block)
         self._follow([block])
+
+    def accept_made(self, block: BuiltBlock, attributes: BlockAttributes) -> None:
+        """Put a block on the head that `State.build_next` has made with these attributes.
+
+        It is held against every rule that can be checked without another execution.
+
+        Raises:
+            InvalidBlockError: It breaks one; its maker has a bug.
+        """
+        made = block_from_rows(self.chain.spec, block.header, block.body)
+        error = self.chain.state.verify_header(
+            made, list(self._recent), total_difficulty=self._total_difficulty, attributes=attributes
+        )
+        if error is not None:
+            raise error
+        self.accept(block)
 
     def take_pending(self) -> list[VerifiedBlock]:
         """Commit the state of all executed blocks and return those that the chain store lacks."""

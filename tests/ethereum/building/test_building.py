@@ -9,9 +9,17 @@ import pytest
 from tests.sync.forks import genesis
 from wsnode.ethereum.appender import Appender, BlockRows
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import VerifiedBlock, block_from_rows, decode_blocks
+from wsnode.ethereum.codec.blocks import BuiltBlock, VerifiedBlock, block_from_rows, decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
-from wsnode.ethereum.state import BlockAttributes, CancelFlag, address_of, trace_block, unsigned_transaction
+from wsnode.ethereum.state import (
+    BlockAttributes,
+    CancelFlag,
+    EngineError,
+    InvalidBlockError,
+    address_of,
+    trace_block,
+    unsigned_transaction,
+)
 
 SECRET = bytes([7]) * 32
 SENDER = address_of(SECRET)
@@ -121,3 +129,67 @@ def test_blocks_are_built_beside_a_writer_with_more(chain: Chain) -> None:
     assert taken(chain, parent, sending(SENDER, 0), SENDER).hash == first.hash
     appender.store(appender.take_pending())
     assert taken(chain, parent, sending(SENDER, 0), SENDER).hash == first.hash
+
+
+def built_next(chain: Chain, appender: Appender, nonces: range) -> BuiltBlock:
+    """Return the block after the head with these transactions, which is not accepted yet."""
+    transactions = [sending(SENDER, nonce) for nonce in nonces]
+    block, refused = chain.state.build_next(
+        appender.tip, attributes(12), transactions, senders=[SENDER] * len(nonces)
+    )
+    assert not refused
+    return block
+
+
+def test_a_block_that_is_made_on_the_head_is_one_that_another_chain_executes(chain: Chain) -> None:
+    appender = Appender(chain)
+    expected = taken(chain, appender.tip, sending(SENDER, 0), SENDER)
+    made = built_next(chain, appender, range(1))
+    assert (made.header, made.body, made.receipts) == (expected.header, expected.body, expected.receipts)
+    appender.accept_made(made, attributes(12))
+    appender.store_pending()
+    assert chain.state.committed_head == (1, expected.hash)
+    chain.unwind(0)
+    again = Appender(chain)
+    assert again.extend([block_from_rows(chain.spec, made.header, made.body)]).error is None
+
+
+def test_a_block_that_is_made_and_not_accepted_leaves_nothing(chain: Chain) -> None:
+    appender = Appender(chain)
+    other = taken(chain, appender.tip, sending(SENDER, 0), SENDER)
+    built_next(chain, appender, range(3))
+    assert chain.state.head[0] == 0
+    assert appender.extend([block_from_rows(chain.spec, other.header, other.body)]).error is None
+    appender.store_pending()
+    assert chain.state.committed_head == (1, other.hash)
+    account = chain.state.account(SOMEBODY, chain.state.committed_head)
+    assert account is not None
+    assert account[1] == 1
+
+
+def test_a_made_block_is_accepted_after_others_were_tried(chain: Chain) -> None:
+    appender = Appender(chain)
+    made = built_next(chain, appender, range(2))
+    built_next(chain, appender, range(1))
+    appender.accept_made(made, attributes(12))
+    appender.store_pending()
+    account = chain.state.account(SOMEBODY, chain.state.committed_head)
+    assert account is not None
+    assert account[1] == 2
+
+
+def test_a_made_block_keeps_the_rules_of_headers(chain: Chain) -> None:
+    appender = Appender(chain)
+    block, _ = chain.state.build_next(appender.tip, attributes(0), [])
+    with pytest.raises(InvalidBlockError) as raised:
+        appender.accept_made(block, attributes(0))
+    assert raised.value.rule == "timestamp"
+    assert appender.head.number == chain.state.head[0] == 0
+
+
+def test_a_block_is_made_on_the_head_alone(chain: Chain) -> None:
+    appender = Appender(chain)
+    parent = appender.tip
+    appender.accept_made(built_next(chain, appender, range(1)), attributes(12))
+    with pytest.raises(EngineError, match="another block than the head"):
+        chain.state.build_next(parent, attributes(24), [])

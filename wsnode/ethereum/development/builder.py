@@ -8,7 +8,7 @@ import trio
 
 from wsnode.ethereum.building.next_block import NextBlock
 from wsnode.ethereum.chain import Chain, Marks
-from wsnode.ethereum.codec.blocks import block_from_rows, keccak256
+from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -77,8 +77,8 @@ class BlockBuilder:
     ) -> BuiltBlock:
         """Return the block with all its attributes, appended to the chain.
 
-        It passes the checks of a block from elsewhere, so a builder's mistake cannot be stored; only its gas
-        limit and its base fee are free.
+        It is executed once, while it is built. It passes all other checks of a block from elsewhere; only its
+        gas limit and its base fee are free.
 
         Raises:
             StateError, StoreError: It cannot be stored; the chain is unchanged.
@@ -95,16 +95,12 @@ class BlockBuilder:
     ) -> BuiltBlock:
         parent, attributes = self.tree.tip, following.attributes(fee_recipient)
         built, refused = self._known(
-            lambda: self._chain.state.build_block(parent, attributes, transactions, senders=senders)
+            lambda: self._chain.state.build_next(parent, attributes, transactions, senders=senders)
         )
-        block = block_from_rows(self._chain.spec, built.header, built.body)
-        extension = self.tree.extend([block], attributes)
-        if extension.error is not None:
-            raise extension.error
+        self.tree.accept_made(built, attributes)
         head = self.tree.head
         # First the steps that can fail without having written anything.
-        marks = self._marks(head)
-        self.tree.store(self.tree.take_pending(), marks)
+        self.tree.store_pending(self._marks(head))
         return BuiltBlock(head, refused)
 
     def _marks(self, head: Head) -> Marks:

@@ -13,7 +13,7 @@ use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow};
 use crate::error::{Broken, Error, InvalidBlock, Rule};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::build::{
-    build_block, try_block, Base, BlockAttributes, BuiltBlock, Candidate, Parent, Refused,
+    build_block, build_next, try_block, Base, BlockAttributes, BuiltBlock, Candidate, Parent, Refused,
 };
 use crate::evm::call::{Layer, Overrides, Place};
 use crate::evm::chain_spec::ChainSpec;
@@ -106,8 +106,10 @@ impl Engine {
         block: &UnverifiedBlock,
         ancestors: &[Rows<'_>],
         total_difficulty: U256,
+        chosen: Chosen,
     ) -> Result<Option<InvalidBlock>, Error> {
-        let verified = chain_head(ancestors, total_difficulty)?.verify(&self.spec, block);
+        let head = ChainHead { chosen, ..chain_head(ancestors, total_difficulty)? };
+        let verified = head.verify(&self.spec, block);
         Ok(verified.err().map(|broken| broken.by(Some(block.header.number), Some(block.hash))))
     }
 
@@ -247,6 +249,36 @@ impl Engine {
         transactions: &[Candidate<'_>],
     ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
         build_block(&self.spec, &self.reader, &ancestor(parent)?, attributes, transactions)
+    }
+
+    /// Build the block after the head, `parent`, to be accepted next, with what the writer has in memory.
+    pub fn build_next(
+        &self,
+        parent: &Rows<'_>,
+        attributes: &BlockAttributes,
+        transactions: &[Candidate<'_>],
+    ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
+        if self.reader.base().is_some() {
+            // A run that goes on without what is unknown, so as to find all of it, must write nothing.
+            return self.build_block(parent, attributes, transactions);
+        }
+        let parent = ancestor(parent)?;
+        self.write(|Writer { store, cache, tried }| {
+            if store.head().hash != parent.hash {
+                return Err(Error::internal("a block is built on another block than the head"));
+            }
+            match build_next(&self.spec, store, cache, &parent, attributes, transactions) {
+                Ok((built, refused, entries)) => {
+                    *tried = Some((built.block.hash, entries));
+                    Ok((built, refused))
+                }
+                Err(error) => {
+                    cache.clear();
+                    store.rollback()?;
+                    Err(error)
+                }
+            }
+        })
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {

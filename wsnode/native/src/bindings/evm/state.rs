@@ -21,7 +21,7 @@ use crate::bindings::errors::{guard, guard_gathering};
 use crate::bindings::numbers::{address, hash, Number};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::build::{Candidate, Refused};
+use crate::evm::build::{self, Candidate, Refused};
 use crate::evm::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
 use crate::evm::simulate::simulate;
 use crate::state::{Bounds, Head, Kept, Proved, SlotProof};
@@ -76,15 +76,18 @@ impl State {
     }
 
     /// The first rule that a block violates, as far as it shows without executing it.
-    #[pyo3(signature = (block, ancestors, *, total_difficulty))]
+    #[pyo3(signature = (block, ancestors, *, total_difficulty, attributes=None))]
     fn verify_header(
         &self,
         py: Python<'_>,
         block: &UnverifiedBlock,
         ancestors: Vec<(PyBackedBytes, PyBackedBytes)>,
         total_difficulty: Number,
+        attributes: Option<&BlockAttributes>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let invalid = guard(|| self.0.verify_header(&block.0, &rows(&ancestors), total_difficulty.0))?;
+        let chosen = attributes.map(|attributes| attributes.0.chosen()).unwrap_or_default();
+        let invalid =
+            guard(|| self.0.verify_header(&block.0, &rows(&ancestors), total_difficulty.0, chosen))?;
         Ok(invalid.map(|invalid| exception(py, &invalid)))
     }
 
@@ -419,14 +422,25 @@ impl State {
         senders: Option<Vec<Option<PyBackedBytes>>>,
     ) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
         let attributes = &attributes.0;
-        let senders = impersonated(senders, transactions.len())?;
-        let (block, refused) = inline_or_detached(py, false, || {
-            let candidate = |(encoded, impersonated)| Candidate { encoded, impersonated };
-            let encoded = transactions.iter().map(AsRef::as_ref);
-            let candidates: Vec<_> = encoded.zip(senders).map(candidate).collect();
-            self.0.build_block(&(&parent.0, &parent.1), attributes, &candidates)
-        })?;
-        Ok((Py::new(py, BuiltBlock::new(block))?, refused))
+        built(py, &transactions, senders, |candidates| {
+            self.0.build_block(&(&parent.0, &parent.1), attributes, candidates)
+        })
+    }
+
+    /// Build the block after the head as `build_block`, to be accepted next: then nothing is executed again.
+    #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
+    fn build_next(
+        &self,
+        py: Python<'_>,
+        parent: (PyBackedBytes, PyBackedBytes),
+        attributes: PyRef<'_, BlockAttributes>,
+        transactions: Vec<PyBackedBytes>,
+        senders: Option<Vec<Option<PyBackedBytes>>>,
+    ) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
+        let attributes = &attributes.0;
+        built(py, &transactions, senders, |candidates| {
+            self.0.build_next(&(&parent.0, &parent.1), attributes, candidates)
+        })
     }
 }
 
@@ -447,6 +461,23 @@ impl State {
             self.0.at_block(header.base(), overrides, |place| work(place, &watch))
         })
     }
+}
+
+/// The block that `build` makes of transactions, without the interpreter's lock.
+fn built(
+    py: Python<'_>,
+    transactions: &[PyBackedBytes],
+    senders: Option<Vec<Option<PyBackedBytes>>>,
+    build: impl FnOnce(&[Candidate<'_>]) -> Result<(build::BuiltBlock, Vec<Refused>), Error> + Send,
+) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
+    let senders = impersonated(senders, transactions.len())?;
+    let (block, refused) = inline_or_detached(py, false, || {
+        let candidate = |(encoded, impersonated)| Candidate { encoded, impersonated };
+        let encoded = transactions.iter().map(AsRef::as_ref);
+        let candidates: Vec<_> = encoded.zip(senders).map(candidate).collect();
+        build(&candidates)
+    })?;
+    Ok((Py::new(py, BuiltBlock::new(block))?, refused))
 }
 
 /// An account with its proof, its slots with theirs, and its code.

@@ -8,25 +8,26 @@ mod transactions;
 
 use std::sync::Arc;
 
-use alloy_consensus::ReceiptEnvelope;
+use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, Bytes, B256};
-use revm::database::{BundleState, State};
+use revm::database::{BundleState, CacheState, State};
 
 pub use attempt::{try_block, Parent};
 pub use base::Base;
 use header::open_header;
 pub use pending::pending_state;
+use transactions::Built;
 pub use transactions::{Candidate, Refused};
 
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
 use crate::error::Error;
 use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
-use crate::evm::execute::{seal_receipts, set_root, Executed};
+use crate::evm::execute::{seal_receipts, set_root, Executed, ReadCache};
 use crate::evm::rules::{Ancestor, Chosen};
-use crate::state::{Bounds, StateAfter, StateReader, Uncommitted};
+use crate::state::{Bounds, StateAfter, StateReader, StateStore, Uncommitted};
 
 /// The attributes of a block that its proposer decides.
 #[derive(Debug, Clone)]
@@ -128,7 +129,7 @@ pub fn build_block(
     attributes: &BlockAttributes,
     transactions: &[Candidate<'_>],
 ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
-    let mut header = open_header(spec, parent, attributes)?;
+    let header = open_header(spec, parent, attributes)?;
     let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
     let tries = reader.trial(parent_block, Bounds::none())?;
     let view = tries.view();
@@ -137,8 +138,43 @@ pub fn build_block(
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
         set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
     }
+    let state_root = tries.next_root(&built.changes)?;
+    Ok(sealed(spec, Header { state_root, ..header }, attributes, built))
+}
+
+/// Build the block after the state's head, whose row is `parent`, and apply it; nothing is sealed.
+///
+/// What it read and wrote comes with it, for the next one. With an error the cache is to be cleared, and the state to be
+/// rolled back.
+pub fn build_next(
+    spec: &ChainSpec,
+    store: &StateStore,
+    cache: &mut ReadCache,
+    parent: &Ancestor,
+    attributes: &BlockAttributes,
+    transactions: &[Candidate<'_>],
+) -> Result<(BuiltBlock, Vec<Refused>, CacheState), Error> {
+    let header = open_header(spec, parent, attributes)?;
+    let view = store.latest();
+    let builder = State::builder().with_database_ref(&view).with_cached_prestate(cache.take());
+    let mut state = builder.with_bundle_update().build();
+    let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
+        set_root(receipt, store.intermediate_root(step)?);
+    }
+    let state_root = store.intermediate_root(&built.changes)?;
+    let (block, refused) = sealed(spec, Header { state_root, ..header }, attributes, built);
+    Ok((block, refused, state.cache))
+}
+
+/// The block that came of an opened `header`, which has the state root already.
+fn sealed(
+    spec: &ChainSpec,
+    mut header: Header,
+    attributes: &BlockAttributes,
+    built: Built,
+) -> (BuiltBlock, Vec<Refused>) {
     let receipts = seal_receipts(&built.receipts);
-    header.state_root = tries.next_root(&built.changes)?;
     header.transactions_root = built.transactions_root;
     header.receipts_root = receipts.root;
     header.logs_bloom = receipts.bloom;
@@ -162,5 +198,5 @@ pub fn build_block(
     let requests = built.requests.take();
     let block =
         BuiltBlock { block: Arc::new(block), requests, changes: Arc::new(built.changes), parent: None };
-    Ok((block, built.refused))
+    (block, built.refused)
 }
