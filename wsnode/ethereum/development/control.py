@@ -118,6 +118,10 @@ class DevelopmentControl(Protocol):
             ControlError: The time is not later than the head's, or no block can be as late.
         """
 
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no change of the chain is under way; none begins before the caller waits."""
+
     async def wait_quiet(self) -> None:
         """Return when no change of the chain is under way; none begins before the caller waits again."""
 

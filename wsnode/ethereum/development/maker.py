@@ -99,6 +99,11 @@ class BlockMaker(Plans):
                 await self._mine_one()
             return self._builder.tip.number
 
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no change of the chain is under way; none begins before the caller waits."""
+        return not self._lock.locked()
+
     async def wait_quiet(self) -> None:
         """Return when no change of the chain is under way; none begins before the caller waits again."""
         # The next task gets the lock here, but does not run yet.

@@ -174,7 +174,7 @@ def _add_sending(
         estimating,
         pending,
         estimates_on=LATEST_BLOCK if control is None else NEXT_BLOCK,
-        wait_quiet=None if control is None else control.wait_quiet,
+        changing=control,
     )
     sending.add_methods(registry, sender)
     filling.add_methods(registry, filler)

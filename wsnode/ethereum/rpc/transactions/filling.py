@@ -1,7 +1,7 @@
 """eth_fillTransaction: a transaction completed as geth does, for the caller to sign."""
 
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -29,8 +29,18 @@ from wsnode.jsonrpc.work import AsyncCall, Step
 
 NOBODY: Final = Address(bytes(20))
 
-Quiet = Callable[[], Awaitable[None]]
 Result = TypeVar("Result")
+
+
+class Changing(Protocol):
+    """What changes the chain, one change at a time."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no change is under way; none begins before the caller waits."""
+
+    async def wait_quiet(self) -> None:
+        """Return when no change is under way; none begins before the caller waits again."""
 
 
 class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -53,15 +63,15 @@ class Completion:
         pending: PendingState,
         *,
         estimates_on: BlockParameter,
-        wait_quiet: Quiet | None = None,
+        changing: Changing | None = None,
     ) -> None:
-        """Gas is estimated on block `estimates_on`; `wait_quiet` returns once no change of the chain runs."""
+        """Gas is estimated on block `estimates_on`, and nothing read while `changing` is not quiet."""
         self._chain = chain
         self._pool = pool
         self._calls = calls
         self._pending = pending
         self._estimates_on = estimates_on
-        self._wait_quiet = wait_quiet
+        self._changing = changing
         self._oracle = PriceOracle()
 
     def fill(self, params: TransactionParameters) -> Generator[Step, Any, dict[str, Any]]:
@@ -106,8 +116,8 @@ class Completion:
         return call.gas
 
     def _quiet(self) -> Generator[Step, Any, None]:
-        if self._wait_quiet is not None:
-            yield AsyncCall(self._wait_quiet)
+        if self._changing is not None and not self._changing.is_quiet:
+            yield AsyncCall(self._changing.wait_quiet)
 
 
 def made_of(transaction: Unsigned, make: Callable[[Unsigned], Result]) -> Generator[Step, Any, Result]:
