@@ -1,16 +1,17 @@
 """How soon do all subscribers have what a block brings, and what does that cost the node?
 
     python -m bench.fan_out NODE [NODE …]
-    python -m bench.fan_out --dev [--geth PATH] [--anvil PATH] [--long] [--repeats 5]
+    python -m bench.fan_out --dev [--durable] [--geth PATH] [--anvil PATH] [--long] [--repeats 5]
 
 A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
-dev`, anvil, `geth --dev`. With --dev they are started here. Every block has one transaction with 100 logs. By
-turns: logs to 1, 100 and 1,000 subscribers, newHeads to 10,000, logs to 1,000 and 100 beside one that reads
-nothing. Lag is the time from sending the transaction to the last notification of the block at the last
-subscriber; a block that is not complete after 15 s counts as 15 s. CPU and memory (before, subscribed, at
-most) are of the node's process. With --repeats each scene is measured so often on each node, by turns, and
-medians are compared; in brackets are the least and the most. The client is bench/clients/fan_out.c, which
-needs a C compiler.
+dev`, anvil, `geth --dev`. With --dev they are started here, with --durable wsnode on a folder that it keeps:
+each block is on the disk before it is published, after three syncs in a row, and what one costs is printed
+too. Every block has one transaction with 100 logs. By turns: logs to 1, 100 and 1,000 subscribers, newHeads
+to 10,000, logs to 1,000 and 100 beside one that reads nothing. Lag is the time from sending the transaction
+to the last notification of the block at the last subscriber; a block that is not complete after 15 s counts
+as 15 s. CPU and memory (before, subscribed, at most) are of the node's process. With --repeats each scene is
+measured so often on each node, by turns, and medians are compared; in brackets are the least and the most.
+The client is bench/clients/fan_out.c, which needs a C compiler.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from bench.lib import started
 from bench.lib.compiled import compiled
 from bench.lib.contracts import burst_creation, deploy
 from bench.lib.development import development_nodes, development_parser
+from bench.lib.disk import sync_milliseconds
 from bench.lib.load import LoadError, finished
 from bench.lib.nodes import Node, wait_settled
 from wsnode.load.node import Asker
@@ -76,7 +78,9 @@ def scenes(most_heads: int, *, long: bool) -> list[Scene]:
 def main() -> int:
     """Measure, and print figures and ratios."""
     parser = development_parser(__doc__)
-    parser.add_argument("--only", default="", metavar="TEXT,…", help="scenes whose names hold one of these")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT,…", help="scenes with such names, or names that hold one"
+    )
     parser.add_argument(
         "--long", action="store_true", help="fill the buffers of who stalls among 1,000 as well"
     )
@@ -85,6 +89,8 @@ def main() -> int:
     options = parser.parse_args()
     with development_nodes(parser, options) as nodes:
         compare(nodes, chosen(options), options.repeats)
+    if options.durable:
+        print(f"a page synced: {sync_milliseconds():.2f} ms", flush=True)
     return 0
 
 
@@ -92,7 +98,8 @@ def chosen(options: argparse.Namespace) -> list[Scene]:
     """Return the scenes that were asked for."""
     texts = options.only.split(",")
     wanted = scenes(options.heads, long=options.long)
-    return [scene for scene in wanted if any(text in scene.name for text in texts)]
+    exact = [scene for scene in wanted if scene.name in texts]
+    return exact or [scene for scene in wanted if any(text in scene.name for text in texts)]
 
 
 def compare(nodes: Sequence[Node], wanted: Sequence[Scene], repeats: int = 1) -> None:

@@ -4,7 +4,7 @@
 
 geth makes a block a second with transactions whose logs both nodes tell. One process subscribes to geth and
 to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`) to the
-first log of the block. A block is stored by four syncs in a row: what one costs
+first log of the block. A block is stored by three syncs in a row: what one costs
 on the disk is printed too.
 With --chain, geth imports the chain of FOLDER (genesis.json, chain.rlp, meta.json) and serves it, and
 wsnode follows it from genesis; geth's import is timed too. On a machine where others compute, compare the
@@ -27,6 +27,7 @@ from typing import Any
 import trio
 from trio_websocket import WebSocketConnection, open_websocket_url
 
+from bench.lib.disk import sync_milliseconds
 from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
 from bench.lib.started import chain_file, free_port, geth_on, geth_with, running, unpack
@@ -37,8 +38,6 @@ from wsnode.ethereum.state import sign_transaction
 EMITTER = "0x5f5fa000"
 CONTRACT = bytes(19) + b"\xe0"
 CALL_GAS = 60_000
-PAGE = 4096
-SYNCS = 200
 SHARES = (10, 50, 90, 99)
 """Percentiles."""
 
@@ -137,18 +136,6 @@ async def measure(geth: Path, temporary: Path, blocks: int, transactions: int) -
     ):
         await compare(upstream, ours, blocks, transactions)
     print(f"{'a page synced, ms':28}{'':8}{sync_milliseconds(temporary):8.2f}")
-
-
-def sync_milliseconds(folder: Path) -> float:
-    """Return the median milliseconds of one fdatasync of a page on the disk of a folder."""
-    times = []
-    with (folder / "page").open("wb", buffering=0) as file:
-        for place in range(SYNCS):
-            os.pwrite(file.fileno(), bytes([place % 256]) * PAGE, 0)
-            began = time.perf_counter()
-            os.fdatasync(file.fileno())
-            times.append(1e3 * (time.perf_counter() - began))
-    return share(sorted(times), 0.5)
 
 
 async def compare(upstream: Node, ours: Node, blocks: int, transactions: int) -> None:

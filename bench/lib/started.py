@@ -44,9 +44,10 @@ def wsnode_serving(data: Path, temporary: Path) -> Iterator[Node]:
 
 
 @contextmanager
-def wsnode_that_mines(temporary: Path) -> Iterator[Node]:
+def wsnode_that_mines(temporary: Path, *, durable: bool = False) -> Iterator[Node]:
     """Run a development chain."""
-    with _wsnode(["dev"], temporary) as node:
+    kept = ["--data", str(temporary / "kept")] if durable else []
+    with _wsnode(["dev", *kept], temporary) as node:
         yield node
 
 
