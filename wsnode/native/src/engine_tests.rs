@@ -111,7 +111,9 @@ fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_befo
     let first = vectors.blocks.iter().position(|block| block.header.difficulty.is_zero()).unwrap();
     let rows = vectors.ancestors(first + 1);
     let total = vectors.total_difficulty(first);
-    let verify = |total| engine.verify_header(&vectors.blocks[first], &borrowed(&rows), total).unwrap();
+    let chosen = Chosen::default();
+    let verify =
+        |total| engine.verify_header(&vectors.blocks[first], &borrowed(&rows), total, chosen).unwrap();
     assert_eq!(verify(total), None);
     let early = verify(total - vectors.blocks[first - 1].header.difficulty).unwrap();
     assert_eq!(early.broken.rule, Rule::Difficulty);
