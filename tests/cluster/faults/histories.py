@@ -14,6 +14,12 @@ LOST_SECONDS: Final = 10.0
 """A transaction that the writer took so long before it was killed may have been in no block."""
 KEPT_SECONDS: Final = 60.0
 """After which the replica that has acknowledged a transaction need not be there to send it again."""
+SIGHT_SECONDS: Final = 3.0
+"""A node that had the lease so long ago has it still, if nothing happened."""
+TAKEOVER_SECONDS: Final = 7.0
+"""Until another node has the lease, if nothing else happens meanwhile; that is looked for twice a second."""
+RECOVERY_SECONDS: Final = 5.0
+"""After a fault, until a node that stands by is at the end of the journal again."""
 
 Mark: TypeAlias = tuple[int, str]
 """A block by its number and hash."""
@@ -69,6 +75,27 @@ class Entry(msgspec.Struct, frozen=True):
     id: tuple[int, int]
     previous: tuple[int, int] | None
     digest: str
+    block: str
+    """The hash of the head after it."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A node that said that it has the lease, in seconds after the begin."""
+
+    at: float
+    writer: str
+    epoch: int
+
+
+class Disturbance(msgspec.Struct, frozen=True):
+    """A fault that is over, in seconds after the begin."""
+
+    names: tuple[str, ...]
+    """What it happened to, the target first."""
+    begin: float
+    end: float
+    is_away: bool = False
+    """Whether the target could not write for longer than its lease."""
 
 
 class Fates(msgspec.Struct, frozen=True):
@@ -93,18 +120,23 @@ class History(msgspec.Struct):
     sent: Sequence[Sent]
     fates: Fates
     kills: Sequence[float]
-    """When processes of the writer were killed."""
+    """When processes of the node that makes the blocks were killed."""
     replica_kills: Sequence[float]
     """When all processes of one of the replicas were killed."""
     journals: Sequence[Sequence[Entry]]
     """The log of the journal, as it was read from one Redis or another at one time or another."""
-    epochs: Sequence[int]
-    """Of the writer's lease, by time."""
+    held: Sequence[Held]
+    """By time."""
+    disturbances: Sequence[Disturbance]
+    reliances: frozenset[str]
+    """What a node that stands by needs in order to take the lease."""
     stands: Mapping[str, Mapping[str, str]]
     """How each node stood in the end."""
     canonical: Sequence[Mark]
     """All blocks in the end, by number."""
     canonical_logs: Sequence[Place]
+    had: frozenset[str]
+    """Of the blocks that were told, those that the node which makes them has, or had."""
     complaints: Sequence[str] = ()
     """What nodes did that they never should: they ended by themselves, refused a record, had a traceback."""
 
@@ -122,6 +154,8 @@ def violations(history: History) -> list[str]:
         *_transactions(history),
         *_journals(history),
         *_epochs(history),
+        *_takeovers(history),
+        *_strangers(history),
         *_stands(history),
         *history.complaints,
     ]
@@ -241,9 +275,62 @@ def _journals(history: History) -> Iterator[str]:
 
 
 def _epochs(history: History) -> Iterator[str]:
-    for before, after in pairwise(history.epochs):
-        if after < before:
-            yield f"epoch {after} came after {before}"
+    last: dict[str, int] = {}
+    writers: dict[int, str] = {}
+    for held in history.held:
+        if held.epoch < (before := last.get(held.writer, 0)):
+            yield f"epoch {held.epoch} came after {before} at {held.writer}"
+        if (other := writers.setdefault(held.epoch, held.writer)) != held.writer:
+            yield f"epoch {held.epoch} was given to {other} and to {held.writer}"
+        last[held.writer] = held.epoch
+
+
+def _takeovers(history: History) -> Iterator[str]:
+    for fault in history.disturbances:
+        writer, seconds = fault.names[0], fault.end - fault.begin
+        if not (fault.is_away and seconds >= TAKEOVER_SECONDS and _has_lease(history, writer, fault.begin)):
+            continue
+        until = fault.end + SIGHT_SECONDS
+        is_replaced = any(held.writer != writer and fault.begin < held.at <= until for held in history.held)
+        if not is_replaced and not _is_excused(history, fault):
+            yield f"{writer} was away for {seconds:.2f} s from {fault.begin:.2f} s on, and kept the lease"
+
+
+def _has_lease(history: History, writer: str, moment: float) -> bool:
+    before = [held for held in history.held if moment - SIGHT_SECONDS <= held.at <= moment]
+    return bool(before) and before[-1].writer == writer
+
+
+def _is_excused(history: History, fault: Disturbance) -> bool:
+    """Return whether another fault may have kept nodes from taking a lease."""
+    begin, end = fault.begin - RECOVERY_SECONDS, fault.begin + TAKEOVER_SECONDS
+    needed = history.reliances - {fault.names[0]}
+    return any(
+        other is not fault
+        and other.begin <= end
+        and other.end >= begin
+        and not needed.isdisjoint(other.names)
+        for other in history.disturbances
+    )
+
+
+def told_blocks(history: History) -> dict[str, str]:
+    """Return the hashes of all blocks that were told, and each time to what."""
+    told: dict[str, str] = {}
+    for name, heads in history.heads.items():
+        told.update((header.mark[1], name) for header in heads if isinstance(header, Header))
+    for name, logs in history.logs.items():
+        told.update((log.place[1], name) for log in logs if isinstance(log, Log))
+    for name, answers in history.answers.items():
+        told.update((answer.demanded[1], name) for answer in answers)
+    told.update((entry.block, "the journal") for entries in history.journals for entry in entries)
+    return told
+
+
+def _strangers(history: History) -> Iterator[str]:
+    for block, name in told_blocks(history).items():
+        if block not in history.had:
+            yield f"{name} was told of block {block}, which was never in the chain"
 
 
 def _stands(history: History) -> Iterator[str]:

@@ -6,9 +6,13 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from tests.cluster.faults.machines import Machine
 from tests.node_process import until
+
+WORKER: Final = "wsnode.node.workers.serving.worker"
+"""What the command of a process of a node with workers has."""
 
 
 class Program:
@@ -37,11 +41,12 @@ class Program:
         self._process = None
 
     def kill_one(self, place: int) -> bool:
-        """End a process that the first one has started; return whether there is one."""
-        others = self._members()[1:]
-        if not others:
+        """End a process that the first one replaces; return whether there is one."""
+        # While a node starts, it may run others as well.
+        replaced = [pid for pid in self._members() if WORKER in _command(pid)]
+        if not replaced:
             return False
-        _signal(others[place % len(others)], signal.SIGKILL)
+        _signal(replaced[place % len(replaced)], signal.SIGKILL)
         return True
 
     def pause(self) -> None:
@@ -96,6 +101,12 @@ class Program:
 def _signal(process: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(process, number)
+
+
+def _command(process: int) -> Sequence[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
+    return ()
 
 
 def _lives_in(pid: int, group: int) -> bool:

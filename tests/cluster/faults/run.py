@@ -1,21 +1,28 @@
 """A run of a cluster under faults: what was recorded, and figures of how much of it there was."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from tests.cluster.faults.clients import Client, Demanding, HeadSubscriber, LogSubscriber, Sender
-from tests.cluster.faults.cluster import BALANCER, LEADER, REPLICAS, Cluster, raised_cluster
-from tests.cluster.faults.histories import Entry, Fates, History, believed_heads, believed_logs
-from tests.cluster.faults.schedule import moments, schedule
-from tests.cluster.faults.servers import entries_of
+from tests.cluster.faults.cluster import BALANCER, REPLICAS, Cluster, raised_cluster
+from tests.cluster.faults.histories import (
+    Disturbance,
+    Fates,
+    History,
+    believed_heads,
+    believed_logs,
+    told_blocks,
+)
+from tests.cluster.faults.schedule import HELPERS, REDIS, moments, schedule
+from tests.cluster.faults.watching import Watching
 from tests.cluster.faults.weather import Weather
 from tests.node_process import run
 
@@ -28,7 +35,7 @@ KEYS: Final = (
     "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
 )
 SETTLE_SECONDS: Final = 90.0
-LOOK_SECONDS: Final = 0.5
+BLOCKS_AT_ONCE: Final = 100
 SUPERSEDED: Final = ("nonce too low", "underpriced")
 
 
@@ -38,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True):
     seed: int
     seconds: float
     topology: str
+    writer: str
     workers: int
 
 
@@ -46,24 +54,6 @@ class Outcome(msgspec.Struct, frozen=True):
 
     history: History
     figures: dict[str, Any]
-
-
-class Reader(threading.Thread):
-    """Reads the journal from every Redis, again and again."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(daemon=True)
-        self._addresses = [cluster.machines[name].address for name in cluster.servers.names]
-        self._is_over = threading.Event()
-        self.journals: list[Sequence[Entry]] = []
-
-    def end(self) -> None:
-        self._is_over.set()
-        self.join()
-
-    def run(self) -> None:
-        while not self._is_over.wait(LOOK_SECONDS):
-            self.journals += [entries for address in self._addresses if (entries := entries_of(address))]
 
 
 class Crowd:
@@ -97,20 +87,22 @@ class Crowd:
 def endure(folder: Path, plan: Plan) -> Outcome:
     """Run a cluster under the faults of a seed, let it come to rest, and return what was recorded."""
     with ExitStack() as stack:
-        cluster = raised_cluster(stack, folder, plan.topology, plan.workers)
-        weather, reader, begin = Weather(cluster, plan.seed), Reader(cluster), time.monotonic()
+        cluster = raised_cluster(stack, folder, plan.topology, plan.writer, plan.workers)
+        weather, begin = Weather(cluster, plan.seed), time.monotonic()
+        watching = Watching(cluster, begin)
         crowd = Crowd(cluster.address(BALANCER), weather.chain.emitter, plan.seed, begin)
-        threads: list[Weather | Reader | Client] = [weather, reader, *crowd.everyone]
+        threads: list[Weather | Watching | Client] = [weather, watching, *crowd.everyone]
         for thread in threads:
             stack.callback(thread.end)
             thread.start()
         rage(cluster, plan, begin)
         weather.end()
         weather.join()
-        history = settled(cluster, crowd, weather, reader, begin)
-        figures = figured(cluster, crowd, weather, reader)
+        history = settled(cluster, crowd, weather, watching, begin)
+        figures = figured(cluster, crowd, weather, history)
+    names = cluster.nodes
     return Outcome(
-        msgspec.structs.replace(history, complaints=[*history.complaints, *doctored(folder)]), figures
+        msgspec.structs.replace(history, complaints=[*history.complaints, *doctored(folder, names)]), figures
     )
 
 
@@ -123,7 +115,7 @@ def rage(cluster: Cluster, plan: Plan, begin: float) -> None:
         (cluster.begin if begins else cluster.end)(fault)
 
 
-def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, begin: float) -> History:
+def settled(cluster: Cluster, crowd: Crowd, weather: Weather, watching: Watching, begin: float) -> History:
     """Return the history once all clients have every notification, or once that takes too long."""
     wait(lambda: all(map(cluster.is_ready, cluster.nodes)))
     complaints = stuck(cluster, crowd)
@@ -145,23 +137,42 @@ def settled(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader, be
         client.end()
     for client in crowd.everyone:
         client.join()
-    reader.end()
+    watching.end()
     fates = fates_of(cluster, crowd, frozenset(mined), frozenset(weather.dropped))
-    return History(
+    history = History(
         logs={client.name: client.told for client in crowd.logs},
         heads={client.name: client.told for client in crowd.heads},
         answers={client.name: client.told for client in crowd.demanding},
         sent=[sent for client in crowd.senders for sent in client.told],
         fates=fates,
-        kills=[kill - begin for kill in cluster.leader_kills],
+        kills=[kill - begin for kill in cluster.source_kills],
         replica_kills=[kill - begin for kill in cluster.replica_kills],
-        journals=reader.journals,
-        epochs=weather.epochs,
+        journals=watching.journals,
+        held=watching.held,
+        disturbances=[since(begin, each) for each in cluster.disturbances],
+        reliances=frozenset((*cluster.writers.standbys, cluster.writers.source, REDIS, HELPERS)),
         stands=stands(),
         canonical=canonical,
         canonical_logs=logs,
+        had=frozenset(),
         complaints=[*complaints, *weather.failures, *crowd.failures(), *cluster.complaints()],
     )
+    return msgspec.structs.replace(history, had=had(cluster, list(told_blocks(history))))
+
+
+def since(begin: float, disturbance: Disturbance) -> Disturbance:
+    """Return a disturbance with its times from the begin of a run."""
+    return msgspec.structs.replace(disturbance, begin=disturbance.begin - begin, end=disturbance.end - begin)
+
+
+def had(cluster: Cluster, blocks: Sequence[str]) -> frozenset[str]:
+    """Return which blocks the node that makes them has, on its chain or beside it."""
+    found: list[str] = []
+    for first in range(0, len(blocks), BLOCKS_AT_ONCE):
+        asked = [("eth_getBlockByHash", [block, False]) for block in blocks[first : first + BLOCKS_AT_ONCE]]
+        replies = cluster.call_all(cluster.writers.source, asked)
+        found += [block["hash"] for block in replies if block is not None]
+    return frozenset(found)
 
 
 def stuck(cluster: Cluster, crowd: Crowd) -> list[str]:
@@ -169,7 +180,7 @@ def stuck(cluster: Cluster, crowd: Crowd) -> list[str]:
     before = {sender: _nonce(cluster, sender) for sender in crowd.senders}
 
     def have_moved() -> bool:
-        cluster.call(LEADER, "evm_mine")
+        cluster.call(cluster.writers.source, "evm_mine")
         return all(_nonce(cluster, sender) > nonce for sender, nonce in before.items())
 
     wait(have_moved)
@@ -181,7 +192,7 @@ def stuck(cluster: Cluster, crowd: Crowd) -> list[str]:
 
 
 def _nonce(cluster: Cluster, sender: Sender) -> int:
-    return int(cluster.call(LEADER, "eth_getTransactionCount", sender.account, "latest"), 16)
+    return int(cluster.call(cluster.writers.source, "eth_getTransactionCount", sender.account, "latest"), 16)
 
 
 def wait(condition: Callable[[], bool]) -> None:
@@ -219,13 +230,14 @@ def _pool(cluster: Cluster, name: str) -> list[str]:
 
 
 def _is_superseded(cluster: Cluster, raw: str) -> bool:
-    reply = cluster.ask(LEADER, "eth_sendRawTransaction", raw)
+    reply = cluster.ask(cluster.writers.source, "eth_sendRawTransaction", raw)
     return any(reason in reply.get("error", {}).get("message", "") for reason in SUPERSEDED)
 
 
-def figured(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader) -> dict[str, Any]:
+def figured(cluster: Cluster, crowd: Crowd, weather: Weather, history: History) -> dict[str, Any]:
     """Return how much there was of everything."""
-    records = {entry.id for entries in reader.journals for entry in entries}
+    records = {entry.id for entries in history.journals for entry in entries}
+    writers = {held.epoch: held.writer for held in history.held}
     return {
         "faults": dict(cluster.happened),
         "chain": dict(weather.counts),
@@ -236,10 +248,11 @@ def figured(cluster: Cluster, crowd: Crowd, weather: Weather, reader: Reader) ->
         "acknowledged": sum(len(client.raw) for client in crowd.senders),
         "records": len(records),
         "epochs": len({epoch for epoch, _number in records}),
+        "takeovers": sum(writers[before] != writers[after] for before, after in pairwise(sorted(writers))),
     }
 
 
-def doctored(folder: Path) -> list[str]:
+def doctored(folder: Path, names: Sequence[str]) -> list[str]:
     """Return which folders are not sound."""
-    ended = {name: run("doctor", "--data", str(folder / name)) for name in (LEADER, *REPLICAS)}
+    ended = {name: run("doctor", "--data", str(folder / name)) for name in names}
     return [f"{name}: {each.stdout}{each.stderr}" for name, each in ended.items() if each.returncode]

@@ -13,9 +13,20 @@ kill: SIGKILL of all processes of a target, which are started again. kill one: o
 pause, pause one: SIGSTOP, and SIGCONT in the end. failover: SIGKILL of the Redis that takes writes. flush:
 FLUSHALL. cut: neither of two machines reaches the other.
 """
+WRITER_KINDS: Final = {"kill writer": 4, "pause writer": 4, "part writer": 5, "starve writer": 3}
+"""The same where several nodes stand by to write the journal: each lasts longer than a lease.
+
+kill writer, pause writer: as above, of one of these nodes. part writer: it reaches no Redis and no Sentinel.
+starve writer: it does not reach the node that it follows.
+"""
 FEWEST_SECONDS: Final = 0.5
 MOST_SECONDS: Final = 8.0
 LONGEST_GAP: Final = 4.0
+LONG_SECONDS: Final = (7.5, 11.0)
+"""Of a fault after which another node has taken the lease: that takes 6 seconds."""
+LONG_PAUSE_SECONDS: Final = (7.0, 8.0)
+CUTS: Final = ("cut", "part writer", "starve writer")
+HELPERS: Final = "helpers"
 REDIS: Final = "redis"
 """Stands in a schedule for the Redis servers, of which at most one is away at any time."""
 
@@ -51,6 +62,10 @@ class Targets(msgspec.Struct, frozen=True):
     """Sentinels, of which most have to be there."""
     can_cut: bool
     """Whether there are lines between machines."""
+    standbys: tuple[str, ...] = ()
+    """The nodes that write the journal, one at a time, where there are several."""
+    source: str = ""
+    """The node that they follow."""
 
 
 def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
@@ -61,7 +76,7 @@ def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
     at = chance.uniform(0, LONGEST_GAP)
     while at < seconds:
         fault = _drawn(chance, at, targets)
-        groups = [_group(name, targets) for name in (fault.target, fault.other) if name]
+        groups = touched(fault, targets)
         if all(free.get(group, 0.0) <= at for group in groups):
             faults.append(fault)
             free.update(dict.fromkeys(groups, at + fault.seconds + FEWEST_SECONDS))
@@ -70,8 +85,11 @@ def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
 
 
 def _drawn(chance: random.Random, at: float, targets: Targets) -> Fault:
-    kinds = {kind: weight for kind, weight in KINDS.items() if kind != "cut" or targets.can_cut}
+    kinds = {**KINDS, **(WRITER_KINDS if targets.standbys else {})}
+    kinds = {kind: weight for kind, weight in kinds.items() if kind not in CUTS or targets.can_cut}
     (kind,) = chance.choices(list(kinds), list(kinds.values()))
+    if kind in WRITER_KINDS:
+        return _drawn_of_writer(chance, at, kind, targets)
     everything = [*targets.nodes, *targets.servers, *targets.helpers]
     # Most of what can go wrong is in the nodes.
     likely = list(targets.nodes) if kind.endswith(" one") else [*targets.nodes * 2, *everything]
@@ -82,16 +100,33 @@ def _drawn(chance: random.Random, at: float, targets: Targets) -> Fault:
     return Fault(round(at, 2), kind, target, seconds, place, other if kind == "cut" else "")
 
 
+def _drawn_of_writer(chance: random.Random, at: float, kind: str, targets: Targets) -> Fault:
+    bounds = LONG_PAUSE_SECONDS if kind == "pause writer" else LONG_SECONDS
+    target, seconds = chance.choice(targets.standbys), round(chance.uniform(*bounds), 2)
+    other = {"part writer": REDIS, "starve writer": targets.source}.get(kind, "")
+    return Fault(round(at, 2), kind, target, seconds, 0, other)
+
+
+def touched(fault: Fault, targets: Targets) -> list[str]:
+    """Return what a fault happens to, of what may have one fault at a time."""
+    groups = [_group(name, targets) for name in (fault.target, fault.other) if name]
+    return [*groups, HELPERS] if fault.kind == "part writer" else groups
+
+
 def _group(name: str, targets: Targets) -> str:
     """Return what may have one fault at a time: a node, all of Redis, all Sentinels."""
     if name in targets.helpers:
-        return "helpers"
+        return HELPERS
     return name if name in targets.nodes else REDIS
 
 
 def counts(faults: Sequence[Fault]) -> dict[str, int]:
     """Return how many faults of each kind there are."""
-    return {kind: number for kind in KINDS if (number := sum(fault.kind == kind for fault in faults))}
+    return {
+        kind: number
+        for kind in (*KINDS, *WRITER_KINDS)
+        if (number := sum(fault.kind == kind for fault in faults))
+    }
 
 
 def moments(faults: Sequence[Fault]) -> Iterator[tuple[float, Fault, bool]]:

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import trio
 from coredis import Redis
 from coredis.exceptions import RedisError
+from coredis.response.types import StreamEntry
 
 from tests.cluster.faults.histories import Entry
 from tests.cluster.faults.machines import Machine, Machines
@@ -18,6 +19,7 @@ from tests.cluster.faults.programs import Program
 from tests.cluster.redis_server import REDIS
 from tests.node_process import until
 from wsnode.cluster.records import RecordId, UnreadableRecordError, decode_record
+from wsnode.ethereum.primitives.values import hexadecimal
 
 # It logs, with a traceback, each server that is away.
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
@@ -28,7 +30,7 @@ SENTINEL_PORT: Final = 26379
 SLOTS: Final = 1 << 14
 ANSWER_SECONDS: Final = 2.0
 LAST_RECORDS: Final = 100
-"""As many as a Redis is asked for at once."""
+"""As many as a Redis is asked for where it is not known what it had before."""
 _SERVER: Final = """
 port {port}
 bind {address}
@@ -155,15 +157,15 @@ def primary_of(machines: Machines, names: Sequence[str]) -> str:
     return (holding or primaries)[0]
 
 
-def entries_of(address: str) -> list[Entry]:
-    """Return the last records that a Redis has, none if it does not answer."""
+def entries_of(address: str, last: Entry | None) -> list[Entry]:
+    """Return the records that a Redis has from one of its last on, none if it does not answer."""
     found: list[Entry] = []
 
     async def read() -> None:
         with trio.move_on_after(ANSWER_SECONDS), suppress(RedisError, OSError, *_UNREADABLE):
             async with Redis(address, PORT) as client:
                 for log in await client.keys("*:log"):
-                    found.extend(await _read(client, log))
+                    found.extend(await _read(client, log, last))
 
     with suppress(BaseExceptionGroup):
         trio.run(read)
@@ -173,10 +175,18 @@ def entries_of(address: str) -> list[Entry]:
 _UNREADABLE: Final = (UnreadableRecordError,)
 
 
-async def _read(client: "Redis[bytes]", log: bytes) -> list[Entry]:
+async def _read(client: "Redis[bytes]", log: bytes, last: Entry | None) -> list[Entry]:
+    if last is not None:
+        told = await client.xrange(log, start="{}-{}".format(*last.id))
+        if (entries := _entries(log, told)) and entries[0].id == last.id:
+            return entries
+    return _entries(log, reversed(await client.xrevrange(log, count=LAST_RECORDS)))
+
+
+def _entries(log: bytes, told: Iterable[StreamEntry]) -> list[Entry]:
     genesis = bytes.fromhex(log.decode().partition("{")[2].partition("}")[0].partition(".")[0])
     entries = []
-    for entry in reversed(await client.xrevrange(log, count=LAST_RECORDS)):
+    for entry in told:
         content: bytes = entry.field_values[b"record"]  # type: ignore[assignment]
         record = decode_record(content, genesis)
         previous = None if record.previous is None else _pair(record.previous)
@@ -185,6 +195,7 @@ async def _read(client: "Redis[bytes]", log: bytes) -> list[Entry]:
                 _pair(RecordId.parse(_text(entry.identifier))),
                 previous,
                 hashlib.sha256(content).hexdigest(),
+                hexadecimal(record.after.head.hash),
             )
         )
     return entries

@@ -1,9 +1,11 @@
 """A whole cluster under faults of a seed: clients get what docs/cluster.md promises.
 
-    WSNODE_FAULTS_SEED=1 WSNODE_FAULTS_SECONDS=180 WSNODE_FAULTS_REDIS=sentinel \\
+    WSNODE_FAULTS_SEED=1 WSNODE_FAULTS_SECONDS=180 WSNODE_FAULTS_REDIS=sentinel WSNODE_FAULTS_WRITER=dev \\
         pytest -m soak -n 0 -s tests/cluster/faults/test_faults.py
 
--s shows the faults while they happen; the one of `WSNODE_FAULTS_REDIS` is `sentinel` or `cluster`.
+-s shows the faults while they happen. `WSNODE_FAULTS_REDIS` is `sentinel` or `cluster`. The chain is
+published by the node that makes it, if `WSNODE_FAULTS_WRITER` is `dev`, or by turns by two that follow it
+(`follow`).
 """
 
 import os
@@ -22,6 +24,7 @@ pytestmark = [needs_redis, needs_haproxy]
 SEED = int(os.environ.get("WSNODE_FAULTS_SEED", "1"))
 SECONDS = float(os.environ.get("WSNODE_FAULTS_SECONDS", "180"))
 TOPOLOGY = os.environ.get("WSNODE_FAULTS_REDIS", "sentinel")
+WRITER = os.environ.get("WSNODE_FAULTS_WRITER", "dev")
 SHORT_SECONDS = 45.0
 
 
@@ -36,11 +39,17 @@ def endured(folder: Path, plan: Plan) -> Outcome:
 
 @pytest.mark.slow
 def test_clients_of_a_cluster_are_told_all_once_through_a_minute_of_faults(tmp_path: Path) -> None:
-    outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", workers=2))
+    outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", "dev", workers=2))
     assert outcome.figures["acknowledged"] > 0
     assert outcome.figures["clients"]["resumptions"] > 0
 
 
+@pytest.mark.slow
+def test_a_node_that_stands_by_takes_the_lease_whatever_happens_to_the_other(tmp_path: Path) -> None:
+    outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", "follow", workers=2))
+    assert outcome.figures["takeovers"] > 0
+
+
 @pytest.mark.soak
 def test_clients_of_a_cluster_are_told_all_once_through_faults_of_a_seed(tmp_path: Path) -> None:
-    endured(tmp_path, Plan(SEED, SECONDS, TOPOLOGY, workers=2))
+    endured(tmp_path, Plan(SEED, SECONDS, TOPOLOGY, WRITER, workers=2))

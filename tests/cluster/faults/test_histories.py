@@ -10,10 +10,12 @@ from tests.cluster.faults.histories import (
     KEPT_SECONDS,
     LOST_SECONDS,
     Answer,
+    Disturbance,
     Entry,
     Failed,
     Fates,
     Header,
+    Held,
     History,
     Log,
     Mark,
@@ -38,7 +40,11 @@ HEADS: list[Header | Reorganised | Failed] = [
     Reorganised(FIRST, [OLD]),
     Header(NEW, "a"),
 ]
-ENTRIES = [Entry((5, 1), None, "x"), Entry((5, 2), (5, 1), "y"), Entry((7, 1), (5, 2), "z")]
+ENTRIES = [
+    Entry((5, 1), None, "x", "a"),
+    Entry((5, 2), (5, 1), "y", "b"),
+    Entry((7, 1), (5, 2), "z", "c"),
+]
 STAND = {"head": "2 c", "root": "r"}
 GOOD = History(
     logs={"client": LOGS},
@@ -49,10 +55,13 @@ GOOD = History(
     kills=[100.0],
     replica_kills=[110.0],
     journals=[ENTRIES, ENTRIES[1:], []],
-    epochs=[5, 5, 7],
+    held=[Held(1.0, "first", 5), Held(20.0, "first", 5), Held(27.0, "second", 7)],
+    disturbances=[Disturbance(("first",), 20.5, 30.0, is_away=True)],
+    reliances=frozenset({"first", "second", "redis", "source"}),
     stands={"leader": STAND, "one": STAND},
     canonical=[GENESIS, FIRST, NEW],
     canonical_logs=[ADDED, KEPT],
+    had=frozenset({"g", "a", "b", "c"}),
 )
 
 
@@ -131,9 +140,9 @@ def test_acknowledged_transactions_that_are_nowhere_are_found() -> None:
 @pytest.mark.parametrize(
     ("journals", "reason"),
     [
-        ([ENTRIES, [Entry((5, 2), (5, 1), "other")]], "two records have the id (5, 2)"),
+        ([ENTRIES, [Entry((5, 2), (5, 1), "other", "b")]], "two records have the id (5, 2)"),
         ([[ENTRIES[0], ENTRIES[2]]], "follows (5, 2), and comes after (5, 1)"),
-        ([[ENTRIES[2], Entry((6, 1), (7, 1), "w")]], "record (6, 1) comes after (7, 1)"),
+        ([[ENTRIES[2], Entry((6, 1), (7, 1), "w", "c")]], "record (6, 1) comes after (7, 1)"),
     ],
 )
 def test_records_of_one_id_or_out_of_order_are_found(
@@ -143,7 +152,78 @@ def test_records_of_one_id_or_out_of_order_are_found(
 
 
 def test_an_epoch_that_comes_after_a_higher_one_is_found() -> None:
-    assert changed(epochs=[5, 7, 6]) == ["epoch 6 came after 7"]
+    held = [Held(1.0, "first", 5), Held(2.0, "first", 7), Held(3.0, "first", 6)]
+    assert changed(held=held, disturbances=[]) == ["epoch 6 came after 7 at first"]
+    # One that was stopped says what it knew, until it hears of the other.
+    other = [Held(1.0, "first", 5), Held(2.0, "second", 7), Held(3.0, "first", 5)]
+    assert changed(held=other, disturbances=[]) == []
+
+
+def test_an_epoch_that_two_nodes_have_is_found() -> None:
+    held = [Held(1.0, "first", 5), Held(2.0, "second", 5)]
+    assert changed(held=held, disturbances=[]) == ["epoch 5 was given to first and to second"]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [[], [Held(27.0, "first", 7)], [Held(40.0, "second", 7)]],
+    ids=["nobody has it", "the one that was away has it", "the other has it much later"],
+)
+def test_a_lease_that_does_not_move_from_a_node_that_is_away_is_found(after: Sequence[Held]) -> None:
+    kept = "first was away for 9.50 s from 20.50 s on, and kept the lease"
+    assert changed(held=[*GOOD.held[:2], *after]) == [kept]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Disturbance(("second",), 14.0, 16.0),
+        Disturbance(("one", "redis"), 22.0, 23.0),
+        Disturbance(("source",), 27.0, 29.0),
+    ],
+    ids=["the other", "Redis", "the chain"],
+)
+def test_a_lease_may_stay_where_something_else_is_away(other: Disturbance) -> None:
+    assert changed(held=GOOD.held[:2], disturbances=[*GOOD.disturbances, other]) == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Disturbance(("first",), 20.5, 30.0),
+        Disturbance(("first",), 20.5, 26.0, is_away=True),
+        Disturbance(("second",), 20.5, 30.0, is_away=True),
+        Disturbance(("first",), 24.0, 34.0, is_away=True),
+    ],
+    ids=["it could write", "not for long", "it had no lease", "it had none lately"],
+)
+def test_a_lease_moves_only_from_a_node_that_has_it_and_is_away_for_long(fault: Disturbance) -> None:
+    assert changed(held=GOOD.held[:2], disturbances=[fault]) == []
+
+
+def test_faults_of_others_are_no_reason_for_a_lease_that_does_not_move() -> None:
+    others = [Disturbance(("one",), 20.0, 30.0), Disturbance(("second",), 1.0, 15.0)]
+    assert changed(held=GOOD.held[:2], disturbances=[*GOOD.disturbances, *others]) != []
+
+
+STRANGE: Mark = (3, "x")
+
+
+@pytest.mark.parametrize(
+    ("told", "to"),
+    [
+        ({"logs": {"logs": [Log((*STRANGE, 0)), Log((*STRANGE, 0), is_removed=True), *LOGS]}}, "logs"),
+        (
+            {"heads": {"heads": [*HEADS, Header(STRANGE, "c"), Reorganised(NEW, [STRANGE])]}},
+            "heads",
+        ),
+        ({"answers": {"answers": [Answer(STRANGE, 3, is_known=True)]}}, "answers"),
+        ({"journals": [[*ENTRIES, Entry((7, 2), (7, 1), "v", "x")]]}, "the journal"),
+    ],
+    ids=["logs", "heads", "answers", "the journal"],
+)
+def test_blocks_that_the_chain_never_had_are_found(told: dict[str, Any], to: str) -> None:
+    assert changed(**told) == [f"{to} was told of block x, which was never in the chain"]
 
 
 @pytest.mark.parametrize("other", [{"head": "2 c", "root": "s"}, {"head": "2 c"}])

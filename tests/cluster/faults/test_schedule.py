@@ -2,10 +2,22 @@
 
 from itertools import pairwise
 
-from tests.cluster.faults.schedule import KINDS, Targets, counts, moments, schedule
+import msgspec
+
+from tests.cluster.faults.schedule import KINDS, WRITER_KINDS, Targets, counts, moments, schedule, touched
 
 TARGETS = Targets(
     ("leader", "one", "two"), ("redis-1", "redis-2"), ("sentinel-1", "sentinel-2"), can_cut=True
+)
+
+
+STANDBYS = Targets(
+    ("source", "first", "second", "one"),
+    TARGETS.servers,
+    TARGETS.helpers,
+    can_cut=True,
+    standbys=("first", "second"),
+    source="source",
 )
 
 
@@ -44,3 +56,28 @@ def test_each_fault_begins_and_ends() -> None:
     assert [at for at, _fault, _begins in told] == sorted(at for at, _fault, _begins in told)
     assert [fault for _at, fault, begins in told if begins] == faults
     assert len(told) == 2 * len(faults)
+
+
+def test_nodes_that_write_by_turns_are_away_for_longer_than_a_lease() -> None:
+    faults = [fault for fault in schedule(1, 1200, STANDBYS) if fault.kind in WRITER_KINDS]
+    assert {fault.kind for fault in faults} == set(WRITER_KINDS)
+    assert {fault.target for fault in faults} == set(STANDBYS.standbys)
+    assert all(fault.seconds >= 7.0 for fault in faults)
+    assert all(fault.seconds <= 8.0 for fault in faults if fault.kind == "pause writer")
+    assert {fault.other for fault in faults if fault.kind == "starve writer"} == {"source"}
+
+
+def test_nothing_happens_to_redis_while_a_writer_does_not_reach_it() -> None:
+    faults = schedule(2, 1200, STANDBYS)
+    parts = [fault for fault in faults if fault.kind == "part writer"]
+    assert parts
+    for part in parts:
+        others = [
+            fault for fault in faults if fault is not part and part.at <= fault.at <= part.at + part.seconds
+        ]
+        assert {"redis", "helpers"}.isdisjoint(name for each in others for name in touched(each, STANDBYS))
+
+
+def test_a_writer_is_cut_off_only_where_lines_are() -> None:
+    uncut = msgspec.structs.replace(STANDBYS, can_cut=False)
+    assert set(counts(schedule(1, 1200, uncut))) == {*KINDS, "kill writer", "pause writer"} - {"cut"}

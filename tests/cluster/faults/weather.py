@@ -6,12 +6,11 @@ from collections import Counter
 from typing import Any, Final
 
 from tests.clients.resuming.storm import Chain
-from tests.cluster.faults.cluster import BLOCK_SECONDS, LEADER, SLOT, STRANGER, Cluster
+from tests.cluster.faults.cluster import BLOCK_SECONDS, SLOT, STRANGER, Cluster
 from tests.cluster.faults.histories import Mark
 
 STEP_SECONDS: Final = 0.2
 DEEPEST: Final = 3
-WORK: Final = {"block": 20, "anvil_reorg": 2, "wsnode_reorg": 2, "balance": 2, "storage": 2}
 
 
 class Weather(threading.Thread):
@@ -22,15 +21,15 @@ class Weather(threading.Thread):
         self._cluster = cluster
         self._random = random.Random(seed)
         self._is_over = threading.Event()
-        cluster.call(LEADER, "evm_setAutomine", True)
-        self.chain = Chain(cluster.url(LEADER))
-        cluster.call(LEADER, "evm_setIntervalMining", BLOCK_SECONDS * 1000)
+        source = cluster.writers.source
+        cluster.call(source, "evm_setAutomine", True)
+        self.chain = Chain(cluster.url(source))
+        cluster.call(source, "evm_setIntervalMining", BLOCK_SECONDS * 1000)
         self._sender = self.chain.call("eth_accounts")[0]
         self._first = self.chain.height
         self.counts: Counter[str] = Counter()
         self.dropped: set[str] = set()
         """Transactions of blocks that were replaced, and that nobody gives back to the pool."""
-        self.epochs: list[int] = []
         self.failures: list[str] = []
 
     def end(self) -> None:
@@ -48,7 +47,8 @@ class Weather(threading.Thread):
                 return
 
     def _step(self) -> None:
-        (work,) = self._random.choices(list(WORK), list(WORK.values()))
+        works = self._cluster.writers.work
+        (work,) = self._random.choices(list(works), list(works.values()))
         depth = self._random.randrange(1, DEEPEST + 1)
         if work.endswith("reorg") and self.chain.height - self._first > depth:
             self._reorganise(work, depth)
@@ -66,9 +66,6 @@ class Weather(threading.Thread):
         for _ in range(self._random.randrange(3)):
             self.chain.emit()
         self.chain.call("evm_mine")
-        journal = self.chain.call("wsnode_status").get("journal") or {}
-        if journal.get("epoch"):
-            self.epochs.append(journal["epoch"])
 
     def _reorganise(self, method: str, depth: int) -> None:
         if method == "anvil_reorg":
