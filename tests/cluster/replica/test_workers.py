@@ -4,8 +4,10 @@ import json
 import os
 import random
 import signal
+import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -30,7 +32,7 @@ from tests.cluster.replica.test_processes import (
 from tests.node.workers.processes import samples, workers_of
 from tests.node.workers.test_following import follower_of, notification
 from tests.node.workers.test_pools import result
-from tests.node_process import PATIENCE, kept_address, run, started
+from tests.node_process import COMMAND, PATIENCE, Node, kept_address, run, started
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -38,6 +40,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 pytestmark = [needs_redis, pytest.mark.slow]
 
 WORKERS = ("--workers", "2")
+MODULE = b"wsnode.node.workers.serving.worker"
 CLIENTS = 6
 KILLS = 4
 
@@ -248,6 +251,43 @@ def test_all_processes_are_replaced_and_a_filter_goes_on(redis: RedisServer, tmp
             writer("eth_getBlockByNumber", "0x2", False)["hash"]
         ]
         assert copy.node.stop() == 0
+
+
+@pytest.mark.parametrize("moment", [0.4, 1.2], ids=lambda moment: f"after {moment} s")
+def test_a_replica_whose_process_that_repeats_is_killed_while_it_starts_goes_on(
+    redis: RedisServer, tmp_path: Path, moment: float
+) -> None:
+    with leader(redis, tmp_path) as writer:
+        writer.work(1)
+        # Once on a new folder, and once on the one that the first start has left.
+        for _ in range(2):
+            with killed_in_its_start(replica_command(redis, tmp_path, "copy"), moment) as copy:
+                come_together(writer, copy)
+            writer.work(2)
+    assert run("doctor", "--data", str(tmp_path / "copy")).returncode == 0
+
+
+@contextmanager
+def killed_in_its_start(command: Sequence[str], moment: float) -> Iterator[Asked]:
+    """Kill the first process that a node starts, some seconds later, and give the node once it is ready."""
+    process = subprocess.Popen([*COMMAND, *command, *WORKERS], stdout=subprocess.PIPE, text=True)
+    try:
+        until(lambda: bool(replaced(process)))
+        time.sleep(moment)
+        os.kill(replaced(process)[0], signal.SIGKILL)
+        assert process.stdout is not None
+        line = next((line for line in process.stdout if line.startswith("ready ")), "")
+        assert line, "the node ended before it was ready"
+        yield Asked(Node(process, *line.split()[1:]))
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def replaced(process: subprocess.Popen[str]) -> list[int]:
+    """Return the processes that a node replaces, the oldest first: while it starts, it may run others too."""
+    children = workers_of(Node(process, "", ""))
+    return [child for child in children if MODULE in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_killed(
