@@ -39,6 +39,8 @@ class MemoryJournal:
         self.now = 1.0
         """The server's clock, in seconds."""
         self.is_away = False
+        self.longest_wait = 0.0
+        """How long a reader has waited for records at once, in seconds: until then it hears of no outage."""
         self.given: list[Lease] = []
         """All leases that there have been."""
         self.written: list[Record] = []
@@ -95,6 +97,7 @@ class MemoryJournal:
 
     async def read(self, after: RecordId | None, seconds: float) -> Sequence[Record]:
         await self._ask()
+        self.longest_wait = max(self.longest_wait, seconds)
         start = RecordId(0, 0) if after is None else after
         with trio.move_on_after(seconds):
             while (last := self._last()) is None or last <= start:

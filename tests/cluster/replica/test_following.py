@@ -22,7 +22,7 @@ from wsnode.cluster.replica.errors import GapError
 from wsnode.cluster.replica.following import RECORDS_BACK, Replica
 from wsnode.cluster.replica.gauge import LATE_SECONDS
 from wsnode.cluster.replica.peers import take
-from wsnode.cluster.tenure import Published
+from wsnode.cluster.tenure import RENEWAL_SECONDS, Published
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
@@ -211,6 +211,12 @@ async def test_an_emptied_journal_goes_on_without_a_reorganisation() -> None:
             await here.publish()
             await here.caught_up(replica)
         assert replica.reorganisations == 0
+
+
+async def test_a_journal_that_stands_still_is_noticed_as_soon_as_a_writer_notices_it() -> None:
+    async with published(3) as here, caught_up(here):
+        await until(lambda: here.journal.longest_wait > 0)
+    assert here.journal.longest_wait <= RENEWAL_SECONDS
 
 
 async def test_a_journal_that_is_away_is_tried_again_while_clients_are_served(

@@ -28,7 +28,11 @@ from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.report import Stage
 
-READ_SECONDS: Final = 5.0
+READ_SECONDS: Final = 1.0
+"""For records to come. After this and the time for an answer it is known that a server stands still.
+
+The writer, which renews its lease as often, knows it as soon: so both go on with the next server together.
+"""
 RECORDS_BACK: Final = 8
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
