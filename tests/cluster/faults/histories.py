@@ -286,14 +286,25 @@ def _epochs(history: History) -> Iterator[str]:
 
 
 def _takeovers(history: History) -> Iterator[str]:
+    for fault, seconds in takeovers(history):
+        if seconds is None:
+            writer, away = fault.names[0], fault.end - fault.begin
+            yield f"{writer} was away for {away:.2f} s from {fault.begin:.2f} s on, and kept the lease"
+
+
+def takeovers(history: History) -> Iterator[tuple[Disturbance, float | None]]:
+    """Yield each fault after which a lease had to move, and the seconds until it had, None if it had not."""
     for fault in history.disturbances:
-        writer, seconds = fault.names[0], fault.end - fault.begin
-        if not (fault.is_away and seconds >= TAKEOVER_SECONDS and _has_lease(history, writer, fault.begin)):
-            continue
-        until = fault.end + SIGHT_SECONDS
-        is_replaced = any(held.writer != writer and fault.begin < held.at <= until for held in history.held)
-        if not is_replaced and not _is_excused(history, fault):
-            yield f"{writer} was away for {seconds:.2f} s from {fault.begin:.2f} s on, and kept the lease"
+        is_long = fault.is_away and fault.end - fault.begin >= TAKEOVER_SECONDS
+        if is_long and _has_lease(history, fault.names[0], fault.begin) and not _is_excused(history, fault):
+            yield fault, _moved_after(history, fault)
+
+
+def _moved_after(history: History, fault: Disturbance) -> float | None:
+    for held in history.held:
+        if held.writer != fault.names[0] and fault.begin < held.at <= fault.end + SIGHT_SECONDS:
+            return held.at - fault.begin
+    return None
 
 
 def _has_lease(history: History, writer: str, moment: float) -> bool:

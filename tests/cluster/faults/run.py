@@ -19,6 +19,7 @@ from tests.cluster.faults.histories import (
     History,
     believed_heads,
     believed_logs,
+    takeovers,
     told_blocks,
 )
 from tests.cluster.faults.schedule import HELPERS, REDIS, moments, schedule
@@ -248,6 +249,7 @@ def figured(cluster: Cluster, crowd: Crowd, weather: Weather, history: History) 
         "acknowledged": sum(len(client.raw) for client in crowd.senders),
         "records": len(records),
         "epochs": len({epoch for epoch, _number in records}),
+        "seconds of takeovers": [round(seconds, 1) for _fault, seconds in takeovers(history) if seconds],
         "takeovers": sum(writers[before] != writers[after] for before, after in pairwise(sorted(writers))),
     }
 
