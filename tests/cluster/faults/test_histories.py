@@ -22,6 +22,7 @@ from tests.cluster.faults.histories import (
     Place,
     Reorganised,
     Sent,
+    takeovers,
     violations,
 )
 
@@ -199,6 +200,10 @@ def test_a_lease_may_stay_where_something_else_is_away(other: Disturbance) -> No
 )
 def test_a_lease_moves_only_from_a_node_that_has_it_and_is_away_for_long(fault: Disturbance) -> None:
     assert changed(held=GOOD.held[:2], disturbances=[fault]) == []
+
+
+def test_takeovers_have_the_seconds_until_another_node_had_the_lease() -> None:
+    assert list(takeovers(GOOD)) == [(GOOD.disturbances[0], 6.5)]
 
 
 def test_faults_of_others_are_no_reason_for_a_lease_that_does_not_move() -> None:
