@@ -31,13 +31,23 @@ def check_following(
     limits: PoolLimits,
     *,
     keeps_blobs: bool = False,
+    needs_blobs: bool = True,
 ) -> None:
     """Check that a block after that of `header` could include the transaction, which may keep its blobs.
+
+    Unless it `needs_blobs`, it may come without them.
 
     Raises:
         PoolError: None could.
     """
     try:
-        check_transaction(spec, header, transaction, minimum_tip=limits.tip, keeps_blobs=keeps_blobs)
+        check_transaction(
+            spec,
+            header,
+            transaction,
+            minimum_tip=limits.tip,
+            was_included=not needs_blobs,
+            keeps_blobs=keeps_blobs,
+        )
     except InvalidTransactionError as error:
         raise refusals.PoolError(str(error)) from None

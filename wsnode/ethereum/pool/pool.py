@@ -45,6 +45,8 @@ class TransactionPool(PoolContents):
         """Whether the transactions of blocks that leave the chain wait again."""
         self.version = 0
         """Another number after every change."""
+        self.on_version: list[Callable[[], None]] = []
+        """Called when it has another one, perhaps in the midst of a change."""
         self.blobs: Blobs | None = None
         """Where the blobs of transactions go; without it nobody needs them once they are checked."""
         super().__init__()
@@ -74,8 +76,10 @@ class TransactionPool(PoolContents):
         """
         return decode_sent(self._chain.spec, encoded, self.limits)
 
-    def check(self, transaction: PooledTransaction) -> None:
+    def check(self, transaction: PooledTransaction, *, needs_blobs: bool = True) -> None:
         """Check that a block after the head could include the transaction, apart from the state.
+
+        Unless it `needs_blobs`, those of a blob transaction are not asked for: another node has them.
 
         Raises:
             KnownError: The transaction is in the pool.
@@ -83,8 +87,14 @@ class TransactionPool(PoolContents):
         """
         if transaction.hash in self._contents.entries:
             raise refusals.KnownError
-        keeps_blobs = self.blobs is not None
-        check_following(self._chain.spec, self.at.header, transaction, self.limits, keeps_blobs=keeps_blobs)
+        check_following(
+            self._chain.spec,
+            self.at.header,
+            transaction,
+            self.limits,
+            keeps_blobs=self.blobs is not None,
+            needs_blobs=needs_blobs,
+        )
 
     def admit(self, transaction: PooledTransaction) -> Hash32:
         """Let a checked transaction in and return its hash.
@@ -169,7 +179,7 @@ class TransactionPool(PoolContents):
     def _stand_on(self, view: Snapshot) -> None:
         self.at = standpoint(view)
         self._contents.cheapest.reprice(self.at.room.base_fee)
-        self.version += 1
+        self._note_change()
 
     def _settle(self, sender: Sender) -> list[Entry]:
         account = self.at.account(self._chain.state, sender.address)
@@ -205,14 +215,14 @@ class TransactionPool(PoolContents):
         leaving += room.leaving_for(contents, sender, entry, limits)
         self._drop(leaving)
         promoted = contents.put(sender, entry)
-        self.version += 1
+        self._note_change()
         return promoted
 
     def _drop(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if entry.hash in self._contents.entries:
                 self._contents.drop(entry)
-                self.version += 1
+                self._note_change()
 
     def _drop_surplus(self) -> None:
         for entry in room.surplus(self._contents, self.limits):
@@ -223,6 +233,11 @@ class TransactionPool(PoolContents):
         if now - self._swept >= SWEEP_SECONDS:
             self._swept = now
             self._drop(room.expired(self._contents, now, self.limits))
+
+    def _note_change(self) -> None:
+        self.version += 1
+        for listener in self.on_version:
+            listener()
 
     def _tell(self, promoted: Sequence[Entry]) -> None:
         added = [entry.transaction for entry in promoted if entry.hash in self._contents.entries]

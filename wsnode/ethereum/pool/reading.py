@@ -1,9 +1,11 @@
 """Queries of a pool: its transactions, and those that a block could include."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.contents import Contents
+from wsnode.ethereum.pool.entry import Entry
 from wsnode.ethereum.pool.order import Order, Room, in_order
 from wsnode.ethereum.pool.sender import Sender
 from wsnode.ethereum.pool.standpoint import Standpoint
@@ -29,6 +31,11 @@ class PoolContents:
     def queued(self) -> int:
         """Return how many transactions wait for another one or for funds."""
         return self._contents.queued
+
+    @property
+    def entries(self) -> Mapping[bytes, Entry]:
+        """Return everything by its hash, as it is at any time."""
+        return MappingProxyType(self._contents.entries)
 
     @property
     def senders(self) -> Sequence[Sender]:
