@@ -144,8 +144,10 @@ FLOORS = {
         "address filter_scripts nodes quotas records",
         "journal steps",
         "presence polling redis_journal sharing tenure",
+        "pool",
         "publisher replica",
     ),
+    "cluster/pool": ("changes", "listing mirror stream", "mirroring publishing redis_pool"),
     "cluster/replica": ("errors gauge outbox standings", "peers repeating", "delivery following"),
     "node": (
         "addresses settings views",
@@ -161,7 +163,8 @@ FLOORS = {
     ),
     "node/growth": (
         "driving journals news proving",
-        "counting following forking polling publishing replicating",
+        "counting following forking polling pooling publishing",
+        "replicating",
         "fork_point",
     ),
     "node/workers": ("ledger messages questions", "pair", "accepting serving", "run"),

@@ -79,7 +79,7 @@ redis.call('SET', KEYS[3], name)
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
 return {{'given', name}}
 """
-_IS_MINE: Final = f"""
+IS_MINE: Final = f"""
 {_SOUND}
 if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {{'lost'}} end
 """
@@ -88,24 +88,24 @@ local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local tip = last and last[1] or ''
 """
 _RENEW: Final = f"""
-{_IS_MINE}
+{IS_MINE}
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 {_TIP}
 return {{'renewed', tip}}
 """
 _RELEASE: Final = f"""
-{_IS_MINE}
+{IS_MINE}
 redis.call('DEL', KEYS[2])
 return {{'released'}}
 """
 _KEEP_GENESIS: Final = f"""
-{_IS_MINE}
+{IS_MINE}
 redis.call('SET', KEYS[4], ARGV[3])
 return {{'kept'}}
 """
 # Each entry has what the log had held through it, so that its size needs no counter that could be lost apart.
 _APPEND: Final = f"""
-{_IS_MINE}
+{IS_MINE}
 {_TIP}
 if tip ~= ARGV[3] then return {{'moved', tip}} end
 local bytes, blocks = 0, 0
@@ -175,6 +175,7 @@ class RedisJournal:
         self._genesis = genesis
         self._bounds = bounds
         self._keys = [f"{prefix}:{name}" for name in ("log", "lease", "epoch", "genesis", "nodes")]
+        self._prefix = prefix
         self._log = self._keys[0]
         self._quota = f"{prefix}:quota"
         self._filters = f"{prefix}:filters"
@@ -367,6 +368,32 @@ class RedisJournal:
         what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
         return bool(what == b"removed")
 
+    def key(self, name: str) -> str:
+        """Return what a key of this chain is called in Redis."""
+        return f"{self._prefix}:{name}"
+
+    @contextmanager
+    def asking(self, seconds: float = 0) -> Iterator["coredis.Redis[bytes]"]:
+        """Yield the client, to read what other modules keep; its answers may take `seconds` longer.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        with self._asking(seconds):
+            yield self._client
+
+    async def run_fenced(
+        self, lease: Lease, script: str, keys: tuple[str, str], *arguments: str | bytes
+    ) -> list[Any]:
+        """Return the reply of a script that begins with `IS_MINE`, on keys that are its first and its fourth.
+
+        Raises:
+            LeaseLostError: The lease is not the holder's any more.
+            JournalAwayError: Redis cannot be reached; the script may have run.
+        """
+        first, fourth = keys
+        return await self._run_with(lease, script, *arguments, keys=(first, *self._keys[1:3], fourth))
+
     async def _run_on(
         self, identity: str, script: str, *arguments: str | bytes, holder: str = ""
     ) -> list[Any]:
@@ -377,20 +404,24 @@ class RedisJournal:
             )
         return list(reply)
 
-    async def _run_with(self, lease: Lease, script: str, *arguments: str | bytes) -> list[Any]:
+    async def _run_with(
+        self, lease: Lease, script: str, *arguments: str | bytes, keys: Sequence[str] | None = None
+    ) -> list[Any]:
         """Run a script that begins with whether the lease is the holder's.
 
         Raises:
             LeaseLostError: It is not.
         """
-        reply = await self._run(script, lease.holder, str(lease.epoch), *arguments)
+        reply = await self._run(script, lease.holder, str(lease.epoch), *arguments, keys=keys)
         if reply[0] == "lost":
             raise LeaseLostError(lease)
         return reply
 
-    async def _run(self, script: str, *arguments: str | bytes) -> list[Any]:
+    async def _run(
+        self, script: str, *arguments: str | bytes, keys: Sequence[str] | None = None
+    ) -> list[Any]:
         with self._asking():
-            reply: Any = await self._client.eval(script, self._keys, arguments)
+            reply: Any = await self._client.eval(script, keys or self._keys, arguments)
         what, *values = reply
         if what == b"damaged":
             raise DamagedKeyError(self.place, values[0].decode(errors="replace"))

@@ -15,7 +15,13 @@ from tests.ethereum.pool.playground import ALICE, BOB, ETHER, Playground
 from tests.upstream.providers import Error, SocketProvider
 from wsnode.cluster.nodes import REPORT_SECONDS, Node, Present
 from wsnode.cluster.presence import Presence
-from wsnode.cluster.replica.delivery import BYTES_PER_SECOND, SENT_PER_SECOND, Counts, Delivery
+from wsnode.cluster.replica.delivery import (
+    BYTES_PER_SECOND,
+    SENT_PER_SECOND,
+    WAITED_MEETINGS,
+    Counts,
+    Delivery,
+)
 from wsnode.cluster.replica.outbox import AGAIN_SECONDS, Outbox
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.upstream.errors import NotSentError
@@ -41,13 +47,20 @@ class World:
         self.answers: dict[bytes, Error] = {}
         """What is said of transactions instead of their hash."""
         self.is_away = False
+        self.heard = True
+        """Whether the process that writes has said what it has."""
         self.received: list[tuple[float, bytes]] = []
         self._provider = SocketProvider(nursery, self._answer)
         pool, chain = playground.pool, playground.chain
         self.presence = Presence(chain, self.place.open, "replica", None)
         self.outbox = Outbox(pool, trio.current_time)
         self.delivery = Delivery(
-            chain.spec, self.outbox, self.presence, connect=self._connect, chance=lambda: 0.5
+            chain.spec,
+            self.outbox,
+            self.presence,
+            connect=self._connect,
+            has_heard=lambda _epoch: self.heard,
+            chance=lambda: 0.5,
         )
         nursery.start_soon(self.presence.run)
         nursery.start_soon(self.delivery.run)
@@ -111,6 +124,25 @@ async def test_what_was_taken_is_sent_again_once_to_each_new_writer(
             assert replica.names == in_order(replica)
             replica.received.clear()
         assert replica.delivery.counts == Counts(taken=8)
+
+
+async def test_it_waits_for_what_the_writer_says_to_have_and_not_for_ever(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with world(tmp_path) as replica:
+        names = await replica.sent(*transfers(replica.playground.sign))
+        replica.heard = False
+        replica.place.present = present(2)
+        await trio.sleep(WAITED_MEETINGS * REPORT_SECONDS)
+        assert replica.received == []
+        replica.outbox.heard(names[0], 2)
+        await trio.sleep(2 * REPORT_SECONDS)
+        assert replica.names == [name for name in in_order(replica) if name != names[0]]
+        replica.received.clear()
+        replica.place.present = present(3)
+        replica.heard = True
+        await trio.sleep(REPORT_SECONDS + 0.1)
+        assert replica.names == in_order(replica)
 
 
 async def test_what_a_block_holds_by_now_is_not_sent_again(tmp_path: Path, autojump_clock: MockClock) -> None:

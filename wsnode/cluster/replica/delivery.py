@@ -23,6 +23,8 @@ SENT_PER_SECOND: Final = 1000
 """Transactions that a process which begins to write is sent again, by all nodes together."""
 BYTES_PER_SECOND: Final = 8 << 20
 """Of those."""
+WAITED_MEETINGS: Final = 2
+"""At which a process that writes may say what it has, before it is sent everything."""
 
 logger = logging.getLogger("wsnode.replica")
 
@@ -46,14 +48,21 @@ class Delivery:
         presence: Presence,
         *,
         connect: Connect | None = None,
+        has_heard: Callable[[int], bool] = lambda _epoch: True,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`connect` opens connections, by TCP if nothing is said; `chance` returns numbers from 0 to 1."""
+        """`connect` opens connections, by TCP if nothing is said; `chance` returns numbers from 0 to 1.
+
+        `has_heard`: whether the writer of an epoch has said which transactions it has.
+        """
         self._spec = spec
         self._outbox = outbox
         self._presence = presence
         self._connect = connect
+        self._has_heard = has_heard
         self._chance = chance
+        self._waited = 0, 0
+        """An epoch, and the number of meetings at which its writer had not said what it has."""
         self.counts = Counts()
 
     async def send(self, encoded: bytes) -> None:
@@ -83,10 +92,19 @@ class Delivery:
         """Send again, for ever, what the process that writes now was not sent."""
         while True:
             present = await self._presence.next_meeting()
-            if (upstream := writer_of(present, self._connect)) is None:
+            upstream = writer_of(present, self._connect)
+            if upstream is None or not self._may_begin(present.epoch):
                 continue
             if due := self._outbox.due(present.epoch):
                 await self._send_again(present, upstream.client, due)
+
+    def _may_begin(self, epoch: int) -> bool:
+        """Return whether it is known what the writer of an epoch has, or was waited for long enough."""
+        if self._has_heard(epoch):
+            return True
+        waited = self._waited[1] + 1 if self._waited[0] == epoch else 1
+        self._waited = epoch, waited
+        return waited > WAITED_MEETINGS
 
     async def _send_again(self, present: Present, client: Client, due: Sequence[PooledTransaction]) -> None:
         before = msgspec.structs.replace(self.counts)

@@ -11,7 +11,10 @@ from wsnode.ethereum.pool.entry import Entry
 from wsnode.ethereum.pool.reading import PoolContents
 
 AGAIN_SECONDS: Final = 60.0
-"""After which a process that has refused a transaction is asked again: its pool may have been full."""
+"""After which a process that has refused a transaction is asked again: its pool may have been full.
+
+So is one that has taken it, if it does not say so to all nodes.
+"""
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -22,14 +25,27 @@ class _Answer(msgspec.Struct, frozen=True):
 class Outbox:
     """Keeps, of each transaction in a pool, in which epoch a process that writes has answered for it."""
 
-    def __init__(self, pool: PoolContents, clock: Callable[[], float]) -> None:
-        """`clock` returns seconds."""
+    def __init__(self, pool: PoolContents, clock: Callable[[], float], *, hears: bool = False) -> None:
+        """`clock` returns seconds; `hears`: whether a process that writes says which transactions it has."""
         self._pool = pool
         self._clock = clock
+        self._hears = hears
         self._answers: dict[bytes, _Answer] = {}
+        self._mirrored: set[bytes] = set()
+        """What came from other nodes."""
 
     def given(self, transaction_hash: bytes, epoch: int) -> None:
         """Take note that the writer of an epoch has a transaction, or is about to be asked."""
+        # One that it took, and dropped before it said so, is offered once more.
+        answer = self._answers.get(transaction_hash)
+        is_heard = answer is not None and answer.epoch == epoch and answer.valid_until == inf
+        is_final = is_heard or not self._hears
+        self._answers[transaction_hash] = _Answer(epoch, inf if is_final else self._clock() + AGAIN_SECONDS)
+
+    def heard(self, transaction_hash: bytes, epoch: int) -> None:
+        """Take note that the writer of an epoch says itself that it has a transaction."""
+        if transaction_hash not in self._answers:
+            self._mirrored.add(transaction_hash)
         self._answers[transaction_hash] = _Answer(epoch, inf)
 
     def refused(self, transaction_hash: bytes, epoch: int) -> None:
@@ -41,12 +57,18 @@ class Outbox:
         self._answers.pop(transaction_hash, None)
 
     def due(self, epoch: int) -> list[PooledTransaction]:
-        """Return what the writer of an epoch is to be sent, by sender and nonce, so that none has to wait."""
+        """Return what the writer of an epoch is to be sent, by sender and nonce, so that none has to wait.
+
+        What came from other nodes is last: they send it as well, and mostly the writer has it by then.
+        """
         now = self._clock()
         self._answers = {
             each: answer for each, answer in self._answers.items() if self._pool.find(each) is not None
         }
-        return [entry.transaction for entry in self._entries() if not self._is_answered(entry, epoch, now)]
+        self._mirrored &= self._answers.keys()
+        entries = [entry for entry in self._entries() if not self._is_answered(entry, epoch, now)]
+        entries.sort(key=lambda entry: entry.hash in self._mirrored)
+        return [entry.transaction for entry in entries]
 
     def is_due(self, transaction_hash: bytes, epoch: int) -> bool:
         """Return whether the writer of an epoch is still to be sent a transaction."""

@@ -1,0 +1,143 @@
+"""What the contents in a journal are to become, at the bounds of records and bytes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ethereum.pool.playground import ALICE, BOB, CHAIN_ID, GWEI, SOMEBODY, TRANSFER_GAS, Playground
+from tests.ethereum.pool.steps import with_blobs
+from wsnode.cluster.pool.changes import (
+    ADDED_AT_ONCE,
+    ADDED_BYTES_AT_ONCE,
+    DROPPED_AT_ONCE,
+    LARGEST_TRANSACTION,
+    MOST_CHANGE_BYTES,
+    Change,
+    encode_change,
+)
+from wsnode.cluster.pool.listing import Batch, Listing
+from wsnode.demo.accounts import ACCOUNTS
+from wsnode.ethereum.codec.transactions import PooledTransaction, unsigned_transaction
+from wsnode.ethereum.pool.limits import PoolLimits
+from wsnode.ethereum.state import ReorganisedError
+
+WIDE = PoolLimits(account_queue=10_000, global_queue=10_000, global_slots=10_000, account_slots=10_000)
+
+
+@pytest.fixture
+def playground(tmp_path: Path) -> Iterator[Playground]:
+    made = Playground(tmp_path, WIDE)
+    yield made
+    made.close()
+
+
+def listing_of(playground: Playground, most: int = 10_000, most_bytes: int = 1 << 30) -> Listing:
+    def nonce_of(address: bytes) -> int:
+        return playground.pool.at.account(playground.chain.state, address).nonce
+
+    return Listing(playground.pool, nonce_of, most=most, most_bytes=most_bytes)
+
+
+def batches(listing: Listing) -> list[Batch]:
+    found: list[Batch] = []
+    while not (batch := listing.next_batch()).is_empty:
+        found.append(batch)
+        listing.note(batch)
+    return found
+
+
+def test_what_came_first_is_listed_and_no_more_than_there_is_room_for(playground: Playground) -> None:
+    names = [playground.send(ALICE, nonce) for nonce in range(5)]
+    listing = listing_of(playground, most=3)
+    assert [entry.hash for batch in batches(listing) for entry in batch.added] == names[:3]
+    assert (len(listing), listing.left_out) == (3, 2)
+    playground.pool.drop(names[0])
+    (batch,) = batches(listing)
+    assert (batch.dropped, [entry.hash for entry in batch.added]) == ([names[0]], [names[3]])
+    assert (len(listing), listing.left_out) == (3, 1)
+
+
+def test_bytes_are_bounded_as_well_and_counted_off_again(playground: Playground) -> None:
+    names = [playground.send(sender, 0, call=bytes(1000), gas=100_000) for sender in ACCOUNTS[:4]]
+    size = len(playground.pool.entries[names[0]].transaction.encoded)
+    listing = listing_of(playground, most_bytes=2 * size + 10)
+    batches(listing)
+    assert len(listing) == 2
+    playground.pool.drop(names[0])
+    playground.pool.drop(names[1])
+    batches(listing)
+    assert (len(listing), listing.left_out) == (2, 0)
+
+
+def test_a_change_has_a_part_of_many_and_never_more_bytes_than_are_read(playground: Playground) -> None:
+    for nonce in range(ADDED_AT_ONCE + 1):
+        playground.send(ALICE, nonce)
+    for sender, nonce in ((BOB, 0), (BOB, 1), (BOB, 2), (BOB, 3)):
+        largest = LARGEST_TRANSACTION - 200
+        playground.send(sender, nonce, call=bytes(largest), gas=10_000_000)
+    found = batches(listing_of(playground))
+    assert [len(batch.added) for batch in found] == [256, 4, 1]
+    for batch in found:
+        added = [entry.transaction.encoded for entry in batch.added]
+        assert sum(map(len, added)) <= ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION
+    most = [bytes(ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION)]
+    change = Change("1" * 20, True, 0, most, [bytes(32)] * DROPPED_AT_ONCE)
+    assert len(encode_change(change)) <= MOST_CHANGE_BYTES
+
+
+def test_what_a_block_has_is_taken_off_without_a_word_and_what_is_dropped_with_one(
+    playground: Playground,
+) -> None:
+    names = [playground.send(sender, 0) for sender in (ALICE, BOB)]
+    listing = listing_of(playground)
+    batches(listing)
+    playground.mine([playground.pool.entries[names[0]].transaction])
+    playground.pool.drop(names[1])
+    (batch,) = batches(listing)
+    assert (batch.mined, batch.dropped) == ([names[0]], [names[1]])
+    assert len(listing) == 0
+
+
+def test_it_waits_with_what_left_while_blocks_are_being_replaced(playground: Playground) -> None:
+    is_moving = False
+
+    def nonce_of(_address: bytes) -> int:
+        if is_moving:
+            raise ReorganisedError
+        return 0
+
+    name = playground.send(ALICE, 0)
+    listing = Listing(playground.pool, nonce_of)
+    batches(listing)
+    playground.pool.drop(name)
+    is_moving = True
+    assert listing.next_batch().is_empty
+    is_moving = False
+    assert listing.next_batch().dropped == [name]
+
+
+def test_what_no_other_node_could_check_is_not_listed(playground: Playground) -> None:
+    unsigned = unsigned_transaction(
+        ALICE.address,
+        chain_id=CHAIN_ID,
+        nonce=0,
+        to=SOMEBODY,
+        value=1,
+        input=b"",
+        gas=TRANSFER_GAS,
+        max_fee=10 * GWEI,
+        max_priority_fee=GWEI,
+    )
+    impersonated = PooledTransaction.impersonated(playground.chain.spec, unsigned)
+    playground.pool.check(impersonated)
+    playground.pool.admit(impersonated)
+    listing = listing_of(playground)
+    assert batches(listing) == []
+    assert listing.left_out == 1
+
+
+def test_a_blob_transaction_is_listed_without_its_blobs(playground: Playground) -> None:
+    playground.pool.add(with_blobs(ALICE, 0))
+    (batch,) = batches(listing_of(playground))
+    assert len(batch.added[0].transaction.encoded) < 300

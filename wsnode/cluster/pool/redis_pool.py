@@ -1,0 +1,169 @@
+"""The pool of a journal's writer in Redis: `:pool`, a stream of its changes, and `:pool:contents`, a hash.
+
+Readers use commands that only read, so that a user of Redis who may change nothing of it can follow.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from wsnode.cluster.address import JournalAddress
+from wsnode.cluster.journal import Lease
+from wsnode.cluster.pool.changes import (
+    MOST_BYTES,
+    STREAM_BYTES,
+    STREAM_CHANGES,
+    Encoded,
+    Said,
+    decode_change,
+    encode_change,
+)
+from wsnode.cluster.pool.stream import Kept, MovedError
+from wsnode.cluster.records import RecordId
+from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal
+
+READ_AT_ONCE: Final = 16
+"""Changes, so that a reply has 8 MiB at most."""
+SCANNED_AT_ONCE: Final = 64
+"""Transactions, so that a reply has 8 MiB or so."""
+
+# What another program has put at the keys is worth no error: the contents begin anew.
+# Each change has what all through it took, so that their bytes need no counter that could be lost apart.
+APPEND: Final = f"""
+{IS_MINE}
+for key, kind in pairs({{[KEYS[1]] = 'stream', [KEYS[4]] = 'hash'}}) do
+    local found = redis.call('TYPE', key).ok
+    if found ~= 'none' and found ~= kind then redis.call('DEL', key) end
+end
+local tip, id, content, removed = ARGV[3], ARGV[5], ARGV[6], tonumber(ARGV[7])
+if tip == '' then redis.call('DEL', KEYS[1], KEYS[4]) end
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+if tip ~= (last and last[1] or '') or redis.call('HLEN', KEYS[4]) ~= tonumber(ARGV[4]) then
+    return {{'moved', last and last[1] or ''}}
+end
+local place = 10
+for _ = 1, removed do
+    redis.call('HDEL', KEYS[4], ARGV[place])
+    place = place + 1
+end
+for at = place, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[at], ARGV[at + 1]) end
+if id == '' then return {{'kept'}} end
+local bytes = (last and tonumber(last[2][4]) or 0) + #content
+redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[8], id, 'change', content, 'bytes', string.format('%.0f', bytes))
+while true do
+    local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+    if first[1] == id or bytes - tonumber(first[2][4]) + #first[2][2] <= tonumber(ARGV[9]) then break end
+    redis.call('XDEL', KEYS[1], first[1])
+end
+return {{'appended'}}
+"""
+
+
+class RedisPool:
+    """A `PoolStream` in the Redis of a journal."""
+
+    def __init__(
+        self, journal: RedisJournal, most_changes: int = STREAM_CHANGES, most_bytes: int = STREAM_BYTES
+    ) -> None:
+        """The stream keeps no more changes, and no more bytes of them."""
+        self._journal = journal
+        self._bounds = str(most_changes), str(most_bytes)
+        self._stream, self._contents = journal.key("pool"), journal.key("pool:contents")
+
+    async def append(
+        self,
+        lease: Lease,
+        before: Kept,
+        said: Said | None,
+        added: Mapping[bytes, Encoded],
+        removed: Sequence[bytes],
+    ) -> None:
+        """Change the contents, and append what readers are to do, which may be nothing.
+
+        Raises:
+            LeaseLostError, MovedError: As `PoolStream.append`.
+            JournalAwayError: Redis cannot be reached; it may be done.
+        """
+        what, *values = await self._journal.run_fenced(
+            lease,
+            APPEND,
+            (self._stream, self._contents),
+            "" if before.tip is None else str(before.tip),
+            str(before.count),
+            "" if said is None else str(said.id),
+            b"" if said is None else encode_change(said.change),
+            str(len(removed)),
+            *self._bounds,
+            *removed,
+            *(each for pair in added.items() for each in pair),
+        )
+        if what == "moved":
+            raise MovedError(before.tip, RecordId.parse(values[0].decode()) if values[0] else None)
+
+    async def tip(self) -> Said | None:
+        """Return the last change, None if there is none.
+
+        Raises:
+            UnreadableRecordError: It is no change.
+            JournalAwayError: Redis cannot be reached.
+        """
+        with self._journal.asking() as client:
+            entries = await client.xrevrange(self._stream, count=1)
+        return next(map(_said, entries), None)
+
+    async def read(self, after: RecordId | None, seconds: float) -> Sequence[Said]:
+        """Return changes after one, oldest first; wait up to `seconds` for the first of them.
+
+        Raises:
+            UnreadableRecordError: One is no change.
+            JournalAwayError: Redis cannot be reached.
+        """
+        start, milliseconds = "0-0" if after is None else str(after), max(1, int(seconds * 1000))
+        with self._journal.asking(seconds) as client:
+            found = await client.xread({self._stream: start}, count=READ_AT_ONCE, block=milliseconds)
+        return [_said(entry) for entries in (found or {}).values() for entry in entries]
+
+    async def contents(self) -> AsyncIterator[Sequence[Encoded]]:
+        """Yield the contents in parts, in no order, and no more of them than a writer puts there.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        cursor, size = 0, 0
+        while size <= MOST_BYTES:
+            with self._journal.asking() as client:
+                cursor, found = await client.hscan(self._contents, cursor=cursor, count=SCANNED_AT_ONCE)
+            assert isinstance(found, dict), "values are asked for"
+            size += sum(map(len, found.values()))
+            yield list(found.values())
+            if not cursor:
+                return
+
+    async def find(self, hashes: Sequence[bytes]) -> Sequence[Encoded | None]:
+        """Return transactions of the contents, None for each that is not there.
+
+        Raises:
+            JournalAwayError: Redis cannot be reached.
+        """
+        with self._journal.asking() as client:
+            return list(await client.hmget(self._contents, list(hashes)))
+
+
+@asynccontextmanager
+async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[RedisPool]:
+    """Return the pool's stream in the journal at an address, of the chain with a first block of that hash.
+
+    Raises:
+        JournalAwayError: Redis cannot be reached; of single servers the first use says so.
+    """
+    async with open_journal(address, genesis) as journal:
+        yield RedisPool(journal)
+
+
+def _said(entry: Any) -> Said:
+    """Return a change.
+
+    Raises:
+        UnreadableRecordError: It is none.
+    """
+    return decode_change(entry.identifier.decode(), entry.field_values.get(b"change", b""))
