@@ -54,6 +54,19 @@ async def test_a_node_that_says_nothing_any_more_is_gone(redis: RedisServer, mee
     assert b"strange" not in left
 
 
+async def test_a_user_of_redis_with_the_rights_of_a_replica_meets_the_others(
+    redis: RedisServer, meeting: RedisJournal
+) -> None:
+    await meeting.claim("one")
+    chain = f"wsnode:{{{GENESIS.hex()}}}"
+    redis.ask(f"ACL SETUSER replica on >secret resetkeys %R~{chain}:* %RW~{chain}:nodes +@all -@admin")
+    url = redis.url.replace("unix://", "unix://replica:secret@")
+    async with open_journal(JournalAddress.parse(url), GENESIS) as replica:
+        assert (await replica.meet(LOW)).leader == LOW
+        with pytest.raises(JournalAwayError, match="permissions"):
+            await replica.claim("two")
+
+
 class Place:
     """A place in memory where nodes meet, which can be taken away."""
 

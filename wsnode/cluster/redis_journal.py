@@ -125,15 +125,16 @@ return {{'appended'}}
 """
 
 
-# A node that has said nothing for long is gone; the server's clock alone counts.
+# A node that has said nothing for long is gone; the server's clock alone counts. A script has none but keys
+# that a replica's user may write: of others Redis would have it be allowed to write them as well.
 _MEET: Final = """
 local now = tonumber(redis.call('TIME')[1])
-if ARGV[1] ~= '' then redis.call('HSET', KEYS[5], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
-local found = redis.call('HGETALL', KEYS[5])
-local told = {'met', redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or '0'}
+if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
+local found = redis.call('HGETALL', KEYS[1])
+local told = {}
 for place = 1, #found, 2 do
     local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
-    if not said or now - tonumber(said) > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[5], found[place])
+    if not said or now - tonumber(said) > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], found[place])
     elseif #told < tonumber(ARGV[4]) then table.insert(told, text) end
 end
 return told
@@ -299,11 +300,13 @@ class RedisJournal:
         """
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
         bounds = (str(int(NODE_SECONDS)), str(MOST_NODES))
-        _what, writer, epoch, *texts = await self._run(_MEET, name, text, *bounds)
+        with self._asking():
+            texts: Any = await self._client.eval(_MEET, [self._keys[4]], [name, text, *bounds])
+            writer, epoch = await self._client.mget(self._keys[1:3])
         return Present(
             tuple(_nodes(texts)),
-            writer.decode(errors="replace") or None,
-            int(epoch) if epoch.isdigit() else 0,
+            (writer or b"").decode(errors="replace") or None,
+            int(epoch) if epoch is not None and epoch.isdigit() else 0,
         )
 
     async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
