@@ -28,28 +28,30 @@ KEY = "<API_KEY>"
 
 
 class Subscriber:
-    """Notes when each block arrives."""
+    """Notes when each block, or each pending transaction, arrives."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: str = "newHeads") -> None:
+        self._subject = subject
         self.arrived: dict[str, float] = {}
         self.last = ""
         self.news = trio.Event()
 
     async def listen(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:
-        request = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": [self._subject]}
         await socket.send_message(json.dumps(request))
         await socket.get_message()
         task_status.started()
         while True:
             message = await socket.get_message()
             now = time.perf_counter()
-            self.last = json.loads(message)["params"]["result"]["hash"]
+            result = json.loads(message)["params"]["result"]
+            self.last = result if isinstance(result, str) else result["hash"]
             self.arrived[self.last] = now
             self.news.set()
             self.news = trio.Event()
 
-    async def wait_for(self, block: str) -> None:
-        while block not in self.arrived:
+    async def wait_for(self, name: str) -> None:
+        while name not in self.arrived:
             await self.news.wait()
 
 

@@ -9,6 +9,7 @@ from tests.cluster.growing import new_chain
 from tests.reply_schemas import ReplySchemas, document_of
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.storage.kind import Kind
 from wsnode.ethereum.tree.live import LiveTree
@@ -92,6 +93,14 @@ def test_filters_are_at_the_journal_unless_that_is_refused() -> None:
     assert needs_restart(first, second) == ["networks"]
 
 
+def test_another_shared_pool_waits_for_a_restart() -> None:
+    first, second = (
+        Config(networks={"one": NetworkConfig("one", replica=ReplicaConfig("redis://h", shared_pool=shared))})
+        for shared in (True, False)
+    )
+    assert needs_restart(first, second) == ["networks"]
+
+
 def test_a_node_is_where_it_listens_unless_it_says_otherwise() -> None:
     node = Config(networks={}, listen="127.0.0.1:8545", open=True)
     assert advertised(None, node) == "http://127.0.0.1:8545/"
@@ -106,9 +115,9 @@ def test_a_node_is_where_it_listens_unless_it_says_otherwise() -> None:
 TOLD = ReplicaConfig("redis://:SECRET@127.0.0.1:1")
 
 
-def replicated(chain: Chain) -> ReplicatedNetwork:
+def replicated(chain: Chain, pool: TransactionPool | None = None) -> ReplicatedNetwork:
     hub = Hub(chain)
-    return ReplicatedNetwork(chain, LiveTree(BlockTree(chain), hub), hub, None, TOLD, None)
+    return ReplicatedNetwork(chain, LiveTree(BlockTree(chain), hub), hub, pool, TOLD, None)
 
 
 async def test_the_status_of_a_replica_tells_of_its_journal_and_not_of_its_secret() -> None:

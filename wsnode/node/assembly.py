@@ -30,6 +30,7 @@ from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
     from wsnode.cluster.polling import KeptFilters
+    from wsnode.cluster.pool.mirroring import Mirroring
     from wsnode.cluster.publisher import Publisher
     from wsnode.node.growth.following import FollowedNetwork
     from wsnode.node.growth.forking import Forking
@@ -108,6 +109,9 @@ class _Assembly:
         follower = self._make_follower(live)
         followed_here = follower or self._make_replica(live)
         publisher = self._make_publisher(is_development=grow is not None)
+        standby = self._make_standby(publisher, is_development=grow is not None)
+        if follower is not None:
+            follower.mirrored = standby
         kept = self._make_kept_filters()
         if followed_here is not None:
             journal = None if publisher is None else publisher.status
@@ -131,6 +135,7 @@ class _Assembly:
             publisher=publisher,
         )
         made = self._with_publisher(made, publisher)
+        made = self._with_shared_pool(made, publisher, standby)
         made = self._with_shared_rates(made, keys)
         made = self._with_kept_filters(made, kept)
         made = self._with_proofs(made, follower)
@@ -197,6 +202,25 @@ class _Assembly:
 
         url = advertised(self._told.journal.advertise, self._config)
         return published(network, publisher, self._ethereum, self._told.journal, url)
+
+    def _make_standby(self, publisher: "Publisher | None", *, is_development: bool) -> "Mirroring | None":
+        told, pool = self._told.journal, self._pool
+        # What is pending on another development chain has no place in the blocks of this one.
+        if told is None or publisher is None or pool is None or not told.shared_pool or is_development:
+            return None
+        from wsnode.node.growth.pooling import standby
+
+        return standby(self._ethereum, pool, told, publisher)
+
+    def _with_shared_pool(
+        self, network: Network, publisher: "Publisher | None", standby: "Mirroring | None"
+    ) -> Network:
+        told, pool = self._told.journal, self._pool
+        if told is None or publisher is None or pool is None or not told.shared_pool:
+            return network
+        from wsnode.node.growth.pooling import pooled_together
+
+        return pooled_together(network, self._ethereum, pool, told, publisher, standby)
 
     def _with_shared_rates(self, network: Network, keys: KeyFileRing | None) -> Network:
         if self._told.rates_at is None or keys is None or not self._processes.writes:

@@ -108,6 +108,8 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the rates of keys are one count over all nodes of the journal."""
     shared_filters: bool = True
     """Whether all nodes of the journal answer polls of a filter."""
+    shared_pool: bool = True
+    """Whether all nodes of the journal have what is pending at the one that writes."""
 
     @property
     def address(self) -> JournalAddress:
@@ -158,6 +160,8 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the rates of keys are one count over all nodes of the journal."""
     shared_filters: bool = True
     """Whether all nodes of the journal answer polls of a filter."""
+    shared_pool: bool = True
+    """Whether all nodes of the journal have what is pending at the one that writes."""
 
     @property
     def address(self) -> JournalAddress:

@@ -125,7 +125,10 @@ def _lasting(config: Config, name: str) -> Any:
 
 def _repeated(told: ReplicaConfig) -> ReplicaConfig:
     return msgspec.structs.replace(
-        REPEATED, shared_rates=told.shared_rates, shared_filters=told.shared_filters
+        REPEATED,
+        shared_rates=told.shared_rates,
+        shared_filters=told.shared_filters,
+        shared_pool=told.shared_pool,
     )
 
 

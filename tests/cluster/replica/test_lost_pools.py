@@ -62,4 +62,6 @@ def test_what_replicas_have_acknowledged_is_in_a_block_of_the_next_writer(
             assert all(copy("eth_getTransactionReceipt", name) for name in names)
             assert copy("txpool_status") == {"pending": "0x0", "queued": "0x0"}
         counted = samples(alone.node)
-        assert counted['wsnode_replica_sent_again_total{network="alone",result="taken"}'] == EACH
+        # Its own, and perhaps those of the other one, whose process that sends was being started.
+        sent_again = counted['wsnode_replica_sent_again_total{network="alone",result="taken"}']
+        assert EACH <= sent_again <= 2 * EACH

@@ -10,10 +10,12 @@ import trio.testing
 
 from tests.cluster.growing import new_chain
 from tests.ethereum.live.growing import growing_chain
+from tests.ethereum.pool.playground import ALICE, Playground
 from tests.node.test_replicating import replicated
+from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.node.workers.ledger import Ledger, make_memory
-from wsnode.node.workers.messages import Found, Inquire, Send, Sent, Standing, ToParent, ToWorker
+from wsnode.node.workers.messages import Found, Inquire, Pooled, Send, Sent, Standing, ToParent, ToWorker
 from wsnode.node.workers.pair import Pair, ends
 from wsnode.node.workers.serving.elsewhere import FollowedElsewhere
 from wsnode.node.workers.serving.membership import Membership
@@ -116,6 +118,32 @@ async def test_news_of_an_unknown_network_changes_nothing(
 ) -> None:
     worker.membership.hear(Standing("two", None, 1, None, 1))
     assert followed.hindrance() is not None
+
+
+async def test_what_is_pending_at_other_machines_is_taken_and_dropped_by_each_worker(
+    memory: int, worker: Worker, tmp_path: Path
+) -> None:
+    writer, playground = Worker(memory, writes=True), Playground(tmp_path)
+    worker.membership.join("one", playground.pool)
+    (tmp_path / "other").mkdir()
+    other = Playground(tmp_path / "other")
+    network = replicated(other.chain, other.pool)
+    writer.membership.follows("one", network, None)
+    assert network.mirrored is not None
+    encoded = [playground.sign(ALICE, nonce) for nonce in (0, 1)]
+    names = [PooledTransaction(playground.chain.spec, each).hash for each in encoded]
+    for taken, dropped in ((encoded, []), ([], names[1:])):
+        for listener in network.mirrored.on_change:
+            listener(taken, dropped)
+        message, _descriptor = await writer.parent.receive()
+        assert isinstance(message, Pooled)
+        worker.membership.hear(message)
+    assert set(playground.pool.entries) == {names[0]}
+    # A network that this process does not serve yet.
+    worker.membership.hear(Pooled("two", encoded, names))
+    writer.close()
+    other.close()
+    playground.close()
 
 
 async def test_a_transaction_is_sent_once_the_answer_says_so(

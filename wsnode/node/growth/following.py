@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
@@ -24,6 +24,13 @@ from wsnode.upstream.address import UpstreamAddress
 LINE_SECONDS: Final = 5.0
 
 logger = logging.getLogger("wsnode.follow")
+
+
+class Pooled(Protocol):
+    """What changes a pool as others' change."""
+
+    on_change: list[Callable[[list[bytes], list[bytes]], object]]
+    """Called with what the pool has taken, and the hashes of what it has dropped."""
 
 
 class LoggedProgress:
@@ -71,6 +78,8 @@ class FollowedNetwork:
         )
         self._chain = chain
         self._hub = hub
+        self.mirrored: Pooled | None = None
+        """What brings its pool to the contents of others', while another process writes its journal."""
         self.follower.on_stage.append(self._tell)
 
     @property
@@ -110,6 +119,8 @@ class FollowedNetwork:
         self.follower.heard.on_heard.append(tell_heard)
         # Calls wait for a block from the moment that it is announced.
         self.follower.on_height.append(news.stands_anew)
+        if self.mirrored is not None:
+            self.mirrored.on_change.append(news.pooled)
 
     def _tell(self) -> None:
         if self.follower.stage in (Stage.CATCHING_UP, Stage.LIVE):

@@ -10,6 +10,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.node.config import ConfigurationError
 
 try:
+    from wsnode.cluster.pool.redis_pool import RedisPool, open_pool
     from wsnode.cluster.redis_journal import RedisJournal, open_journal
 except ModuleNotFoundError as error:
     raise ConfigurationError(
@@ -17,8 +18,14 @@ except ModuleNotFoundError as error:
     ) from None
 
 OpenRedisJournal = Callable[[], AbstractAsyncContextManager[RedisJournal]]
+OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPool]]
 
 
 def opener(chain: Chain, address: JournalAddress, bounds: Bounds | None = None) -> OpenRedisJournal:
     """Return what opens the journal of a chain at an address; `bounds` are for what writes it."""
     return partial(open_journal, address, chain.spec.genesis_hash, bounds)
+
+
+def pool_opener(chain: Chain, address: JournalAddress) -> OpenRedisPool:
+    """Return what opens the pool's stream in the journal of a chain at an address."""
+    return partial(open_pool, address, chain.spec.genesis_hash)

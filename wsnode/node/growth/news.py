@@ -11,3 +11,6 @@ class News(Protocol):
 
     def heard(self, encoded: list[bytes]) -> None:
         """Tell of pending transactions that other nodes have."""
+
+    def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
+        """Tell of transactions that the pool has from other nodes, and of the hashes of what it dropped."""

@@ -19,8 +19,9 @@ from wsnode.ethereum.pool.reading import PoolContents
 from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
-from wsnode.node.growth.journals import opener
+from wsnode.node.growth.journals import opener, pool_opener
 from wsnode.node.growth.news import News
+from wsnode.node.growth.pooling import figures_of, mirroring
 from wsnode.server.shared import Figure
 from wsnode.sync.follow.report import Stage
 
@@ -52,8 +53,11 @@ class ReplicatedNetwork:
             )
         open_journal = opener(chain, told.address)
         self.presence = Presence(chain, open_journal, process_name(), url)
-        outbox = Outbox(pool or PoolContents(), trio.current_time)
-        self.delivery = Delivery(chain.spec, outbox, self.presence)
+        outbox = Outbox(pool or PoolContents(), trio.current_time, hears=told.shared_pool)
+        self.mirrored = None
+        if pool is not None and told.shared_pool:
+            self.mirrored = mirroring(chain, pool, told, outbox.heard)
+        self.delivery = Delivery(chain.spec, outbox, self.presence, has_heard=self._has_heard)
         self.replica = Replica(
             chain,
             live,
@@ -75,7 +79,8 @@ class ReplicatedNetwork:
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return what runs as long as the network is served."""
-        return (self.replica.run, self.presence.run, self.delivery.run)
+        mirrored = [] if self.mirrored is None else [self.mirrored.run]
+        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored)
 
     @property
     def progress(self) -> SyncProgress | None:
@@ -99,6 +104,8 @@ class ReplicatedNetwork:
         """Give the other processes of the node news from now on."""
         # Calls wait for a block from the moment that the journal has it.
         self.replica.on_height.append(news.stands_anew)
+        if self.mirrored is not None:
+            self.mirrored.on_change.append(news.pooled)
 
     def hindrance(self) -> str | None:
         """Return why the network should not be asked now, None if it is at the journal's head."""
@@ -113,7 +120,12 @@ class ReplicatedNetwork:
         if network.replica is not None:
             self._place = str(network.replica.address)
             self.presence.open = open_journal = opener(self._chain, network.replica.address)
+            if self.mirrored is not None:
+                self.mirrored.open = pool_opener(self._chain, network.replica.address)
             self.replica.begin_again(open_journal)
+
+    def _has_heard(self, epoch: int) -> bool:
+        return self.mirrored is None or self.mirrored.has_heard(epoch)
 
     def _tell(self) -> None:
         if self.replica.stage in (Stage.CATCHING_UP, Stage.LIVE):
@@ -183,4 +195,4 @@ class ReplicatedNetwork:
         if gauge.tip is not None and gauge.lag is not None:
             figures.append(Figure("wsnode_replica_tip", "Number of the journal's head", gauge.tip))
             figures.append(Figure("wsnode_replica_lag_blocks", "Blocks not repeated yet", gauge.lag))
-        return figures
+        return figures if self.mirrored is None else figures + figures_of(self.mirrored)

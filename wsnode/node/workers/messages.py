@@ -160,6 +160,15 @@ class Heard(Message, frozen=True, tag="heard"):
     encoded: list[bytes]
 
 
+class Pooled(Message, frozen=True, tag="pooled"):
+    """What the process that follows has taken from pools of other machines; workers take it too."""
+
+    network: str
+    encoded: list[bytes]
+    dropped: list[bytes]
+    """The hashes of what it has dropped."""
+
+
 class Send(Message, frozen=True, tag="send"):
     """Other nodes are to take a transaction; the answer is a `Sent` of this number."""
 
@@ -194,7 +203,7 @@ class Sent(Message, frozen=True, tag="sent"):
     row: int = 0
 
 
-OfFollowing = Standing | Heard | Send | Sent | Inquire | Found
+OfFollowing = Standing | Heard | Pooled | Send | Sent | Inquire | Found
 """What goes through the parent between the process that follows and the workers."""
 ToWorker = Start | Passed | Configure | Drain | Hurry | Tell | Summed | Bring | Done | Lend | OfFollowing
 ToParent = Ready | Failed | Left | Leaving | Told | Ask | Spread | Took | Lent | OfFollowing

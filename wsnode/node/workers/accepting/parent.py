@@ -26,6 +26,7 @@ from wsnode.node.workers.messages import (
     Leaving,
     Left,
     Lent,
+    Pooled,
     Ready,
     Send,
     Sent,
@@ -273,7 +274,7 @@ class Parent:
                 self._survey.note(worker, number, report)
             case Ask(number):
                 self._nursery.start_soon(self._survey.answer, worker, number)
-            case Standing() | Heard():
+            case Standing() | Heard() | Pooled():
                 self._relaying.tell(message)
             case Send() | Inquire():
                 self._relaying.ask(worker, message)

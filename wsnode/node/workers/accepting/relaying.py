@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 import msgspec
 
 from wsnode.node.workers.accepting.member import Stage, Worker
-from wsnode.node.workers.messages import Found, Heard, Inquire, Send, Sent, Standing
+from wsnode.node.workers.messages import Found, Heard, Inquire, Pooled, Send, Sent, Standing
 
 
 class Relaying:
@@ -17,7 +17,7 @@ class Relaying:
         self._standings: dict[str, Standing] = {}
         """The last of each network."""
 
-    def tell(self, message: Standing | Heard) -> None:
+    def tell(self, message: Standing | Heard | Pooled) -> None:
         """Bring news to all workers."""
         if isinstance(message, Standing):
             self._standings[message.network] = message

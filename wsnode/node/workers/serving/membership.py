@@ -18,6 +18,7 @@ from wsnode.node.workers.messages import (
     Heard,
     Inquire,
     Lend,
+    Pooled,
     Send,
     Sent,
     Standing,
@@ -36,7 +37,7 @@ INQUIRY_SECONDS: Final = 3.0
 
 logger = logging.getLogger("wsnode.workers")
 
-News = Bring | Done | Lend | Standing | Heard | Sent | Found
+News = Bring | Done | Lend | Pooled | Standing | Heard | Sent | Found
 
 
 class Membership:

@@ -7,7 +7,7 @@ from typing import Final
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.pool.refusals import PoolError
 from wsnode.ethereum.rpc.transactions.sending import Relay
-from wsnode.node.workers.messages import Bring, Done, Lend, Lent, Spread, Took, ToWorker
+from wsnode.node.workers.messages import Bring, Done, Lend, Lent, Pooled, Spread, Took, ToWorker
 from wsnode.node.workers.pair import Pair
 from wsnode.node.workers.questions import Questions
 
@@ -28,7 +28,7 @@ class Pools:
         self._pools[network] = pool
         return partial(self._relay, network)
 
-    def hear(self, message: Bring | Done | Lend) -> None:
+    def hear(self, message: Bring | Done | Lend | Pooled) -> None:
         """Do what the parent says."""
         match message:
             case Bring(number, network, encoded):
@@ -36,6 +36,8 @@ class Pools:
                 self._pair.post(Took(number))
             case Done(number):
                 self._questions.answer(number, None)
+            case Pooled(network, encoded, dropped):
+                self._mirror(network, encoded, dropped)
             case Lend(row):
                 for network, pool in self._pools.items():
                     held = [transaction.encoded for transaction in pool.held()]
@@ -53,3 +55,10 @@ class Pools:
         for each in encoded:
             with suppress(PoolError):
                 pool.admit(pool.decode(each))
+
+    def _mirror(self, network: str, encoded: list[bytes], dropped: list[bytes]) -> None:
+        # Between two releases of a configuration others may follow what this one does not have.
+        if (pool := self._pools.get(network)) is not None:
+            self._take(network, encoded)
+            for name in dropped:
+                pool.drop(name)

@@ -7,7 +7,7 @@ import trio
 
 from wsnode.ethereum.rpc.node.following import TellStatus, with_journal
 from wsnode.node.processes import FollowedHere
-from wsnode.node.workers.messages import Found, Heard, Inquire, Send, Sent, Standing, ToWorker
+from wsnode.node.workers.messages import Found, Heard, Inquire, Pooled, Send, Sent, Standing, ToWorker
 from wsnode.node.workers.pair import Pair
 from wsnode.upstream.errors import NotSentError
 
@@ -83,6 +83,10 @@ class _FollowedNetwork:
     def heard(self, encoded: list[bytes]) -> None:
         """Tell of pending transactions that other nodes have."""
         self._pair.post(Heard(self._name, encoded))
+
+    def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
+        """Tell of transactions that the pool has from other nodes, and of the hashes of what it dropped."""
+        self._pair.post(Pooled(self._name, encoded, dropped))
 
     async def status(self) -> bytes:
         """Return the JSON of how it is followed, and published."""
