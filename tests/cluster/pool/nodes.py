@@ -43,6 +43,7 @@ class Node:
         self.announced: list[bytes] = []
         """The hashes that its subscribers were told of."""
         self.pool.on_added.append(self._announce)
+        self.pool.on_returned.append(self.outbox.returned)
 
     def _is_reader(self) -> bool:
         return self.listens and self.lease is None

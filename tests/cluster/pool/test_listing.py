@@ -20,7 +20,6 @@ from wsnode.cluster.pool.listing import Batch, Listing
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.transactions import PooledTransaction, unsigned_transaction
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.state import ReorganisedError
 
 WIDE = PoolLimits(account_queue=10_000, global_queue=10_000, global_slots=10_000, account_slots=10_000)
 
@@ -33,10 +32,9 @@ def playground(tmp_path: Path) -> Iterator[Playground]:
 
 
 def listing_of(playground: Playground, most: int = 10_000, most_bytes: int = 1 << 30) -> Listing:
-    def nonce_of(address: bytes) -> int:
-        return playground.pool.at.account(playground.chain.state, address).nonce
-
-    return Listing(playground.pool, nonce_of, most=most, most_bytes=most_bytes)
+    listing = Listing(playground.pool, most=most, most_bytes=most_bytes)
+    playground.pool.on_dropped.append(listing.drop)
+    return listing
 
 
 def batches(listing: Listing) -> list[Batch]:
@@ -95,26 +93,44 @@ def test_what_a_block_has_is_taken_off_without_a_word_and_what_is_dropped_with_o
     playground.mine([playground.pool.entries[names[0]].transaction])
     playground.pool.drop(names[1])
     (batch,) = batches(listing)
-    assert (batch.mined, batch.dropped) == ([names[0]], [names[1]])
+    assert (batch.gone, batch.dropped) == ([names[0]], [names[1]])
     assert len(listing) == 0
 
 
-def test_it_waits_with_what_left_while_blocks_are_being_replaced(playground: Playground) -> None:
-    is_moving = False
-
-    def nonce_of(_address: bytes) -> int:
-        if is_moving:
-            raise ReorganisedError
-        return 0
-
+def test_what_left_with_a_block_that_is_gone_again_was_not_dropped(playground: Playground) -> None:
     name = playground.send(ALICE, 0)
-    listing = Listing(playground.pool, nonce_of)
+    listing = listing_of(playground)
     batches(listing)
-    playground.pool.drop(name)
-    is_moving = True
-    assert listing.next_batch().is_empty
-    is_moving = False
-    assert listing.next_batch().dropped == [name]
+    playground.pool.takes_back = False
+    playground.mine()
+    playground.reorganise(1, [[]])
+    (batch,) = batches(listing)
+    assert (batch.gone, batch.dropped) == ([name], [])
+
+
+def test_what_was_dropped_is_said_once_also_if_it_was_never_listed_and_not_if_it_came_again(
+    playground: Playground,
+) -> None:
+    names = [playground.send(sender, 0) for sender in (ALICE, BOB)]
+    listing = listing_of(playground, most=3)
+    for name in names:
+        playground.pool.drop(name)
+    again = playground.send(BOB, 0)
+    (batch,) = batches(listing)
+    assert ([entry.hash for entry in batch.added], batch.dropped) == ([again], names[:1])
+    listing.drop([bytes([number]) for number in range(5)])
+    listing.begin_anew()
+    (batch,) = batches(listing)
+    assert (len(batch.added), len(batch.dropped)) == (1, 3)
+
+
+def test_a_replaced_one_is_not_said_to_be_dropped(playground: Playground) -> None:
+    name = playground.send(ALICE, 0)
+    listing = listing_of(playground)
+    batches(listing)
+    other = playground.send(ALICE, 0, fee=20 * GWEI, tip=2 * GWEI)
+    (batch,) = batches(listing)
+    assert ([entry.hash for entry in batch.added], batch.gone, batch.dropped) == ([other], [name], [])
 
 
 def test_what_no_other_node_could_check_is_not_listed(playground: Playground) -> None:

@@ -326,12 +326,46 @@ async def test_what_another_node_has_sent_to_the_next_writer_is_not_sent_once_mo
         assert not third.outbox.is_due(due.hash, epoch)
 
 
-async def test_what_the_writer_drops_before_it_says_that_it_has_it_is_offered_once_more(
+async def test_what_left_the_writer_with_a_block_that_is_gone_again_is_not_dropped(
+    autojump_clock: MockClock,
+) -> None:
+    async with cluster() as made:
+        one, other = made.others
+        made.send(one, one.playground.sign(ALICE, 0))
+        await trio.sleep(SOON)
+        made.writer.pool.takes_back = False
+        made.mine()
+        made.writer.playground.reorganise(1, [[]])
+        await trio.sleep(REPAIR)
+        assert made.writer.names == set()
+        assert len(one.names) == len(other.names) == 1
+        for node in (one, other):
+            node.catch_up()
+            node.playground.reorganise(1, [[]])
+        assert made.deliver() == 2
+        await trio.sleep(SOON)
+        assert are_alike(made)
+
+
+async def test_what_the_writer_drops_before_it_says_that_it_has_it_is_dropped_where_it_was_sent(
     autojump_clock: MockClock,
 ) -> None:
     async with cluster() as made:
         one, _other = made.others
         made.send(one, one.playground.sign(ALICE, 0))
+        made.drop(0)
+        await trio.sleep(SOON)
+        assert are_alike(made)
+        assert one.names == set()
+
+
+async def test_what_the_writer_has_taken_and_does_not_list_is_offered_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with cluster() as made:
+        one, _other = made.others
+        made.send(one, one.playground.sign(ALICE, 0))
+        made.writer.pool.on_dropped.clear()
         made.drop(0)
         await trio.sleep(REPAIR)
         assert len(one.names) == 1

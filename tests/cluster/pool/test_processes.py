@@ -10,10 +10,10 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_lost_pools import has_pending, sent
-from tests.cluster.replica.test_processes import come_together, leader, replica, until
+from tests.cluster.replica.test_processes import Asked, come_together, filled, leader, replica, until
 from tests.node.workers.processes import samples
 from tests.node.workers.test_pools import result
-from tests.node_process import PATIENCE, kept_address
+from tests.node_process import PATIENCE, kept_address, started
 
 pytestmark = [needs_redis, pytest.mark.slow]
 
@@ -71,4 +71,39 @@ def test_what_is_sent_at_a_replica_is_pending_at_another_one_and_at_the_next_wri
         writer("evm_mine")
         for node in (one, other):
             come_together(writer, node)
+            assert node("txpool_status") == {"pending": "0x0", "queued": "0x0"}
+
+
+def test_what_the_one_of_two_followers_that_writes_has_is_pending_at_the_workers_of_the_other(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    with ExitStack() as opened:
+        dev = ("--data", str(tmp_path / "leader"), "--listen", "127.0.0.1:0", "--quiet")
+        source = Asked(opened.enter_context(started("dev", *dev)))
+        source("evm_setAutomine", False)
+        told = ("--genesis", str(tmp_path / "leader/eth/genesis.json"), "--upstream", source.node.socket_url)
+        place = ("--journal", redis.url, "--listen", "127.0.0.1:0", "--open")
+        first, second = (
+            Asked(
+                opened.enter_context(started("follow", "--data", str(tmp_path / name), *told, *place, *more))
+            )
+            for name, more in (("first", ()), ("second", ("--workers", "2")))
+        )
+        for node in (first, second):
+            come_together(source, node)
+        workers = [opened.enter_context(connect(second.node.socket_url)) for _ in range(2)]
+        for client in workers:
+            result(client, "eth_subscribe", "newPendingTransactions")
+        sent = first("eth_sendRawTransaction", source("eth_signTransaction", filled(source)))
+        later = first(
+            "eth_sendRawTransaction", source("eth_signTransaction", filled(source) | {"nonce": "0x1"})
+        )
+        for client in workers:
+            # Its upstream tells of them as well, before or after.
+            assert heard(client, 2) == [sent, later]
+            until(lambda client=client: result(client, "eth_getTransactionByHash", later) is not None)  # type: ignore[misc]
+            assert result(client, "txpool_status") == {"pending": "0x2", "queued": "0x0"}
+        source("evm_mine")
+        for node in (first, second):
+            come_together(source, node)
             assert node("txpool_status") == {"pending": "0x0", "queued": "0x0"}

@@ -126,3 +126,44 @@ def test_what_cannot_be_sent_from_here_is_not_due(tmp_path: Path) -> None:
     assert play.playground.pool.pending == 1
     assert play.due == []
     play.playground.close()
+
+
+def test_what_a_writer_has_taken_is_offered_again_unless_it_says_to_have_it(tmp_path: Path) -> None:
+    play = Play(tmp_path)
+    play.outbox = Outbox(play.playground.pool, lambda: play.playground.now, hears=True)
+    names = [play.playground.send(sender, 0) for sender in (ALICE, BOB)]
+    for name in names:
+        play.outbox.given(name, play.epoch)
+    play.outbox.heard(names[0], play.epoch)
+    assert play.due == []
+    play.playground.now += AGAIN_SECONDS
+    assert [transaction.hash for transaction in play.due] == names[1:]
+    # To send it once more is no reason to doubt what the writer has said.
+    play.outbox.given(names[0], play.epoch)
+    play.playground.now += AGAIN_SECONDS
+    assert [transaction.hash for transaction in play.due] == names[1:]
+    play.playground.close()
+
+
+def test_what_is_back_from_a_block_that_left_the_chain_is_due_at_once(tmp_path: Path) -> None:
+    play = Play(tmp_path)
+    play.playground.pool.on_returned.append(play.outbox.returned)
+    name = play.playground.send(ALICE, 0)
+    play.outbox.given(name, play.epoch)
+    play.playground.mine()
+    play.playground.reorganise(1, [[]])
+    assert [transaction.hash for transaction in play.due] == [name]
+    play.playground.close()
+
+
+def test_what_other_nodes_have_as_well_is_sent_last(tmp_path: Path) -> None:
+    play = Play(tmp_path)
+    of_others = [play.playground.send(ALICE, nonce) for nonce in range(2)]
+    own = [play.playground.send(BOB, nonce) for nonce in range(2)]
+    for name in own:
+        play.outbox.given(name, play.epoch)
+    for name in (*of_others, *own):
+        play.outbox.heard(name, play.epoch)
+    play.epoch += 1
+    assert [transaction.hash for transaction in play.due] == [*own, *of_others]
+    play.playground.close()

@@ -1,6 +1,7 @@
 """What the contents in a journal are to become, so that they are what the writer's pool has."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -14,7 +15,6 @@ from wsnode.cluster.pool.changes import (
     MOST_TRANSACTIONS,
 )
 from wsnode.ethereum.pool.entry import Entry
-from wsnode.ethereum.state import ReorganisedError
 
 
 class Entries(Protocol):
@@ -33,8 +33,8 @@ class Batch(msgspec.Struct, frozen=True):
     """In the order in which they came."""
     dropped: list[bytes]
     """Hashes of those that readers are to drop too."""
-    mined: list[bytes]
-    """Of those that the readers' pools lose by a block."""
+    gone: list[bytes]
+    """Of those that leave the readers' pools by a block, or a replacement."""
 
     @property
     def is_silent(self) -> bool:
@@ -44,7 +44,7 @@ class Batch(msgspec.Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Return whether nothing changes."""
-        return self.is_silent and not self.mined
+        return self.is_silent and not self.gone
 
 
 class Listing:
@@ -53,57 +53,58 @@ class Listing:
     def __init__(
         self,
         pool: Entries,
-        nonce_of: Callable[[bytes], int],
         *,
         most: int = MOST_TRANSACTIONS,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """`nonce_of` returns the next nonce of an account; it may raise ReorganisedError."""
         self._pool = pool
-        self._nonce_of = nonce_of
         self._most, self._most_bytes = most, most_bytes
         self._listed: dict[bytes, Entry] = {}
         self._bytes = 0
+        self._dropped: dict[bytes, None] = {}
+        """What the pool has dropped, which is not said yet."""
         self.left_out = 0
         """How many of the pool's transactions are not to be listed: impersonated, or there is no room."""
 
     def __len__(self) -> int:
         return len(self._listed)
 
+    def drop(self, hashes: Sequence[bytes]) -> None:
+        """Take note of what the pool has dropped; of very many the first ones are forgotten."""
+        self._dropped |= dict.fromkeys(hashes)
+        while len(self._dropped) > self._most:
+            del self._dropped[next(iter(self._dropped))]
+
+    def begin_anew(self) -> None:
+        """Forget what is listed; what was dropped is still to be said."""
+        self._listed, self._bytes = {}, 0
+
     def next_batch(self) -> Batch:
         """Return the next part of what is to be changed, which may be nothing."""
         entries = self._pool.entries
-        gone = [name for name in self._listed if name not in entries]
+        # What was dropped may have come again.
+        self._dropped = {name: None for name in self._dropped if name not in entries}
+        left = self._listed.keys() - entries.keys()
+        dropped = list(islice(self._dropped, DROPPED_AT_ONCE))
+        gone = list(islice((name for name in left if name not in self._dropped), DROPPED_AT_ONCE))
         missing = sorted(
-            (entry for name, entry in entries.items() if name not in self._listed and _can_be_listed(entry)),
+            filter(_can_be_listed, map(entries.__getitem__, entries.keys() - self._listed.keys())),
             key=lambda entry: entry.arrival,
         )
-        dropped, mined = self._parted(gone[:DROPPED_AT_ONCE])
-        leaving = sum(_size(self._listed[name]) for name in (*dropped, *mined))
-        added = self._fitting(missing, len(dropped) + len(mined), leaving)
-        self.left_out = len(entries) - (len(self._listed) - len(gone)) - len(added)
-        return Batch(added, dropped, mined)
+        leaving = [self._listed[name] for name in (*dropped, *gone) if name in self._listed]
+        added = self._fitting(missing, len(leaving), sum(map(_size, leaving)))
+        self.left_out = len(entries) - (len(self._listed) - len(left)) - len(added)
+        return Batch(added, dropped, gone)
 
     def note(self, batch: Batch) -> None:
         """Take note that a part is changed."""
-        for name in (*batch.dropped, *batch.mined):
-            self._bytes -= _size(self._listed.pop(name))
+        for name in (*batch.dropped, *batch.gone):
+            self._dropped.pop(name, None)
+            if (entry := self._listed.pop(name, None)) is not None:
+                self._bytes -= _size(entry)
         for entry in batch.added:
             self._listed[entry.hash] = entry
             self._bytes += _size(entry)
-
-    def _parted(self, gone: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Return what left for reasons of the pool, and what left because a block has used the nonce."""
-        dropped, mined = list[bytes](), list[bytes]()
-        for name in gone:
-            entry = self._listed[name]
-            try:
-                is_mined = entry.nonce < self._nonce_of(entry.sender)
-            except ReorganisedError:
-                # The chain has moved on meanwhile: the next look says why it left.
-                continue
-            (mined if is_mined else dropped).append(name)
-        return dropped, mined
 
     def _fitting(self, missing: list[Entry], leaving: int, leaving_bytes: int) -> list[Entry]:
         added, size = list[Entry](), 0

@@ -37,12 +37,17 @@ class Mirroring:
         head: Callable[[], object],
         open_stream: OpenStream,
         is_reader: Callable[[], bool] = lambda: True,
+        is_own: Callable[[int], bool] = lambda _epoch: False,
     ) -> None:
-        """`head` returns this node's; `is_reader`: whether another process writes, or may."""
+        """`head` returns this node's; `is_reader`: whether another process writes, or may.
+
+        `is_own`: whether this process wrote in an epoch. What it said then is no news to it.
+        """
         self.mirror = mirror
         self._head = head
         self.open = open_stream
         self._is_reader = is_reader
+        self._is_own = is_own
         self._position: RecordId | None = None
         self.is_reachable = False
         self._is_away = False
@@ -95,6 +100,9 @@ class Mirroring:
     async def _are_taken(self, said: Sequence[Said]) -> bool:
         """Take changes, and return whether each followed the one before."""
         for each in said:
+            if self._is_own(each.id.epoch):
+                self._position = each.id
+                continue
             if each.previous is None:
                 self.mirror.begin(each.id.epoch)
             elif each.previous != self._position:
@@ -118,8 +126,9 @@ class Mirroring:
             JournalAwayError: The journal cannot be reached.
             UnreadableRecordError: Its last change is none.
         """
-        if (tip := await stream.tip()) is None:
-            self._position = None
+        tip = await stream.tip()
+        if tip is None or self._is_own(tip.id.epoch):
+            self._position = None if tip is None else tip.id
             return
         encoded: list[Encoded] = []
         async for part in stream.contents():

@@ -45,11 +45,12 @@ class PoolPublisher:
         self._last = RecordId(0, 0)
         """The last id that was used."""
         self._kept = Kept(None)
-        self._listing = Listing(pool, self._nonce_of)
+        self._listing = Listing(pool)
         self._is_whole = False
         self.changes = 0
         """Changes that were said so far."""
         pool.on_version.append(lambda: self._changed.set())
+        pool.on_dropped.append(lambda hashes: self._listing.drop(hashes))
 
     @property
     def listed(self) -> int:
@@ -80,6 +81,9 @@ class PoolPublisher:
         Raises:
             JournalAwayError: Redis cannot be reached.
         """
+        if lease.epoch != self._last.epoch:
+            # What this process dropped while another one wrote says nothing to others.
+            self._listing = Listing(self._pool)
         self._begin_anew()
         while self._lease() == lease:
             try:
@@ -106,7 +110,8 @@ class PoolPublisher:
         await self._look(stream, lease, is_changed=changed.is_set())
 
     def _begin_anew(self) -> None:
-        self._listing, self._kept, self._is_whole = Listing(self._pool, self._nonce_of), Kept(None), False
+        self._listing.begin_anew()
+        self._kept, self._is_whole = Kept(None), False
 
     async def _publish_changes(self, stream: PoolStream, lease: Lease) -> None:
         """Have the contents become what the pool has, as far as there is room.
@@ -120,7 +125,7 @@ class PoolPublisher:
             is_said = not batch.is_silent or self._kept.tip is None or is_whole != self._is_whole
             said = self._said(lease, batch, is_whole=is_whole) if is_said else None
             added = {entry.hash: entry.transaction.encoded for entry in batch.added}
-            await stream.append(lease, self._kept, said, added, [*batch.dropped, *batch.mined])
+            await stream.append(lease, self._kept, said, added, [*batch.dropped, *batch.gone])
             self._listing.note(batch)
             self._kept = Kept(self._kept.tip if said is None else said.id, len(self._listing))
             self._is_whole = is_whole
@@ -150,16 +155,6 @@ class PoolPublisher:
             await trio.sleep(PAUSE_SECONDS)
         else:
             await stream.append(lease, self._kept, None, {}, [])
-
-    def _nonce_of(self, address: bytes) -> int:
-        """Return the next nonce of an account in the state after the pool's head.
-
-        Raises:
-            ReorganisedError: The chain has moved on since.
-        """
-        if (sender := self._pool.sender(address)) is not None:
-            return sender.account.nonce
-        return self._pool.at.account(self._chain.state, address).nonce
 
     def _note_there(self) -> None:
         if self._is_away:

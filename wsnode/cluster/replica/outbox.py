@@ -1,6 +1,6 @@
 """The transactions of a replica's pool that the process which writes may not have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Final
 
@@ -55,6 +55,11 @@ class Outbox:
     def unanswered(self, transaction_hash: bytes) -> None:
         """Take note that nobody knows whether a transaction was taken."""
         self._answers.pop(transaction_hash, None)
+
+    def returned(self, hashes: Iterable[bytes]) -> None:
+        """Take note of what is back from blocks that left the chain: the writer may not have it back."""
+        for transaction_hash in hashes:
+            self.unanswered(transaction_hash)
 
     def due(self, epoch: int) -> list[PooledTransaction]:
         """Return what the writer of an epoch is to be sent, by sender and nonce, so that none has to wait.

@@ -47,11 +47,24 @@ class PendingFeed:
         self.full = Group(fan_out)
         self._kept: deque[Arrival] = deque()
         self._kept_bytes = 0
+        self._heard: dict[bytes, None] = {}
         self.render: Callable[[Any], bytes] = render_hash
         """Renders a whole transaction."""
 
+    def hear(self, arrivals: Sequence[Arrival]) -> None:
+        """Publish what other nodes have pending; that the pool gets it later is no news then."""
+        self.announce(arrivals)
+        for arrival in arrivals:
+            self._heard[arrival.hash] = None
+        while len(self._heard) > KEPT:
+            del self._heard[next(iter(self._heard))]
+
     def announce(self, arrivals: Sequence[Arrival]) -> None:
         """Publish transactions that have just become pending."""
+        if self._heard:
+            arrivals = [arrival for arrival in arrivals if self._is_news(arrival)]
+        if not arrivals:
+            return
         self._publish(self.hashes, render_hash, arrivals)
         self._publish(self.full, self.render, arrivals)
         self.count += len(arrivals)
@@ -73,6 +86,13 @@ class PendingFeed:
     def oldest(self) -> int:
         """Return how many came before the first that is kept."""
         return self.count - len(self._kept)
+
+    def _is_news(self, arrival: Arrival) -> bool:
+        if arrival.hash not in self._heard:
+            return True
+        # If it comes once more, that is news.
+        del self._heard[arrival.hash]
+        return False
 
     def _publish(self, group: Group, render: Callable[[Arrival], bytes], arrivals: Sequence[Arrival]) -> None:
         if not len(group):

@@ -24,6 +24,7 @@ from wsnode.ethereum.state import ReorganisedError
 SWEEP_SECONDS: Final = 60.0
 
 OnAdded = Callable[[Sequence[PooledTransaction]], None]
+OnHashes = Callable[[Sequence[bytes]], None]
 
 
 class TransactionPool(PoolContents):
@@ -45,6 +46,10 @@ class TransactionPool(PoolContents):
         """Whether the transactions of blocks that leave the chain wait again."""
         self.version = 0
         """Another number after every change."""
+        self.on_dropped: list[OnHashes] = []
+        """Called with what leaves for another reason than a block or a replacement."""
+        self.on_returned: list[OnHashes] = []
+        """Called with what is back from blocks that have left the chain."""
         self.on_version: list[Callable[[], None]] = []
         """Called when it has another one, perhaps in the midst of a change."""
         self.blobs: Blobs | None = None
@@ -168,6 +173,7 @@ class TransactionPool(PoolContents):
             for sender in list(self._contents.senders.values()):
                 promoted += self._settle(sender)
             promoted += self.put_back(self._returning)
+            self._tell_returned()
             self._returning.clear()
         except ReorganisedError:
             # The chain has moved on meanwhile, so another change is to come.
@@ -219,10 +225,13 @@ class TransactionPool(PoolContents):
         return promoted
 
     def _drop(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if entry.hash in self._contents.entries:
-                self._contents.drop(entry)
-                self._note_change()
+        there = [entry for entry in entries if entry.hash in self._contents.entries]
+        for entry in there:
+            self._contents.drop(entry)
+            self._note_change()
+        if there:
+            for listener in self.on_dropped:
+                listener([entry.hash for entry in there])
 
     def _drop_surplus(self) -> None:
         for entry in room.surplus(self._contents, self.limits):
@@ -238,6 +247,12 @@ class TransactionPool(PoolContents):
         self.version += 1
         for listener in self.on_version:
             listener()
+
+    def _tell_returned(self) -> None:
+        returned = [each.hash for each in self._returning if each.hash in self._contents.entries]
+        if returned:
+            for listener in self.on_returned:
+                listener(returned)
 
     def _tell(self, promoted: Sequence[Entry]) -> None:
         added = [entry.transaction for entry in promoted if entry.hash in self._contents.entries]

@@ -61,7 +61,7 @@ class FollowedNetwork:
         *,
         is_driven: bool = False,
     ) -> None:
-        heard = HeardTransactions(chain.spec, hub.pending.announce)
+        heard = HeardTransactions(chain.spec, hub.pending.hear)
         if pool is not None:
             pool.on_added.append(heard.note)
         self.follower = Follower(

@@ -1,7 +1,5 @@
 """The pool of a network as one with those of all nodes of its journal."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from wsnode.cluster.journal import Lease
@@ -20,18 +18,24 @@ from wsnode.server.shared import Figure
 def mirroring(
     chain: Chain,
     pool: TransactionPool,
-    told: ReplicaConfig | JournalConfig,
-    on_listed: OnListed = lambda _name, _epoch: None,
-    is_reader: Callable[[], bool] = lambda: True,
+    told: ReplicaConfig,
+    on_listed: OnListed,
 ) -> Mirroring:
     """Return what brings a pool to the contents of the writer's."""
     mirror = Mirror(pool, lambda: chain.head.number, on_listed)
-    return Mirroring(mirror, lambda: chain.head, pool_opener(chain, told.address), is_reader)
+    return Mirroring(mirror, lambda: chain.head, pool_opener(chain, told.address))
 
 
 def standby(chain: Chain, pool: TransactionPool, told: JournalConfig, publisher: Publisher) -> Mirroring:
     """Return what does so while another process writes the journal, and this one stands by."""
-    return mirroring(chain, pool, told, is_reader=lambda: not publisher.report.is_leading)
+    report = publisher.report
+    return Mirroring(
+        Mirror(pool, lambda: chain.head.number, lambda _name, _epoch: None),
+        lambda: chain.head,
+        pool_opener(chain, told.address),
+        is_reader=lambda: not report.is_leading,
+        is_own=lambda epoch: epoch == report.epoch,
+    )
 
 
 def pooled_together(

@@ -55,6 +55,8 @@ class ReplicatedNetwork:
         self.presence = Presence(chain, open_journal, process_name(), url)
         outbox = Outbox(pool or PoolContents(), trio.current_time, hears=told.shared_pool)
         self.mirrored = None
+        if pool is not None:
+            pool.on_returned.append(outbox.returned)
         if pool is not None and told.shared_pool:
             self.mirrored = mirroring(chain, pool, told, outbox.heard)
         self.delivery = Delivery(chain.spec, outbox, self.presence, has_heard=self._has_heard)

@@ -93,7 +93,7 @@ class FollowedElsewhere:
     def hear(self, message: Standing | Heard) -> None:
         """Take what the process that follows tells all workers."""
         if isinstance(message, Heard):
-            self._hub.pending.announce([PooledTransaction(self._spec, each) for each in message.encoded])
+            self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
             return
         self._heard = trio.current_time()
         was_behind, self._standing = self.progress is not None, message
