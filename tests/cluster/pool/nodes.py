@@ -35,15 +35,15 @@ class Node:
         """Whether it reads what others have."""
         self.outbox = Outbox(self.pool, lambda: self.playground.now, hears=True)
         chain = self.playground.chain
-        mirror = Mirror(self.pool, lambda: chain.head.number, self.outbox.heard)
+        mirror = Mirror(self.pool, self.outbox)
         self.mirroring = Mirroring(mirror, lambda: chain.head, stream.open, self._is_reader)
-        self.publisher = PoolPublisher(chain, self.pool, lambda: self.lease, stream.open)
+        self.publisher = PoolPublisher(self.pool, lambda: self.lease, stream.open)
         self.due: deque[Block] = deque()
         """Blocks that others have and this node has not."""
         self.announced: list[bytes] = []
         """The hashes that its subscribers were told of."""
         self.pool.on_added.append(self._announce)
-        self.pool.on_returned.append(self.outbox.returned)
+        self.pool.on_returned.append(self.outbox.doubted)
 
     def _is_reader(self) -> bool:
         return self.listens and self.lease is None

@@ -80,7 +80,7 @@ def test_a_change_has_a_part_of_many_and_never_more_bytes_than_are_read(playgrou
         added = [entry.transaction.encoded for entry in batch.added]
         assert sum(map(len, added)) <= ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION
     most = [bytes(ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION)]
-    change = Change("1" * 20, True, 0, most, [bytes(32)] * DROPPED_AT_ONCE)
+    change = Change("1" * 20, True, most, [bytes(32)] * DROPPED_AT_ONCE)
     assert len(encode_change(change)) <= MOST_CHANGE_BYTES
 
 

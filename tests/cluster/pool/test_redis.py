@@ -36,7 +36,6 @@ def said(lease: Lease, sequence: int, *, previous: int | None, added: int = 0, s
     change = Change(
         None if previous is None else f"{lease.epoch}-{previous}",
         sequence > 1,
-        7,
         [bytes([number]) * size for number in range(added)],
         [b"d" * 32],
     )

@@ -147,7 +147,7 @@ def test_what_a_writer_has_taken_is_offered_again_unless_it_says_to_have_it(tmp_
 
 def test_what_is_back_from_a_block_that_left_the_chain_is_due_at_once(tmp_path: Path) -> None:
     play = Play(tmp_path)
-    play.playground.pool.on_returned.append(play.outbox.returned)
+    play.playground.pool.on_returned.append(play.outbox.doubted)
     name = play.playground.send(ALICE, 0)
     play.outbox.given(name, play.epoch)
     play.playground.mine()

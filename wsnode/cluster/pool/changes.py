@@ -33,12 +33,10 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     """The id of the change before; None where the contents begin anew."""
     is_whole: bool
     """Whether the contents are whole with it, as far as they are to be."""
-    number: int
-    """Of the writer's head."""
     added: list[Encoded]
     """In the order in which they came."""
     dropped: list[bytes]
-    """The hashes of those that left for another reason than a block with their nonce."""
+    """The hashes of those that left for another reason than a block or a replacement."""
 
 
 class Said(msgspec.Struct, frozen=True):

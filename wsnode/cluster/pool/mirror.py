@@ -1,8 +1,8 @@
 """A pool that takes what the writer's pool has: each transaction is checked as if it was sent here."""
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import msgspec
 
@@ -14,10 +14,27 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.pool.refusals import KnownError, PoolError
 from wsnode.ethereum.state import ReorganisedError
 
-OnListed = Callable[[bytes, int], object]
-"""Called with the hash of what the writer of an epoch has."""
-
 logger = logging.getLogger("wsnode.journal")
+
+
+class Hearer(Protocol):
+    """Keeps in mind what the writer says to have."""
+
+    def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
+        """Take note that the writer of an epoch says itself that it has a transaction."""
+
+    def doubted(self, hashes: Sequence[bytes], /) -> None:
+        """Take note of transactions that the writer may not have any more."""
+
+
+class Deaf:
+    """Keeps nothing in mind: nothing is sent from here to the writer."""
+
+    def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
+        """Do nothing."""
+
+    def doubted(self, hashes: Sequence[bytes], /) -> None:
+        """Do nothing."""
 
 
 class Counts(msgspec.Struct):
@@ -32,17 +49,10 @@ class Counts(msgspec.Struct):
 class Mirror:
     """Brings a pool to the contents of the writer's, as far as it takes them itself."""
 
-    def __init__(
-        self,
-        pool: TransactionPool,
-        height: Callable[[], int],
-        on_listed: OnListed,
-        most: int = MOST_TRANSACTIONS,
-    ) -> None:
-        """`height` returns the number of this node's head; the writer has no more than `most` at once."""
+    def __init__(self, pool: TransactionPool, hearer: Hearer, most: int = MOST_TRANSACTIONS) -> None:
+        """The writer has no more than `most` transactions at once."""
         self._pool = pool
-        self._height = height
-        self._on_listed = on_listed
+        self._hearer = hearer
         self._most: Final = most
         self.epoch = 0
         """Of the writer that has what is listed."""
@@ -51,8 +61,6 @@ class Mirror:
         self._listed: dict[bytes, None] = {}
         self._before: dict[bytes, None] = {}
         """What it had before its contents began anew."""
-        self._absent: dict[bytes, int] = {}
-        """What it had not any more, with the number of its head then."""
         self.counts = Counts()
 
     @property
@@ -66,35 +74,19 @@ class Mirror:
         entries = self._pool.entries
         return sum(name not in entries for name in self._listed)
 
-    def begin(self, epoch: int, *, is_later: bool = True) -> None:
-        """Forget what the writer has, to be given all of it anew, as it was later than what is known here."""
-        # What another writer has not is not dropped: nodes that have it send it to that one.
-        # Nor is what Redis has lost.
-        goes_on = is_later and epoch == self.epoch
-        self._before = {**self._before, **self._listed} if goes_on else {}
-        self._absent = self._absent if goes_on else {}
+    def begin(self, epoch: int) -> None:
+        """Forget what the writer has, to be given all of it anew."""
+        self._before = {**self._before, **self._listed} if epoch == self.epoch else {}
         self._listed, self.epoch, self.is_whole = {}, epoch, False
 
-    def complete(self, number: int) -> list[bytes]:
-        """Take note that all is listed that the writer had at a head; return what was dropped."""
-        if not self.is_whole:
-            self.is_whole = True
-            self._absent |= {name: number for name in self._before if name not in self._listed}
-            self._before = {}
-        return self.settle()
-
-    def settle(self) -> list[bytes]:
-        """Drop what the writer has not any more, and return the hashes.
-
-        It may be in a block, so this waits until that is here.
-        """
-        if not self.is_whole:
-            return []
-        height = self._height()
-        due = [name for name, number in self._absent.items() if number <= height]
-        for name in due:
-            del self._absent[name]
-        return self._drop([name for name in due if name not in self._listed])
+    def complete(self) -> None:
+        """Take note that all is listed that the writer has."""
+        if self.is_whole:
+            return
+        self.is_whole = True
+        # A block may have it, or have had it and be gone. So it is not dropped, but offered to the writer.
+        self._hearer.doubted([name for name in self._before if name not in self._listed])
+        self._before = {}
 
     def note(self, encoded: Sequence[Encoded]) -> list[PooledTransaction]:
         """Take note of what the writer has, and return what can be read of it."""
@@ -111,7 +103,6 @@ class Mirror:
         for name in hashes:
             self._listed.pop(name, None)
             self._before.pop(name, None)
-            self._absent.pop(name, None)
         return self._drop(hashes)
 
     def lacked(self, most: int) -> list[bytes]:
@@ -149,7 +140,7 @@ class Mirror:
 
     def _list(self, name: bytes) -> None:
         self._listed[name] = None
-        self._on_listed(name, self.epoch)
+        self._hearer.heard(name, self.epoch)
         if len(self._listed) > self._most:
             del self._listed[next(iter(self._listed))]
 

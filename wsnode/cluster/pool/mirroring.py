@@ -114,13 +114,11 @@ class Mirroring:
 
     def _complete(self, said: Said) -> None:
         if said.change.is_whole:
-            self._tell([], self.mirror.complete(said.change.number))
+            self.mirror.complete()
         self._position = said.id
 
-    async def _read_anew(self, stream: PoolStream, *, is_later: bool = True) -> None:
+    async def _read_anew(self, stream: PoolStream) -> None:
         """Take all that the writer has; what it drops meanwhile is in the changes after that.
-
-        `is_later`: whether Redis has more than what is known here, and not less.
 
         Raises:
             JournalAwayError: The journal cannot be reached.
@@ -133,7 +131,7 @@ class Mirroring:
         encoded: list[Encoded] = []
         async for part in stream.contents():
             encoded += part
-        self.mirror.begin(tip.id.epoch, is_later=is_later)
+        self.mirror.begin(tip.id.epoch)
         await self._take(encoded[:MOST_TRANSACTIONS], in_order=False)
         self._complete(tip)
 
@@ -159,7 +157,6 @@ class Mirroring:
         if head == self._repaired[0] and now < self._repaired[1] + REPAIR_SECONDS:
             return
         self._repaired = head, now
-        self._tell([], self.mirror.settle())
         await self._look(stream, now)
         lacked = self.mirror.lacked(REPAIRED_AT_ONCE)
         for part in _slices(lacked):
@@ -169,7 +166,7 @@ class Mirroring:
         """See now and then whether Redis has lost the place up to which it was read.
 
         Its writer notices that within a second, and begins anew behind that place. If none does, what Redis
-        has is read, and nothing dropped for it.
+        has is read.
 
         Raises:
             JournalAwayError: The journal cannot be reached.
@@ -181,7 +178,7 @@ class Mirroring:
         was_lost = self._is_lost
         self._is_lost = tip is not None and self._position is not None and tip.id < self._position
         if was_lost and self._is_lost:
-            await self._read_anew(stream, is_later=False)
+            await self._read_anew(stream)
 
     def _tell(self, taken: list[Encoded], dropped: list[bytes]) -> None:
         if taken or dropped:

@@ -11,7 +11,6 @@ from wsnode.cluster.pool.changes import Change, Said
 from wsnode.cluster.pool.listing import Batch, Listing
 from wsnode.cluster.pool.stream import Kept, MovedError, OpenStream, PoolStream
 from wsnode.cluster.records import RecordId
-from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
 
 LEASE_LOOK_SECONDS: Final = 0.2
@@ -30,13 +29,11 @@ class PoolPublisher:
 
     def __init__(
         self,
-        chain: Chain,
         pool: TransactionPool,
         lease: Callable[[], Lease | None],
         open_stream: OpenStream,
     ) -> None:
         """`lease` returns that of this process, None while it has none."""
-        self._chain = chain
         self._pool = pool
         self._lease = lease
         self._open = open_stream
@@ -139,7 +136,6 @@ class PoolPublisher:
         change = Change(
             None if tip is None else str(tip),
             is_whole,
-            self._chain.head.number,
             [entry.transaction.encoded for entry in batch.added],
             batch.dropped,
         )

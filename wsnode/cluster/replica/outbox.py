@@ -56,8 +56,11 @@ class Outbox:
         """Take note that nobody knows whether a transaction was taken."""
         self._answers.pop(transaction_hash, None)
 
-    def returned(self, hashes: Iterable[bytes]) -> None:
-        """Take note of what is back from blocks that left the chain: the writer may not have it back."""
+    def doubted(self, hashes: Iterable[bytes]) -> None:
+        """Take note of transactions that the writer may not have any more.
+
+        They are back from blocks that left the chain, or it does not say any more to have them.
+        """
         for transaction_hash in hashes:
             self.unanswered(transaction_hash)
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.mirror import Mirror, OnListed
+from wsnode.cluster.pool.mirror import Deaf, Hearer, Mirror
 from wsnode.cluster.pool.mirroring import Mirroring
 from wsnode.cluster.pool.publishing import PoolPublisher
 from wsnode.cluster.publisher import Publisher
@@ -19,18 +19,17 @@ def mirroring(
     chain: Chain,
     pool: TransactionPool,
     told: ReplicaConfig,
-    on_listed: OnListed,
+    hearer: Hearer,
 ) -> Mirroring:
     """Return what brings a pool to the contents of the writer's."""
-    mirror = Mirror(pool, lambda: chain.head.number, on_listed)
-    return Mirroring(mirror, lambda: chain.head, pool_opener(chain, told.address))
+    return Mirroring(Mirror(pool, hearer), lambda: chain.head, pool_opener(chain, told.address))
 
 
 def standby(chain: Chain, pool: TransactionPool, told: JournalConfig, publisher: Publisher) -> Mirroring:
     """Return what does so while another process writes the journal, and this one stands by."""
     report = publisher.report
     return Mirroring(
-        Mirror(pool, lambda: chain.head.number, lambda _name, _epoch: None),
+        Mirror(pool, Deaf()),
         lambda: chain.head,
         pool_opener(chain, told.address),
         is_reader=lambda: not report.is_leading,
@@ -52,7 +51,7 @@ def pooled_together(
         report = publisher.report
         return Lease(publisher.name, report.epoch) if report.is_leading else None
 
-    said = PoolPublisher(chain, pool, lease, pool_opener(chain, told.address))
+    said = PoolPublisher(pool, lease, pool_opener(chain, told.address))
     runs = [said.run] if mirrored is None else [said.run, mirrored.run]
     return msgspec.structs.replace(
         network,

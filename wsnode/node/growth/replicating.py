@@ -56,9 +56,9 @@ class ReplicatedNetwork:
         outbox = Outbox(pool or PoolContents(), trio.current_time, hears=told.shared_pool)
         self.mirrored = None
         if pool is not None:
-            pool.on_returned.append(outbox.returned)
+            pool.on_returned.append(outbox.doubted)
         if pool is not None and told.shared_pool:
-            self.mirrored = mirroring(chain, pool, told, outbox.heard)
+            self.mirrored = mirroring(chain, pool, told, outbox)
         self.delivery = Delivery(chain.spec, outbox, self.presence, has_heard=self._has_heard)
         self.replica = Replica(
             chain,
