@@ -15,6 +15,9 @@ from tests.cluster.drawn import GENESIS, records
 from tests.cluster.redis_server import REDIS, STARTING_SECONDS, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalAwayError
+from wsnode.cluster.pool.changes import Change, Said
+from wsnode.cluster.pool.redis_pool import RedisPool
+from wsnode.cluster.pool.stream import Kept
 from wsnode.cluster.quotas import Spending
 from wsnode.cluster.redis_journal import open_journal
 from wsnode.ethereum.live.polled import Polled, Room
@@ -85,6 +88,12 @@ async def wait_open(url: str) -> None:
                     await journal.add_filter("0x1", kept, 99.0, room)
                     assert await journal.move_filter("0x1", b"here", b"there", 99.0)
                     assert await journal.remove_filter("0x1")
+                    pool = RedisPool(journal)
+                    said = Said(made[-1].id, Change(None, True, [b"signed"], []))
+                    await pool.append(lease, Kept(None), said, {b"name": b"signed"}, [])
+                    assert await pool.read(None, 1) == [said]
+                    assert [part async for part in pool.contents()] == [[b"signed"]]
+                    assert await pool.find([b"name"]) == [b"signed"]
                     return
             except JournalAwayError:
                 await trio.sleep(0.1)

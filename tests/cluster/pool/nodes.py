@@ -84,7 +84,7 @@ class Cluster:
         self.taken: dict[bytes, bytes] = {}
         """What its senders were told is taken, by hash."""
         self.dropped: set[bytes] = set()
-        """What a writer's pool has dropped."""
+        """What a writer's pool has dropped, or has taken with it when it ended."""
 
     @property
     def others(self) -> list[Node]:
@@ -97,16 +97,20 @@ class Cluster:
             self.writer.lease = None
         node.catch_up()
         if is_empty:
+            # What no other node has heard of is lost with the process that had it.
+            self.dropped |= node.names.difference(*(each.names for each in self.nodes if each is not node))
             node.pool.clear()
         lease = await self.journal.claim(f"node {self.nodes.index(node)}")
         self.writer, node.lease = node, lease
 
     def send(self, node: Node, encoded: bytes) -> bool:
         """Send a transaction as a client of a node does; return whether it was taken."""
+        before = self.writer.names
         try:
             name = node.pool.add(encoded)
         except PoolError:
             return False
+        self.dropped |= before - self.writer.names
         if node is not self.writer:
             epoch = 0 if self.writer.lease is None else self.writer.lease.epoch
             node.outbox.given(name, epoch)

@@ -124,13 +124,19 @@ def test_what_was_dropped_is_said_once_also_if_it_was_never_listed_and_not_if_it
     assert (len(batch.added), len(batch.dropped)) == (1, 3)
 
 
-def test_a_replaced_one_is_not_said_to_be_dropped(playground: Playground) -> None:
+def test_a_replaced_one_is_said_to_be_dropped_for_its_successor_may_be_gone_by_then(
+    playground: Playground,
+) -> None:
     name = playground.send(ALICE, 0)
     listing = listing_of(playground)
     batches(listing)
-    other = playground.send(ALICE, 0, fee=20 * GWEI, tip=2 * GWEI)
+    second = playground.send(ALICE, 0, fee=20 * GWEI, tip=2 * GWEI)
     (batch,) = batches(listing)
-    assert ([entry.hash for entry in batch.added], batch.gone, batch.dropped) == ([other], [name], [])
+    assert ([entry.hash for entry in batch.added], batch.gone, batch.dropped) == ([second], [], [name])
+    third = playground.send(ALICE, 0, fee=40 * GWEI, tip=4 * GWEI)
+    playground.pool.drop(third)
+    (batch,) = batches(listing)
+    assert (batch.added, batch.gone, batch.dropped) == ([], [], [second, third])
 
 
 def test_what_no_other_node_could_check_is_not_listed(playground: Playground) -> None:

@@ -36,7 +36,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     added: list[Encoded]
     """In the order in which they came."""
     dropped: list[bytes]
-    """The hashes of those that left for another reason than a block or a replacement."""
+    """The hashes of those that left for another reason than a block: what was replaced, too."""
 
 
 class Said(msgspec.Struct, frozen=True):

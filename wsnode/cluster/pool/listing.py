@@ -34,7 +34,7 @@ class Batch(msgspec.Struct, frozen=True):
     dropped: list[bytes]
     """Hashes of those that readers are to drop too."""
     gone: list[bytes]
-    """Of those that leave the readers' pools by a block, or a replacement."""
+    """Of those that leave the readers' pools by a block."""
 
     @property
     def is_silent(self) -> bool:

@@ -47,7 +47,7 @@ class TransactionPool(PoolContents):
         self.version = 0
         """Another number after every change."""
         self.on_dropped: list[OnHashes] = []
-        """Called with what leaves for another reason than a block or a replacement."""
+        """Called with what leaves for another reason than a block: what is replaced, too."""
         self.on_returned: list[OnHashes] = []
         """Called with what is back from blocks that have left the chain."""
         self.on_version: list[Callable[[], None]] = []
@@ -220,8 +220,11 @@ class TransactionPool(PoolContents):
         leaving = room.beyond_queue(sender, entry, limits)
         leaving += room.leaving_for(contents, sender, entry, limits)
         self._drop(leaving)
+        replaced = sender.at(entry.nonce)
         promoted = contents.put(sender, entry)
         self._note_change()
+        if replaced is not None:
+            self._tell_dropped([replaced])
         return promoted
 
     def _drop(self, entries: Sequence[Entry]) -> None:
@@ -230,8 +233,7 @@ class TransactionPool(PoolContents):
             self._contents.drop(entry)
             self._note_change()
         if there:
-            for listener in self.on_dropped:
-                listener([entry.hash for entry in there])
+            self._tell_dropped(there)
 
     def _drop_surplus(self) -> None:
         for entry in room.surplus(self._contents, self.limits):
@@ -247,6 +249,10 @@ class TransactionPool(PoolContents):
         self.version += 1
         for listener in self.on_version:
             listener()
+
+    def _tell_dropped(self, entries: Sequence[Entry]) -> None:
+        for listener in self.on_dropped:
+            listener([entry.hash for entry in entries])
 
     def _tell_returned(self) -> None:
         returned = [each.hash for each in self._returning if each.hash in self._contents.entries]
