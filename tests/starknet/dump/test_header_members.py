@@ -80,3 +80,9 @@ async def test_the_parent_of_the_first_block_is_told_where_it_is_known(fresh: Ch
 )
 def test_nothing_is_taken_from_a_malformed_header(members: dict[str, Any]) -> None:
     assert header_members(json.dumps({"event_count": 1, **members}).encode()) == {}
+
+
+def test_the_members_are_in_the_order_of_the_document() -> None:
+    members = {"transaction_count": 3, "l1_da_mode": "BLOB", "sequencer_address": "0x1", "event_count": 0}
+    text = json.dumps({"block_hash": "0x1", **members}).encode()
+    assert list(header_members(text).items()) == list(members.items())

@@ -42,18 +42,22 @@ class _Contents(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(_Members, dec_hook=lambda _type, value: decode_felt(value)).decode
+_decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_contents = msgspec.json.Decoder(_Contents).decode
 
 
 def header_members(text: bytes | msgspec.Raw) -> dict[str, Any]:
-    """Return the members of a block's document in the form of results, without malformed ones."""
+    """Return the members of a block's document in the form of results, without malformed ones.
+
+    They are in the document's order, so a node that has a block from another one answers alike.
+    """
     try:
-        told = msgspec.structs.asdict(_decode(text))
+        members, names = _decode(text), _decode_names(text)
         counts = _counts(text)
     except msgspec.ValidationError:
         return {}
-    told = {name: value for name, value in told.items() if value is not None}
-    return counts | {name: _answered(value) for name, value in told.items()}
+    told = {name: getattr(members, name, None) for name in names}
+    return counts | {name: _answered(value) for name, value in told.items() if value is not None}
 
 
 def _counts(text: bytes | msgspec.Raw) -> dict[str, int]:
