@@ -62,6 +62,12 @@ class Chain:
         """Return the folder of the store if another process may write it, None in the writer."""
         return self.folder if self._lock is None else None
 
+    @property
+    def version(self) -> int:
+        """The version of the store, another one after each commit."""
+        with self.store.read() as reader:
+            return reader.version
+
     def snapshot(self, _caller: object = None) -> Snapshot:
         """Return a snapshot of the chain; it does not depend on the caller."""
         return Snapshot(self.store.read())

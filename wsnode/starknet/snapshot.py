@@ -1,8 +1,10 @@
 """The chain at one moment: everything that a request reads."""
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from wsnode.starknet.block_id import MAX_NUMBER
 from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
@@ -13,6 +15,7 @@ from wsnode.starknet.storage.tables import (
     DROPPED,
     FIRST_BLOCK_KEY,
     FIRST_NAMED,
+    LATE,
     META,
     MISSING,
     NONCE_AT,
@@ -22,6 +25,7 @@ from wsnode.starknet.storage.tables import (
     entry_at,
     first_entry,
     key_number,
+    last_late,
     number_key,
     value_at,
 )
@@ -45,6 +49,11 @@ class Snapshot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._reader.close()
+
+    @property
+    def version(self) -> int:
+        """The version of the store, another one after each commit."""
+        return self._reader.version
 
     @property
     def head(self) -> int | None:
@@ -121,6 +130,21 @@ class Snapshot:
         """Return the first block that names the class."""
         key = self._reader.get(FIRST_NAMED, class_hash)
         return None if key is None else key_number(key)
+
+    def is_missing(self, class_hash: bytes) -> bool:
+        """Return whether a block names the class, and its definition is not stored."""
+        return self._reader.get(MISSING, class_hash) is not None
+
+    @property
+    def late(self) -> int:
+        """How many definitions came after the blocks that name them."""
+        return last_late(self._reader)
+
+    def late_classes(self, after: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the hashes of classes whose definitions came late, with their places, from `after` + 1 on."""
+        stop = LATE + number_key(MAX_NUMBER)
+        for key, class_hash in scan(self._reader, META, LATE + number_key(after + 1), stop):
+            yield key_number(key), class_hash
 
     def missing_classes(self) -> list[tuple[bytes, int]]:
         """Return the hashes of classes without a definition, and the first block that names each."""

@@ -47,6 +47,8 @@ SCHEMA_KEY: Final = b"schema"
 SCHEMA: Final = b"2"
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
+LATE: Final = b"late"
+"""Before a number from 1 on -> hash of a class whose definition came after the blocks that name it."""
 
 NUMBER_BYTES: Final = 8
 
@@ -76,6 +78,12 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
     entry = cursor.item()
     key = entry[0]
     return entry if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
+
+
+def last_late(reader: HasCursors) -> int:
+    """Return how many definitions came late."""
+    entry = entry_at(reader, META, LATE, 2 ** (8 * NUMBER_BYTES) - 2)
+    return 0 if entry is None else key_number(entry[0])
 
 
 def first_entry(reader: HasCursors, table: Table, subject: bytes) -> tuple[bytes, bytes] | None:

@@ -26,11 +26,14 @@ from wsnode.starknet.storage.tables import (
     DIFFS,
     DROPPED,
     FIRST_NAMED,
+    LATE,
+    META,
     MISSING,
     NONCE_AT,
     NUMBERS,
     STORAGE_AT,
     key_number,
+    last_late,
     number_key,
 )
 from wsnode.store.environment import Writer
@@ -70,7 +73,9 @@ def put_class(writer: Writer, found: ContractClass) -> None:
     """Write a class, which reorganisations do not remove."""
     text = bytes([found.kind]) + compress(found.rendered, CLASS_LEVEL)
     writer.put(CLASSES, found.class_hash, text)
-    writer.delete(MISSING, found.class_hash)
+    if writer.delete(MISSING, found.class_hash):
+        # A journal has the blocks that name it already.
+        writer.put(META, LATE + number_key(last_late(writer) + 1), found.class_hash)
 
 
 def remove_blocks_above(writer: Writer, number: int) -> None:
