@@ -25,7 +25,7 @@ AWAY = f"the journal at {PLACE} is away: Connection refused"
     ],
 )
 def test_a_replica_says_how_it_stands_to_its_journal(replica: dict[str, Any], line: str) -> None:
-    status = {
+    status: dict[str, Any] = {
         "mode": "replica",
         "state": "live",
         "head": {"number": "0x10", "hash": "0xab"},
@@ -34,6 +34,21 @@ def test_a_replica_says_how_it_stands_to_its_journal(replica: dict[str, Any], li
         "replica": {"journal": PLACE, "writer": True, **replica},
     }
     assert lines_of(status) == ["replica, live: head 16 0xab, 0 blocks behind", line]
+
+
+def test_the_alt_chain_of_a_replica_has_lines_of_its_own() -> None:
+    alt = {"state": "live", "head": None, "journal": PLACE, "reachable": True, "writer": False}
+    status: dict[str, Any] = {
+        "mode": "replica",
+        "head": None,
+        "upstreams": [],
+        "replica": {"alt": {**alt, "position": "17-42"}},
+    }
+    assert lines_of(status) == [
+        "replica: no block",
+        "alt, live: no block",
+        f"alt journal: {PLACE}, followed up to record 17-42, and no process writes it now",
+    ]
 
 
 def test_a_node_that_is_not_there_is_one_line() -> None:

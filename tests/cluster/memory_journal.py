@@ -14,7 +14,7 @@ from wsnode.cluster.journal import (
     TipMovedError,
 )
 from wsnode.cluster.records import (
-    Block,
+    BLOCKS,
     Record,
     RecordId,
     decode_record,
@@ -86,7 +86,7 @@ class MemoryJournal:
         if self._last() != record.previous:
             raise TipMovedError(record.previous, self._last())
         assert record.previous is None or record.id > record.previous
-        self._entries.append((record.id, content, isinstance(record.change, Block)))
+        self._entries.append((record.id, content, isinstance(record.change, BLOCKS)))
         self.written.append(record)
         self._trim()
         appended, self._appended = self._appended, trio.Event()

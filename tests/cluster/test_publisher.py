@@ -12,6 +12,7 @@ from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, Publisher
 from wsnode.cluster.records import Block, Down, Marks
+from wsnode.cluster.source import EthereumSource
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.live.branches import canonical_rows
@@ -30,7 +31,7 @@ class Node:
         self.growing = Growing(chain)
         self.hub = Hub(chain)
         self.journal = journal or MemoryJournal(chain.spec.genesis_hash)
-        self.publisher = Publisher(chain, self.hub, self._open, is_development=True)
+        self.publisher = Publisher(EthereumSource(chain, is_development=True), self.hub, self._open)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[MemoryJournal]:

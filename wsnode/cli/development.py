@@ -118,7 +118,8 @@ def common(options: Mapping[str, Any]) -> Common:
 @click.command()
 @block_time_option(2.0)
 @served_options
-def demo(*, block_time: float, **options: Any) -> None:
+@journal_option
+def demo(*, block_time: float, journal: str | None, **options: Any) -> None:
     """Serve a chain on which something happens in every block.
 
     Nothing else is needed: accounts have ether, tokens are traded, and all controls of `wsnode dev` work.
@@ -126,8 +127,9 @@ def demo(*, block_time: float, **options: Any) -> None:
     told = common(options)
     with one_line_failures():
         from wsnode.demo.run import Served, serve_demo
+        from wsnode.node.config_line import journal_config
 
-        serve_demo(Served(block_time=block_time, **told))
+        serve_demo(Served(block_time=block_time, journal=journal_config(journal), **told))
 
 
 def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:

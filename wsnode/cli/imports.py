@@ -66,6 +66,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
 @click.option("--chain-id", metavar="NAME", help="Such as SN_MAIN.")
 @click.option("--trust-roots", is_flag=True, help="Check links, and no state roots.")
 @click.option("--replace", is_flag=True, help="Take back stored blocks that the dump has otherwise.")
+@journal_option
 def import_alt(
     *,
     folder: Path,
@@ -75,6 +76,7 @@ def import_alt(
     chain_id: str | None,
     trust_roots: bool,
     replace: bool,
+    journal: str | None,
 ) -> None:
     """Check and store a dump of Starknet's state updates; importing again continues.
 
@@ -83,9 +85,11 @@ def import_alt(
     with one_line_failures():
         import trio
 
+        from wsnode.node.config_line import journal_config
         from wsnode.starknet.chain import Chain
         from wsnode.sync.starknet_folder import import_folder
 
+        told = journal_config(journal)
         with Chain.open(data, writer=True) as chain:
             try:
                 with shown_alt_progress() as shown:
@@ -101,7 +105,12 @@ def import_alt(
                         progress=shown,
                         report=shown.report,
                     )
-                    trio.run(work)
+                    if told is None:
+                        trio.run(work)
+                    else:
+                        from wsnode.node.growth.publishing import alt_publishing
+
+                        trio.run(alt_publishing, chain, told, work)
             finally:
                 announce_alt_head(chain)
 

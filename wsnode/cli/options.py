@@ -1,6 +1,7 @@
 """Options that several commands share, and the settings from them."""
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -65,6 +66,24 @@ class JournalUrl(Url):
         from wsnode.cluster.address import JournalAddress
 
         JournalAddress.parse(value)
+
+
+class FirstBlock(click.ParamType[str]):
+    """The first block of an alt chain, by its hash or by the chain's name."""
+
+    name = "hash"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text.
+
+        Raises:
+            click.BadParameter: It is neither.
+        """
+        from wsnode.node.config import FIRST_BLOCK
+
+        if not re.fullmatch(FIRST_BLOCK, value):
+            self.fail(f"{value[:80]!r} is no hash of a block, nor SN_MAIN or SN_SEPOLIA.", param, ctx)
+        return value
 
 
 class FiniteRange(click.FloatRange):

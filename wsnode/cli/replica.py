@@ -8,6 +8,7 @@ import click
 from wsnode.cli.follow import begin
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
+    FirstBlock,
     JournalUrl,
     NodeUrl,
     address_options,
@@ -33,6 +34,13 @@ from wsnode.node.addresses import DEFAULT_LISTEN
 @click.option(
     "--advertise", type=NodeUrl(), metavar="URL", help="Where other nodes of the chain can ask this one."
 )
+@click.option(
+    "--alt",
+    type=FirstBlock(),
+    metavar="HASH",
+    help="The first block of an alt chain that is not there yet: its hash, SN_MAIN or SN_SEPOLIA.",
+)
+@click.option("--trust-roots", is_flag=True, help="Do not recompute the alt chain's state roots.")
 @address_options
 @serving_options
 def replica(
@@ -41,18 +49,21 @@ def replica(
     genesis: Path | None,
     journal: str,
     advertise: str | None,
+    alt: str | None,
+    trust_roots: bool,
     **options: Any,
 ) -> None:
     """Follow the journal of a chain that another node writes, and serve that chain.
 
-    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes.
+    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes. Of an alt
+    chain every block is checked as `wsnode import alt` does.
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
         from wsnode.ethereum.storage.kind import FULL
         from wsnode.node import config, config_line
 
-        told = config.ReplicaConfig(journal, advertise=advertise)
+        told = config.ReplicaConfig(journal, advertise=advertise, alt=alt, trust_roots=trust_roots)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:

@@ -57,18 +57,28 @@ def asked(url: str) -> dict[str, Any]:
 
 def lines_of(status: dict[str, Any]) -> list[str]:
     """Return a status as people read it."""
-    head = status["head"]
-    state = f", {status['state']}" if "state" in status else ""
-    lines = [f"{status['mode']}{state}: head {int(head['number'], 16)} {head['hash']}"]
+    lines = [_head_line(status["mode"], status)]
     if (lag := status.get("lag")) is not None:
         lines[0] += f", {lag} blocks behind"
     if "trust" in status:
         lines.append(f"trust: {status['trust']}")
     if (journal := status.get("journal")) is not None:
         lines.append(_journal_line(journal))
-    if (replica := status.get("replica")) is not None:
+        if (alt := journal.get("alt")) is not None:
+            lines.append(f"alt {_journal_line(alt)}")
+    replica = status.get("replica") or {}
+    if "journal" in replica:
         lines.append(_replica_line(replica))
+    if (alt := replica.get("alt")) is not None:
+        lines += [_head_line("alt", alt), f"alt {_replica_line(alt)}"]
     return lines + [_upstream_line(upstream) for upstream in status["upstreams"]]
+
+
+def _head_line(name: str, status: dict[str, Any]) -> str:
+    state = f", {status['state']}" if "state" in status else ""
+    if (head := status["head"]) is None:
+        return f"{name}{state}: no block"
+    return f"{name}{state}: head {int(head['number'], 16)} {head['hash']}"
 
 
 def _journal_line(journal: dict[str, Any]) -> str:

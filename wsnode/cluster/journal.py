@@ -6,6 +6,7 @@ from typing import Final, Protocol
 import msgspec
 
 from wsnode.cluster.records import Record, RecordId
+from wsnode.ethereum.head import Head
 
 LEASE_SECONDS: Final = 5.0
 """How long a lease lasts without being renewed."""
@@ -50,6 +51,17 @@ class TipMovedError(Exception):
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
         super().__init__(f"the journal ends at {found}, not at {expected}")
         self.expected, self.found = expected, found
+
+
+class UnrelatedJournalError(Exception):
+    """No block of the journal is known here."""
+
+    def __init__(self, tip: Head) -> None:
+        super().__init__(
+            f"the journal is at block {tip}, and nothing that it has is known here: "
+            "delete its keys, or name another `network` in its URL"
+        )
+        self.tip = tip
 
 
 class Lease(msgspec.Struct, frozen=True):

@@ -5,12 +5,13 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 import trio
 
 from wsnode.cluster.journal import JournalAwayError
 from wsnode.cluster.nodes import REPORT_SECONDS, Meeting, Node, Present
-from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
 
 OpenMeeting = Callable[[], AbstractAsyncContextManager[Meeting]]
@@ -21,6 +22,15 @@ logger = logging.getLogger("wsnode.journal")
 def process_name() -> str:
     """Return a name that no other process of a cluster has."""
     return f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+
+
+class Chain(Protocol):
+    """A chain, by its head."""
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        ...
 
 
 class Presence:

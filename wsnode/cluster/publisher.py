@@ -14,12 +14,13 @@ from wsnode.cluster.journal import (
     LeaseLostError,
     LeaseTakenError,
     TipMovedError,
+    UnrelatedJournalError,
 )
 from wsnode.cluster.presence import process_name
 from wsnode.cluster.records import OtherChainError, RecordTooLargeError, UnreadableRecordError
-from wsnode.cluster.tenure import BehindError, Published, Report, Tenure, UnrelatedJournalError
-from wsnode.ethereum.chain import Chain
+from wsnode.cluster.tenure import BehindError, Published, Report, Source, Tenure
 from wsnode.ethereum.codec.rows import CorruptRowError
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownBlockError
 from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
@@ -64,13 +65,10 @@ OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 class Publisher:
     """Publishes one chain to one journal, for as long as its process writes that chain."""
 
-    def __init__(
-        self, chain: Chain, changes: Changes, open_journal: OpenJournal, *, is_development: bool
-    ) -> None:
-        """With `is_development`, no other process has the chain: it is published even where it went back."""
-        self._chain = chain
+    def __init__(self, source: Source, changes: Changes, open_journal: OpenJournal) -> None:
+        self._source = source
         self.name = process_name()
-        self._published = Published(chain, self.name, is_development=is_development)
+        self._published = Published(source, self.name)
         self._changes = changes
         self._open = open_journal
         self._said: tuple[type[Exception], float] | None = None
@@ -84,10 +82,15 @@ class Publisher:
         return self._published.report
 
     @property
+    def head(self) -> Head:
+        """Return the head of the chain."""
+        return self._source.head
+
+    @property
     def lag(self) -> int | None:
         """Return how many blocks the journal is behind at least; None before that is known."""
         head = self.report.head
-        return None if head is None else max(0, self._chain.head.number - head.number)
+        return None if head is None else max(0, self._source.head.number - head.number)
 
     def status(self) -> dict[str, Any]:
         """Return what `wsnode_status` says of the journal."""
@@ -102,6 +105,8 @@ class Publisher:
 
     async def run(self) -> None:
         """Publish for ever; whatever goes wrong is said in the log, and tried again."""
+        while not self._source.has_begun:
+            await self._changes.next_look.wait()
         while True:
             try:
                 async with self._open() as journal:
@@ -121,7 +126,7 @@ class Publisher:
         return self._is_current()
 
     def _is_current(self) -> bool:
-        return self._version == self._chain.version
+        return not self._source.has_begun or self._version == self._source.version
 
     async def _lead(self, journal: Journal) -> None:
         tenure = await Tenure.begin(self._published, journal)

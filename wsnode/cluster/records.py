@@ -39,11 +39,12 @@ class RecordTooLargeError(Exception):
 
 
 class OtherChainError(Exception):
-    """A record is of a chain with another genesis block."""
+    """A record is of a chain with another first block."""
 
     def __init__(self, expected: bytes, found: bytes) -> None:
         super().__init__(
-            f"a record of the chain with genesis {hexadecimal(found)}; this one has {hexadecimal(expected)}"
+            f"a record of the chain whose first block is {hexadecimal(found)}; "
+            f"here that is {hexadecimal(expected)}"
         )
         self.expected, self.found = expected, found
 
@@ -85,9 +86,12 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
     state_root: Hash32
     """Of the state after the head, patches included."""
     chain_id: int
-    """The id of the blocks after the head."""
+    """The id of the blocks after the head; 0 of an alt chain, whose id never changes."""
     safe: Head | None = None
     finalized: Head | None = None
+    late: int = 0
+    """Of an alt chain: how many definitions of classes came after the blocks that name them, as its writer
+    counts them."""
 
     def agrees_with(self, other: Self) -> bool:
         """Return whether the next block is the same on top of both; only their marks may differ.
@@ -133,13 +137,32 @@ class ChainId(msgspec.Struct, frozen=True, tag="chain-id"):
     """The blocks to come are of another chain id, which the standing after the record has."""
 
 
-Change: TypeAlias = Block | Down | Marks | Patch | ChainId
+class AltBlock(msgspec.Struct, frozen=True, tag="alt-block"):
+    """The alt chain's block that follows the head and becomes it."""
+
+    document: bytes
+    """JSON: its header and state update, as an import reads them."""
+    chain_id: str = ""
+    """The chain's name, with its first block alone, if it is known."""
+
+
+class Classes(msgspec.Struct, frozen=True, tag="classes"):
+    """Definitions of classes that the next block of an alt chain names, or an earlier one."""
+
+    document: bytes
+    """JSON: the definitions by hash, in the form of results."""
+
+
+Change: TypeAlias = Block | Down | Marks | Patch | ChainId | AltBlock | Classes
+BLOCKS: Final = (Block, AltBlock)
+"""Changes that add a block to the chain."""
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
     """A step of a chain from `before` to `after`, which differ in whatever `change` says, or in the marks."""
 
     genesis: Hash32
+    """The hash of the chain's first block."""
     id: RecordId
     previous: RecordId | None
     """The record before this one; None in the first of a journal that was empty."""
@@ -188,7 +211,7 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
 
     Raises:
         UnreadableRecordError: They are none, of an unknown version, or of more than `MOST_BYTES`.
-        OtherChainError: It is of a chain with another genesis block.
+        OtherChainError: It is of a chain with another first block.
     """
     if content[:1] != VERSION:
         raise UnreadableRecordError(f"its version is {content[:1].hex() or 'missing'}")

@@ -34,7 +34,7 @@ from wsnode.cluster.journal import (
 from wsnode.cluster.nodes import MOST_NODES, NODE_SECONDS, Node, Present
 from wsnode.cluster.quotas import LONGEST_SINCE_SECONDS, MOST_OWING, Spending
 from wsnode.cluster.records import (
-    Block,
+    BLOCKS,
     Record,
     RecordId,
     UnreadableRecordError,
@@ -227,7 +227,7 @@ class RedisJournal:
             "" if record.previous is None else str(record.previous),
             str(record.id),
             content,
-            str(int(isinstance(record.change, Block))),
+            str(int(isinstance(record.change, BLOCKS))),
             str(self._bounds.records),
             str(self._bounds.bytes),
             str(self._bounds.blocks),

@@ -4,28 +4,25 @@ The store is the only queue: nothing else is remembered of what a journal lacks.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 import trio
 
-from wsnode.cluster.journal import Journal, JournalAwayError, Lease, TipMovedError
+from wsnode.cluster.journal import Journal, JournalAwayError, Lease, TipMovedError, UnrelatedJournalError
 from wsnode.cluster.records import (
-    Block,
+    BLOCKS,
     OtherChainError,
     Record,
     RecordId,
     Standing,
     UnreadableRecordError,
 )
-from wsnode.cluster.steps import Origin, Step, first_standing, next_steps
-from wsnode.ethereum.chain import Chain
+from wsnode.cluster.steps import Step
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec
 
 RENEWAL_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 4.0
@@ -45,17 +42,6 @@ class BehindError(Exception):
         self.head, self.tip = head, tip
 
 
-class UnrelatedJournalError(Exception):
-    """No block of the journal is known here."""
-
-    def __init__(self, tip: Head) -> None:
-        super().__init__(
-            f"the journal is at block {tip}, and nothing that it has is known here: "
-            "delete its keys, or name another `network` in its URL"
-        )
-        self.tip = tip
-
-
 class Report(msgspec.Struct):
     """What the writer of a journal has done, for metrics."""
 
@@ -71,21 +57,78 @@ class Report(msgspec.Struct):
     """Why nothing can be published now."""
 
 
-class Published:
-    """A chain that is published: what is the same in all tenures of its process."""
+class Moment(Protocol):
+    """A chain as a snapshot has it."""
 
-    def __init__(self, chain: Chain, holder: str, *, is_development: bool) -> None:
-        """With `is_development`, no other process has the chain: it is published even where it went back."""
-        self.chain = chain
-        self.holder = holder
-        self.genesis = chain.folder.read_genesis()
-        self.origin = Origin(ChainSpec(self.genesis).chain_id, is_development)
-        self.report = Report()
+    @property
+    def version(self) -> int:
+        """Return the version of the store."""
+        ...
 
-    def knows(self, head: Head) -> bool:
+    def first_standing(self, most: int) -> Standing:
+        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        ...
+
+    def next_steps(self, known: Standing, known_head: Head | None) -> list[Step]:
+        """Return the first steps from a standing to this moment, none once there is nothing left.
+
+        `known_head` is a block that the standing's head descends from, in place of that head where its own
+        ancestors are not stored here.
+        """
+        ...
+
+
+class Source(Protocol):
+    """A chain that is published."""
+
+    is_sole: bool
+    """Whether no other process has the chain, so that it is published even where it went back."""
+
+    @property
+    def genesis(self) -> bytes | None:
+        """Return the file that readers begin with, if there is one."""
+        ...
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether there is a first block, without which there is no journal."""
+        ...
+
+    @property
+    def first_hash(self) -> Hash32:
+        """Return the hash of the chain's first block, by which its journal is named."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Return the version of the store, another one after each commit."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        ...
+
+    def knows(self, head: Head, /) -> bool:
         """Return whether a block is stored, on the chain or beside it."""
-        with self.chain.snapshot() as view:
-            return view.number_of(head.hash) is not None or view.side_header(head.hash) is not None
+        ...
+
+    def first_block(self) -> Head:
+        """Return the first block that is stored."""
+        ...
+
+    def look(self) -> AbstractContextManager[Moment]:
+        """Return the chain as it is now."""
+        ...
+
+
+class Published:
+    """A chain that is published, with what is the same in all tenures of its process."""
+
+    def __init__(self, source: Source, holder: str) -> None:
+        self.source = source
+        self.holder = holder
+        self.report = Report()
 
 
 class Tenure:
@@ -116,7 +159,8 @@ class Tenure:
         lease = await journal.claim(published.holder, published.report.epoch)
         published.report.epoch = lease.epoch
         try:
-            await journal.keep_genesis(lease, published.genesis)
+            if published.source.genesis is not None:
+                await journal.keep_genesis(lease, published.source.genesis)
             tenure = cls(published, journal, lease, await journal.tip(), began)
             await tenure._find_known()
         except (BehindError, UnrelatedJournalError, UnreadableRecordError, OtherChainError):
@@ -141,25 +185,23 @@ class Tenure:
         """
         while True:
             # What a change of several steps leaves behind in between is not seen: nothing is awaited before.
-            with self._published.chain.snapshot() as view:
-                before = self._standing(view)
-                work = partial(next_steps, view, self._published.origin, before, self._known)
+            with self._published.source.look() as moment:
+                before = self._standing(moment)
+                work = partial(moment.next_steps, before, self._known)
                 steps: list[Step] = await trio.to_thread.run_sync(work)
-                version = view.version
+                version = moment.version
             if not steps:
                 return version
             for step in steps:
                 await self.renew()
                 before = await self._append(before, step)
 
-    def _standing(self, view: Snapshot) -> Standing:
-        if self._tip is not None:
-            return self._tip.after
-        return first_standing(view, self._published.origin, BEGINNING_BLOCKS)
+    def _standing(self, moment: Moment) -> Standing:
+        return moment.first_standing(BEGINNING_BLOCKS) if self._tip is None else self._tip.after
 
     async def _append(self, before: Standing, step: Step) -> Standing:
         record = Record(
-            Hash32(self._published.chain.spec.genesis_hash),
+            self._published.source.first_hash,
             RecordId(self.lease.epoch, self._sequence + 1),
             self._last_id,
             before,
@@ -219,30 +261,25 @@ class Tenure:
         Raises:
             BehindError, UnrelatedJournalError: There is none.
         """
-        if self._tip is None or self._published.knows(self._tip.after.head):
+        source = self._published.source
+        if self._tip is None or source.knows(self._tip.after.head):
             return
-        head, is_sole = self._published.chain.head, self._published.origin.is_development
+        head, is_sole = source.head, source.is_sole
         if not is_sole and head.number < self._tip.after.head.number:
             raise BehindError(head, self._tip.after.head)
         self._known = await self._known_ancestor(self._tip)
         if self._known is None and not is_sole:
             raise UnrelatedJournalError(self._tip.after.head)
-        self._known = self._known or self._first_block()
+        self._known = self._known or source.first_block()
 
     async def _known_ancestor(self, tip: Record) -> Head | None:
         """Return the last known ancestor of the journal's head among its records."""
         ancestor, last = tip.after.head, None
         while records := await self._journal.read_back(last, RECORDS_BACK):
             for record in records:
-                if isinstance(record.change, Block) and record.after.head == ancestor:
+                if isinstance(record.change, BLOCKS) and record.after.head == ancestor:
                     ancestor = record.before.head
-                    if self._published.knows(ancestor):
+                    if self._published.source.knows(ancestor):
                         return ancestor
             last = records[-1].id
         return None
-
-    def _first_block(self) -> Head:
-        with self._published.chain.snapshot() as view:
-            first = view.hash_of(view.earliest)
-            assert first is not None, "the first block is stored"
-            return Head(view.earliest, first)

@@ -12,7 +12,7 @@ from wsnode.ethereum.rpc.transactions.sending import Relay
 from wsnode.ethereum.tree.live import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.chains import open_chains
-from wsnode.node.config import Config, NetworkConfig, advertised
+from wsnode.node.config import Config, ConfigurationError, NetworkConfig, advertised
 from wsnode.node.networks import (
     BothChains,
     Grow,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from wsnode.cluster.publisher import Publisher
     from wsnode.node.growth.following import FollowedNetwork
     from wsnode.node.growth.forking import Forking
+    from wsnode.node.growth.publishing import AltPublishing
+    from wsnode.node.growth.replicating_alt import ReplicatedAlt
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
 
@@ -69,12 +71,54 @@ def open_network(
         ethereum, starknet = chains
         if ethereum is None:
             assert starknet is not None, "a network has a chain"
-            yield alt_network(name, network.hosts, starknet, keys, folder)
+            yield _alt_alone(name, network, starknet, keys, processes)
             return
         if grow is not None or network.engine is not None:
             ethereum.require_full()
         assembly = _Assembly(name, network, config, (ethereum, starknet), processes, is_live=is_live)
         yield assembly.network(grow, keys, stack)
+
+
+def _alt_alone(
+    name: str,
+    network: NetworkConfig,
+    chain: "StarknetChain",
+    keys: KeyFileRing | None,
+    processes: Processes,
+) -> Network:
+    """Return a network with an alt chain and nothing else.
+
+    Raises:
+        ConfigurationError: It is to repeat a journal, and its first block is not known.
+    """
+    from wsnode.starknet.live.hub import Hub as StarknetHub
+
+    hub = StarknetHub(chain)
+    followed: Followed | None = None
+    if network.replica is not None and processes.writes:
+        if (here := _replicated_alt(network, chain, hub)) is None:
+            raise ConfigurationError(
+                f"{network.data} holds no alt block, which would name its journal: "
+                "say `alt` (--alt), the hash of the first one"
+            )
+        processes.follows(name, here, None)
+        followed = here
+    elif network.replica is not None:
+        followed = processes.followed(name, None, None, None, "replica")
+    folder = Path(network.data)
+    return alt_network(name, network.hosts, chain, keys, folder, hub=hub, followed=followed)
+
+
+def _replicated_alt(
+    network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
+) -> "ReplicatedAlt | None":
+    """Return what repeats the journal of an alt chain, None if its first block is not known."""
+    if network.replica is None:
+        return None
+    from wsnode.node.growth.replicating_alt import ReplicatedAlt, named_first_hash
+
+    first = named_first_hash(chain, network.replica)
+    return None if first is None else ReplicatedAlt(chain, hub, network.replica, first)
 
 
 class _Assembly:
@@ -109,12 +153,15 @@ class _Assembly:
         follower = self._make_follower(live)
         followed_here = follower or self._make_replica(live)
         publisher = self._make_publisher(is_development=grow is not None)
+        beside = None if publisher is None else self._make_alt_publishing()
+        journal = None if publisher is None else publisher.status
+        if journal is not None and beside is not None:
+            journal = beside.joined(journal)
         standby = self._make_standby(publisher, is_development=grow is not None)
         if follower is not None:
             follower.mirrored = standby
         kept = self._make_kept_filters()
         if followed_here is not None:
-            journal = None if publisher is None else publisher.status
             self._processes.follows(self._name, followed_here, journal)
         made = network_of(
             self._name,
@@ -132,10 +179,11 @@ class _Assembly:
             filter_table=None if kept is not None else self._filter_table(stack),
             filter_keeper=kept,
             relay=relay,
-            publisher=publisher,
+            journal=journal,
         )
         made = self._with_publisher(made, publisher)
         made = self._with_shared_pool(made, publisher, standby)
+        made = made if beside is None else beside.published(made)
         made = self._with_shared_rates(made, keys)
         made = self._with_kept_filters(made, kept)
         made = self._with_proofs(made, follower)
@@ -180,7 +228,10 @@ class _Assembly:
         from wsnode.node.growth.replicating import ReplicatedNetwork
 
         url = advertised(self._told.replica.advertise, self._config)
-        return ReplicatedNetwork(self._ethereum, live, self._hub, self._pool, self._told.replica, url)
+        alt = None
+        if self._starknet is not None and self._starknet_hub is not None:
+            alt = _replicated_alt(self._told, self._starknet, self._starknet_hub)
+        return ReplicatedNetwork(self._ethereum, live, self._hub, self._pool, self._told.replica, url, alt)
 
     def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> Followed | None:
         if live is not None or (self._told.follow is None and self._told.replica is None):
@@ -194,6 +245,13 @@ class _Assembly:
         from wsnode.node.growth.publishing import publisher_of
 
         return publisher_of(self._ethereum, self._hub, self._told.journal, is_development=is_development)
+
+    def _make_alt_publishing(self) -> "AltPublishing | None":
+        if self._told.journal is None or self._starknet is None:
+            return None
+        from wsnode.node.growth.publishing import AltPublishing
+
+        return AltPublishing(self._starknet, self._told.journal)
 
     def _with_publisher(self, network: Network, publisher: "Publisher | None") -> Network:
         if self._told.journal is None or publisher is None:

@@ -27,7 +27,9 @@ def open_chains(
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
     """
     ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)
-    starknet = _open_starknet(Path(network.data), stack, writer=writer)
+    # What follows other nodes, or is driven, leaves this chain to imports beside it.
+    writes_starknet = writer and (network.replica is not None or not network.is_live)
+    starknet = _open_starknet(network, stack, writer=writes_starknet)
     if ethereum is None and (starknet is None or network.follow is not None):
         raise ConfigurationError(f"{Path(network.data)} holds no chain: {makers(network)} makes one")
     return ethereum, starknet
@@ -44,8 +46,10 @@ def _open_ethereum(
     return stack.enter_context(chain)
 
 
-def _open_starknet(folder: Path, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
-    if not (folder / STARKNET_FOLDER).is_dir():
+def _open_starknet(network: NetworkConfig, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
+    folder = Path(network.data)
+    begins = writer and network.replica is not None and network.replica.alt is not None
+    if not begins and not (folder / STARKNET_FOLDER).is_dir():
         return None
     from wsnode.starknet.chain import Chain as StarknetChain
 
@@ -84,5 +88,5 @@ def _read(genesis: Path) -> bytes:
 def makers(network: NetworkConfig) -> str:
     """Return the command that makes a network's chain."""
     if network.replica is not None:
-        return "`wsnode replica` with a --genesis, or `wsnode restore`,"
+        return "`wsnode replica` with a --genesis or an --alt, or `wsnode restore`,"
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"

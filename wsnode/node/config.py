@@ -24,6 +24,8 @@ DEFAULT_WINDOW = 7_200
 LEAST_FULL_WINDOW = 64
 """Two epochs, after which a block is final."""
 MOST_WINDOW = 1_000_000_000
+FIRST_BLOCK = r"^(0x[0-9a-fA-F]{1,64}|SN_MAIN|SN_SEPOLIA)$"
+"""The first block of an alt chain: its hash, or the name of a known chain."""
 
 
 NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
@@ -110,6 +112,10 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether all nodes of the journal answer polls of a filter."""
     shared_pool: bool = True
     """Whether all nodes of the journal have what is pending at the one that writes."""
+    alt: Annotated[str, msgspec.Meta(pattern=FIRST_BLOCK)] | None = None
+    """The hash of the first block of an alt chain that is not there yet, or the name of a known one."""
+    trust_roots: bool = False
+    """Whether the alt chain's state roots are not recomputed."""
 
     @property
     def address(self) -> JournalAddress:

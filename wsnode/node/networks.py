@@ -1,11 +1,11 @@
 """A folder's chains as one network: the methods of the families that it has, and what runs beside them."""
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +20,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.development.methods import Development
 from wsnode.ethereum.rpc.form.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_table import FilterTable
+from wsnode.ethereum.rpc.node.following import ALT_STATUS, TellStatus
 from wsnode.ethereum.rpc.node.methods import release
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
 from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
@@ -28,6 +29,7 @@ from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import AsyncCall, Step
 from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER
 from wsnode.node.config import PartnerConfig
 from wsnode.node.processes import Followed
@@ -36,10 +38,10 @@ from wsnode.server.access.directory import KeyRing, Network
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.cluster.publisher import Publisher
     from wsnode.node.growth.forking import Forking
     from wsnode.starknet.chain import Chain as StarknetChain
     from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
 
 
 OUTAGE_FILE = "outage"
@@ -90,7 +92,7 @@ def network_of(
     filter_table: FilterTable | None = None,
     filter_keeper: FilterKeeper | None = None,
     relay: Relay | None = None,
-    publisher: "Publisher | None" = None,
+    journal: TellStatus | None = None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
@@ -110,7 +112,7 @@ def network_of(
         filter_keeper=filter_keeper,
         relay=relay,
         announced=nothing_known if followed is None else followed.announced_height,
-        journal=None if publisher is None else publisher.status,
+        journal=journal,
     )
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods
@@ -131,27 +133,26 @@ def network_of(
         background=[*watches, *(work for each in grows for work in each.background)],
         figures=joined(figures_of(ethereum.folder.path, ethereum, starknet), waits_of(registry)),
     )
-    if followed is None:
-        return made
-    return msgspec.structs.replace(
-        made,
-        hindrance=followed.hindrance,
-        figures=joined(made.figures, followed.figures),
-        reload=followed.reload,
-    )
+    return made if followed is None else _grown(made, followed)
 
 
 def alt_network(
-    name: str, hosts: tuple[str, ...], chain: "StarknetChain", keys: KeyRing | None, folder: Path
+    name: str,
+    hosts: tuple[str, ...],
+    chain: "StarknetChain",
+    keys: KeyRing | None,
+    folder: Path,
+    *,
+    hub: "StarknetHub",
+    followed: Followed | None = None,
 ) -> Network:
     """Return a network with an alt chain and nothing else."""
-    from wsnode.starknet.live.hub import Hub as StarknetHub
     from wsnode.starknet.rpc.methods import build_registry
 
-    hub = StarknetHub(chain)
     registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
+    _add_alt_status(registry, followed)
     add_discovery(registry, title="wsnode", version=release)
-    return Network(
+    made = Network(
         name,
         registry,
         refusing(lambda _caller: chain.snapshot()),
@@ -159,8 +160,33 @@ def alt_network(
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(chain),
-        background=[hub.watch],
+        background=[hub.watch, *(() if followed is None else followed.background)],
         figures=figures_of(folder, None, chain),
+    )
+    return made if followed is None else _grown(made, followed)
+
+
+def _add_alt_status(registry: Registry, followed: Followed | None) -> None:
+    from wsnode.starknet.felt import felt_text
+
+    @registry.method("wsnode_status", result=ALT_STATUS)
+    def status(view: "StarknetSnapshot") -> Generator[Step, Any, dict[str, Any]]:
+        """Return how the chain grows, and its head."""
+        if followed is None:
+            row = None if view.head is None else view.block(view.head)
+            head = None if row is None else {"number": hex(view.head or 0), "hash": felt_text(row.hash)}
+            return {"mode": "stored", "head": head, "upstreams": []}
+        told: dict[str, Any] = yield AsyncCall(followed.following.tell_status)
+        return told
+
+
+def _grown(network: Network, followed: Followed) -> Network:
+    """Return a network with what the server asks of how it grows."""
+    return msgspec.structs.replace(
+        network,
+        hindrance=followed.hindrance,
+        figures=joined(network.figures, followed.figures),
+        reload=followed.reload,
     )
 
 

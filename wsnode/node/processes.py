@@ -78,10 +78,12 @@ class Processes(Protocol):
         """Take note of a network that this process follows, and publishes if there is a `journal`."""
         ...
 
-    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:
+    def followed(
+        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
+    ) -> Followed:
         """Return a network that another process follows; `relay` has all of them take a transaction.
 
-        `mode` is what `wsnode_status` calls it.
+        `mode` is what `wsnode_status` calls it. One with only an alt chain has neither `spec` nor `hub`.
         """
         ...
 
@@ -101,6 +103,8 @@ class Alone:
     def follows(self, _network: str, _followed: FollowedHere, _journal: TellStatus | None) -> None:
         """Do nothing: nobody else needs to know."""
 
-    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> Followed:
+    def followed(
+        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
+    ) -> Followed:
         """Fail: a lone process follows what it serves."""
         raise AssertionError(network, spec, hub, relay, mode)

@@ -129,6 +129,8 @@ def _repeated(told: ReplicaConfig) -> ReplicaConfig:
         shared_rates=told.shared_rates,
         shared_filters=told.shared_filters,
         shared_pool=told.shared_pool,
+        alt=told.alt,
+        trust_roots=told.trust_roots,
     )
 
 

@@ -19,9 +19,11 @@ from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from wsnode.cluster.journal import Bounds, JournalAwayError
 from wsnode.cluster.replica.errors import GapError
+from wsnode.cluster.replica.ethereum import EthereumCopy
 from wsnode.cluster.replica.following import RECORDS_BACK, Replica
 from wsnode.cluster.replica.gauge import LATE_SECONDS
 from wsnode.cluster.replica.peers import take
+from wsnode.cluster.source import EthereumSource
 from wsnode.cluster.tenure import RENEWAL_SECONDS, Published
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.live.hub import Hub
@@ -49,12 +51,16 @@ class World:
         """Publish all that is written, as a process that was just started."""
         self._writers += 1
         self.journal.now += 60
-        published = Published(self.written, f"writer {self._writers}", is_development=True)
+        source = EthereumSource(self.written, is_development=True)
+        published = Published(source, f"writer {self._writers}")
         await publish(published, self.journal)
 
     def replica(self) -> Replica:
         self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
-        return Replica(self.repeated, self.live_tree, self.open, is_development=True)
+        return Replica(self.copy(), self.open)
+
+    def copy(self) -> EthereumCopy:
+        return EthereumCopy(self.repeated, self.live_tree, is_development=True)
 
     def bridged_replica(self, blocks: Sequence[UnverifiedBlock]) -> Replica:
         """Return a replica beside a node that has all of some blocks."""
@@ -63,7 +69,7 @@ class World:
             return await take(self.live_tree, blocks[: gap.wanted.head.number])
 
         self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
-        return Replica(self.repeated, self.live_tree, self.open, is_development=True, bridge=bridge)
+        return Replica(self.copy(), self.open, bridge=bridge)
 
     async def caught_up(self, replica: Replica) -> None:
         """Return once the replica stands as what is written."""
@@ -303,7 +309,7 @@ async def test_a_record_of_another_chain_stops_a_replica() -> None:
         here.journal._genesis = b"\0" * 32
         async with running(replica):
             await until(lambda: replica.stage is Stage.STOPPED)
-        assert "genesis" in (replica.error or "")
+        assert "first block" in (replica.error or "")
         assert here.repeated.head.number == 0
 
 

@@ -7,6 +7,7 @@ from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.tenure.tenures import tenure_of
 from wsnode.cluster.records import Block
 from wsnode.cluster.replica.peers import take
+from wsnode.cluster.source import EthereumSource
 from wsnode.cluster.tenure import Published
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
@@ -19,7 +20,7 @@ from wsnode.ethereum.tree.tree import BlockTree
 async def blocks_of(chain: Chain) -> list[UnverifiedBlock]:
     """Return all blocks after the first one, as another node would send them."""
     journal = MemoryJournal(chain.spec.genesis_hash)
-    await tenure_of(Published(chain, "one", is_development=True), journal)
+    await tenure_of(Published(EthereumSource(chain, is_development=True), "one"), journal)
     encoded = [each.change.rlp for each in journal.written if isinstance(each.change, Block)]
     blocks, error = decode_blocks(chain.spec, encoded)
     assert error is None

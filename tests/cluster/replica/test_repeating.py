@@ -18,6 +18,7 @@ from wsnode.cluster.records import Block, ChainId, Down, Marks, Patch, Record, S
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.cluster.replica.repeating import Repeater
 from wsnode.cluster.replica.standings import is_reachable
+from wsnode.cluster.source import EthereumSource
 from wsnode.cluster.tenure import Published
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
@@ -35,7 +36,7 @@ class Pair:
         self.tree = BlockTree(repeated)
         self.repeater = Repeater(repeated, self.tree, is_development=True)
         self.journal = MemoryJournal(written.spec.genesis_hash)
-        self._published = Published(written, "writer", is_development=True)
+        self._published = Published(EthereumSource(written, is_development=True), "writer")
 
     def records(self) -> list[Record]:
         """Return the records from the journal's last one to what is written by now."""

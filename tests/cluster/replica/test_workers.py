@@ -159,11 +159,14 @@ def test_what_a_replica_tells_of_itself_is_told_once_on_every_connection(
                 assert result(client, "eth_syncing") is False
         found = samples(copy.node)
         head = int(writer.stand[0], 16)
-        assert found['wsnode_replica_live{network="replica"}'] == 1
-        assert found['wsnode_replica_writer{network="replica"}'] == 1
+        assert found['wsnode_replica_live{family="eth",network="replica"}'] == 1
+        assert found['wsnode_replica_writer{family="eth",network="replica"}'] == 1
         assert status["replica"]["writer"]
-        assert found['wsnode_replica_tip{network="replica"}'] == head
-        assert found['wsnode_replica_records_total{network="replica"}'] == status["replica"]["records"]
+        assert found['wsnode_replica_tip{family="eth",network="replica"}'] == head
+        assert (
+            found['wsnode_replica_records_total{family="eth",network="replica"}']
+            == status["replica"]["records"]
+        )
         redis.kill()
         until(lambda: not status_of(copy)["replica"]["reachable"])
         assert copy.stand == writer.stand
@@ -308,7 +311,7 @@ def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_k
         come_together(source, copy)
         status = status_of(first)["journal"]
         assert (status["leading"], status["lag"]) == (True, 0)
-        assert samples(first.node)['wsnode_journal_lease{network="follower"}'] == 1
+        assert samples(first.node)['wsnode_journal_lease{family="eth",network="follower"}'] == 1
         os.kill(follower_of(first.node), signal.SIGKILL)
         source("evm_mine")
         come_together(source, copy)

@@ -23,9 +23,11 @@ from wsnode.cluster.journal import (
     LeaseLostError,
     LeaseTakenError,
     TipMovedError,
+    UnrelatedJournalError,
 )
 from wsnode.cluster.records import Record
-from wsnode.cluster.tenure import BehindError, Published, Tenure, UnrelatedJournalError
+from wsnode.cluster.source import EthereumSource
+from wsnode.cluster.tenure import BehindError, Published, Tenure
 from wsnode.ethereum.chain import Chain
 
 EXPECTED = (JournalAwayError, LeaseLostError, LeaseTakenError, TipMovedError)
@@ -36,7 +38,8 @@ class Writer:
 
     def __init__(self, name: str, chain: Chain, journal: MemoryJournal) -> None:
         self.growing = Growing(chain)
-        self.published = Published(chain, name, is_development=True)
+        self.chain = chain
+        self.published = Published(EthereumSource(chain, is_development=True), name)
         self._journal = journal
         self._tenure: Tenure | None = None
 
@@ -55,7 +58,7 @@ class Writer:
     def die(self) -> None:
         """Forget what a process knows, but not what its store has."""
         self._tenure = None
-        self.published = Published(self.published.chain, f"{self.published.holder}'", is_development=True)
+        self.published = Published(self.published.source, f"{self.published.holder}'")
 
 
 class World:
@@ -140,7 +143,7 @@ def test_every_journal_ends_as_the_last_writer_stands(deeds: list[tuple[object, 
             check_names(world)
             records = await all_records(world.journal)
             if records:
-                assert records[-1].after == standing_of(writer.published.chain)
+                assert records[-1].after == standing_of(writer.chain)
             replayed = Replayed(stack.enter_context(new_chain(is_marked=False)))
             for record in records:
                 replayed.apply(record.change, record.after)
@@ -194,7 +197,7 @@ async def test_a_renewal_notices_lost_records_though_nothing_happens(autojump_cl
 
 
 def published(chain: Chain, holder: str) -> Published:
-    return Published(chain, holder, is_development=False)
+    return Published(EthereumSource(chain, is_development=False), holder)
 
 
 async def test_a_writer_that_is_behind_leaves_the_lease_to_others() -> None:

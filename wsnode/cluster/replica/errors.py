@@ -21,7 +21,6 @@ class GapError(ReplicaError):
     """The chain has not the block, or not the state, that a record follows."""
 
     def __init__(self, mine: Standing, wanted: Standing) -> None:
-        super().__init__(
-            f"the journal continues after block {wanted.head}, and the head here is {mine.head}: {RESTORE}"
-        )
+        here = f"the head here is {mine.head}" if mine.head.number >= 0 else "there is no block here"
+        super().__init__(f"the journal continues after block {wanted.head}, and {here}: {RESTORE}")
         self.mine, self.wanted = mine, wanted

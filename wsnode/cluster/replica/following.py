@@ -4,13 +4,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
 from wsnode.cluster.journal import Journal, JournalAwayError
 from wsnode.cluster.records import (
     BrokenLinkError,
+    Classes,
     Down,
     OtherChainError,
     Record,
@@ -20,11 +21,8 @@ from wsnode.cluster.records import (
 )
 from wsnode.cluster.replica.errors import GapError, ReplicaError
 from wsnode.cluster.replica.gauge import LATE_SECONDS, MAX_LAG, Gauge
-from wsnode.cluster.replica.repeating import Repeater
-from wsnode.cluster.replica.standings import is_reachable
-from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
-from wsnode.ethereum.tree.live import LiveTree, in_thread
 from wsnode.sync.follow.outage import Outage
 from wsnode.sync.follow.report import Stage
 
@@ -51,26 +49,56 @@ async def no_bridge(_gap: GapError) -> bool:
     return False
 
 
+class Copy(Protocol):
+    """A chain that repeats records; `str` names its head."""
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        ...
+
+    def reaches(self, standing: Standing, /) -> bool:
+        """Return whether the chain need only take something back to stand like this."""
+        ...
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Let nothing else change the chain, and publish what is changed as one."""
+        ...
+
+    async def apply(self, record: Record, /) -> None:
+        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+
+        Raises:
+            RefusedRecordError: It does not verify; the chain stands as before the record.
+            GapError: The chain cannot stand as before the record.
+            StateError, StoreError: It cannot be stored now.
+        """
+
+    async def go_back(self, standing: Standing, /) -> None:
+        """Take back what the chain has beyond a standing.
+
+        Raises:
+            GapError: It never stood like that, or not on the way to where it is.
+            StateError, StoreError: It cannot be stored now.
+        """
+
+
 class Replica:
     """Follows a journal; `run` has to be running."""
 
     def __init__(
         self,
-        chain: Chain,
-        live: LiveTree,
+        copy: Copy,
         open_journal: OpenJournal,
         *,
-        is_development: bool,
         max_lag: int = MAX_LAG,
         bridge: Bridge = no_bridge,
     ) -> None:
-        self._chain = chain
-        self._live = live
+        self._copy = copy
         self._open = open_journal
         self._bridge = bridge
-        self._repeater = Repeater(chain, live.tree, is_development=is_development)
         self._outage = Outage(self._stored)
-        self.gauge = Gauge(lambda: chain.head.number, trio.current_time, max_lag)
+        self.gauge = Gauge(lambda: copy.head.number, trio.current_time, max_lag)
         self.position: RecordId | None = None
         """The last record that is repeated."""
         self.is_reachable = False
@@ -84,7 +112,7 @@ class Replica:
         """Called when the journal's head has another number."""
         self._height: int | None = None
         self._stage = Stage.CONNECTING
-        self._starting = chain.head.number
+        self._starting = copy.head.number
         self._pause = FIRST_PAUSE
         self._scope = trio.CancelScope()
 
@@ -96,7 +124,7 @@ class Replica:
     @property
     def progress(self) -> SyncProgress | None:
         """Return how far the way to the journal's head is gone, None at its end."""
-        tip, head = self.gauge.tip, self._chain.head.number
+        tip, head = self.gauge.tip, self._copy.head.number
         if self.stage is not Stage.CATCHING_UP or tip is None or tip <= head:
             return None
         return SyncProgress(self._starting, head, tip)
@@ -132,7 +160,7 @@ class Replica:
         self.refused += not isinstance(error, GapError)
         self.error = str(error)
         self.gauge.is_stopped = True
-        logger.error("following stopped at block %s: %s", self._chain.head, error)
+        logger.error("following stopped at %s: %s", self._copy, error)
         self._see()
 
     def _reached(self, journal: Journal, *, is_empty: bool) -> None:
@@ -142,7 +170,7 @@ class Replica:
             )
         elif not self.is_reachable:
             begin = "from its first record on" if self.position is None else f"after record {self.position}"
-            logger.info("the journal is followed %s, the head is %s", begin, self._chain.head)
+            logger.info("the journal is followed %s, the head is %s", begin, self._copy)
         self.is_reachable, self.error, self._pause = True, None, FIRST_PAUSE
 
     async def _follow(self, journal: Journal) -> None:
@@ -187,17 +215,16 @@ class Replica:
         before: RecordId | None = None
         oldest: Record | None = None
         while records := await journal.read_back(before, RECORDS_BACK):
-            with self._chain.snapshot() as view:
-                for record in records:
-                    if is_reachable(view, record.after):
-                        # What it took off may be here: it is repeated.
-                        is_down = isinstance(record.change, Down)
-                        self.position = record.previous if is_down else record.id
-                        return record.after
+            for record in records:
+                # The chain may stand like that without the classes, so they are repeated.
+                if not isinstance(record.change, Classes) and self._copy.reaches(record.after):
+                    # What it took off may be here: it is repeated.
+                    is_down = isinstance(record.change, Down)
+                    self.position = record.previous if is_down else record.id
+                    return record.after
             oldest, before = records[-1], records[-1].id
         self.position = None if oldest is None else oldest.previous
-        with self._chain.snapshot() as view:
-            return oldest.before if oldest is not None and is_reachable(view, oldest.before) else None
+        return oldest.before if oldest is not None and self._copy.reaches(oldest.before) else None
 
     async def _close(self, journal: Journal, gap: GapError) -> None:
         """Go back to what the chain has of the journal, or ask other nodes for what leads there.
@@ -212,9 +239,8 @@ class Replica:
             raise gap
 
     async def _go_back(self, common: Standing) -> None:
-        async with self._live.turn():
-            with self._live.telling():
-                await in_thread(partial(self._repeater.go_back, common))
+        async with self._copy.turn():
+            await self._copy.go_back(common)
 
     async def _note(self, journal: Journal, records: Sequence[Record]) -> None:
         last: Record | None = records[-1]
@@ -244,11 +270,10 @@ class Replica:
 
     async def _repeat(self, group: Sequence[Record]) -> None:
         """Repeat records that belong together, and publish what they change as one."""
-        async with self._live.turn():
-            with self._live.telling():
-                for record in group:
-                    await in_thread(partial(self._repeater.apply, record))
-                    self._done(record)
+        async with self._copy.turn():
+            for record in group:
+                await self._copy.apply(record)
+                self._done(record)
 
     def _done(self, record: Record) -> None:
         self.position = record.id
@@ -265,9 +290,9 @@ class Replica:
         if before is self._stage:
             return
         if self._stage is Stage.CATCHING_UP:
-            self._starting = self._chain.head.number
+            self._starting = self._copy.head.number
         if self._stage in (Stage.CATCHING_UP, Stage.LIVE):
-            logger.info("%s, the head is %s", self._stage.value, self._chain.head)
+            logger.info("%s, the head is %s", self._stage.value, self._copy)
         for listener in self.on_stage:
             listener()
 
@@ -292,11 +317,11 @@ class Replica:
 
 
 def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Yield records one by one, but blocks that leave the chain with the first one after them."""
+    """Yield records one by one, but blocks that leave the chain, and classes, with what follows them."""
     group: list[Record] = []
     for record in records:
         group.append(record)
-        if not isinstance(record.change, Down):
+        if not isinstance(record.change, Down | Classes):
             yield group
             group = []
     if group:

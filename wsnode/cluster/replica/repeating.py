@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from wsnode.cluster.records import Block, ChainId, Down, Marks, Patch, Record, Standing
+from wsnode.cluster.records import (
+    AltBlock,
+    Block,
+    ChainId,
+    Classes,
+    Down,
+    Marks,
+    Patch,
+    Record,
+    Standing,
+)
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.cluster.replica.standings import is_at, is_canonical, is_reachable, standing_of
 from wsnode.cluster.steps import impersonated_senders
@@ -185,6 +195,8 @@ def _require_form(record: Record) -> None:
             is_right = kept[0] and kept[1]
         case Marks():
             is_right = all(kept)
+        case AltBlock() | Classes():
+            is_right = False
     if not is_right:
         raise RefusedRecordError(record.id, f"no such change leads from {before} to {after}")
 

@@ -13,8 +13,8 @@ from wsnode.ethereum.storage import meta, patches
 def standing_of(chain: Chain) -> Standing:
     """Return how a chain stands, of which nothing is uncommitted."""
     with chain.snapshot() as view:
-        marks = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
-        return Standing(view.head, Hash32(chain.state.state_root), view.chain_id, *marks)
+        safe, finalized = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
+        return Standing(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
 
 
 def is_at(standing: Standing, other: Standing) -> bool:

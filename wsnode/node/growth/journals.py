@@ -23,7 +23,12 @@ OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPool]]
 
 def opener(chain: Chain, address: JournalAddress, bounds: Bounds | None = None) -> OpenRedisJournal:
     """Return what opens the journal of a chain at an address; `bounds` are for what writes it."""
-    return partial(open_journal, address, chain.spec.genesis_hash, bounds)
+    return opener_of(chain.spec.genesis_hash, address, bounds)
+
+
+def opener_of(first_hash: bytes, address: JournalAddress, bounds: Bounds | None = None) -> OpenRedisJournal:
+    """Return what opens the journal of the chain with a first block, as `opener`."""
+    return partial(open_journal, address, first_hash, bounds)
 
 
 def pool_opener(chain: Chain, address: JournalAddress) -> OpenRedisPool:

@@ -2,19 +2,26 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 import trio
 
+from wsnode.cluster.journal import Journal
 from wsnode.cluster.presence import Presence
 from wsnode.cluster.publisher import Changes, Publisher
+from wsnode.cluster.source import EthereumSource
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import patches
 from wsnode.node.config import ConfigurationError, JournalConfig
-from wsnode.node.growth.journals import opener
+from wsnode.node.growth.journals import opener, opener_of
 from wsnode.server.access.directory import Network
 from wsnode.server.shared import Figure
+
+if TYPE_CHECKING:
+    # Few networks have an alt chain, and a node starts much sooner without its modules.
+    from wsnode.starknet.chain import Chain as StarknetChain
 
 POLL_SECONDS: Final = 0.2
 FINISHING_SECONDS: Final = 10.0
@@ -41,7 +48,7 @@ def publisher_of(chain: Chain, changes: Changes, told: JournalConfig, *, is_deve
             "begin a new chain to publish"
         )
     open_journal = opener(chain, told.address, told.bounds)
-    return Publisher(chain, changes, open_journal, is_development=is_development)
+    return Publisher(EthereumSource(chain, is_development=is_development), changes, open_journal)
 
 
 def _has_its_patches(chain: Chain) -> bool:
@@ -57,14 +64,23 @@ def published(
     return msgspec.structs.replace(
         network,
         background=[*network.background, publisher.run, presence.run],
-        figures=lambda: [*network.figures(), *_figures(publisher)],
+        figures=lambda: [*network.figures(), *_figures(publisher, "eth")],
     )
 
 
-class StorePoll:
-    """Notices what another task of this process commits to a chain."""
+class Versioned(Protocol):
+    """A chain whose commits can be counted."""
 
-    def __init__(self, chain: Chain) -> None:
+    @property
+    def version(self) -> int:
+        """Return the version of the store, another one after each commit."""
+        ...
+
+
+class StorePoll:
+    """Notices what another task, or another process, commits to a chain."""
+
+    def __init__(self, chain: Versioned) -> None:
         self._chain = chain
         self._version = chain.version
         self.is_held = False
@@ -80,6 +96,34 @@ class StorePoll:
                 looked.set()
 
 
+class AltPublishing:
+    """Publishes an alt chain, which this process or another one writes."""
+
+    def __init__(self, chain: "StarknetChain", told: JournalConfig) -> None:
+        from wsnode.cluster.alt.source import AltSource
+
+        source = AltSource(chain)
+
+        def open_journal() -> AbstractAsyncContextManager[Journal]:
+            # It is named by the first block, before which there is none.
+            return opener_of(source.first_hash, told.address, told.bounds)()
+
+        self.poll = StorePoll(chain)
+        self.publisher = Publisher(source, self.poll, open_journal)
+
+    def joined(self, status: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+        """Return what says of the network's other journal what `status` says, and of this one too."""
+        return lambda: {**status(), "alt": self.publisher.status()}
+
+    def published(self, network: Network) -> Network:
+        """Return a network with this beside it."""
+        return msgspec.structs.replace(
+            network,
+            background=[*network.background, self.publisher.run, self.poll.run],
+            figures=lambda: [*network.figures(), *_figures(self.publisher, "alt")],
+        )
+
+
 async def publishing(chain: Chain, told: JournalConfig, work: Callable[[], Awaitable[object]]) -> None:
     """Publish a chain while work writes it, and what is left after that for as long as the journal takes it.
 
@@ -89,41 +133,59 @@ async def publishing(chain: Chain, told: JournalConfig, work: Callable[[], Await
     """
     poll = StorePoll(chain)
     publisher = publisher_of(chain, poll, told, is_development=False)
+    await _publishing(publisher, poll, work)
+
+
+async def alt_publishing(
+    chain: "StarknetChain", told: JournalConfig, work: Callable[[], Awaitable[object]]
+) -> None:
+    """Publish an alt chain while work writes it, as `publishing`."""
+    beside = AltPublishing(chain, told)
+    await _publishing(beside.publisher, beside.poll, work)
+
+
+async def _publishing(publisher: Publisher, poll: StorePoll, work: Callable[[], Awaitable[object]]) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(publisher.run)
         nursery.start_soon(poll.run)
         try:
             await work()
         finally:
-            await _finish(chain, publisher)
+            await _finish(publisher)
             nursery.cancel_scope.cancel()
 
 
-async def _finish(chain: Chain, publisher: Publisher) -> None:
+async def _finish(publisher: Publisher) -> None:
     records = -1
     while records != publisher.report.records:
         records = publisher.report.records
         if await publisher.finish(FINISHING_SECONDS):
             return
-    head = publisher.report.head
+    published = publisher.report.head
     logger.warning(
         "the head is block %d, and the journal is at %s: %s",
-        chain.head.number,
-        "no block" if head is None else f"block {head.number}",
+        publisher.head.number,
+        "no block" if published is None else f"block {published.number}",
         publisher.report.error or "it takes no more records",
     )
 
 
-def _figures(publisher: Publisher) -> list[Figure]:
-    report = publisher.report
+def _figures(publisher: Publisher, family: str) -> list[Figure]:
+    report, labels = publisher.report, {"family": family}
     sequence = 0 if report.published is None else report.published.sequence
     figures = [
-        Figure("wsnode_journal_lease", "Whether this process writes the journal", report.is_leading),
-        Figure("wsnode_journal_epoch", "The epoch of its last lease", report.epoch),
-        Figure("wsnode_journal_sequence", "The number of the last record in its epoch", sequence),
-        Figure("wsnode_journal_records", "Records published", report.records, is_counter=True),
-        Figure("wsnode_journal_failures", "Times that publishing stopped", report.failures, is_counter=True),
+        Figure("wsnode_journal_lease", "Whether this process writes the journal", report.is_leading, labels),
+        Figure("wsnode_journal_epoch", "The epoch of its last lease", report.epoch, labels),
+        Figure("wsnode_journal_sequence", "The number of the last record in its epoch", sequence, labels),
+        Figure("wsnode_journal_records", "Records published", report.records, labels, is_counter=True),
+        Figure(
+            "wsnode_journal_failures",
+            "Times that publishing stopped",
+            report.failures,
+            labels,
+            is_counter=True,
+        ),
     ]
     if (lag := publisher.lag) is not None:
-        figures.append(Figure("wsnode_journal_lag_blocks", "Blocks that are not published yet", lag))
+        figures.append(Figure("wsnode_journal_lag_blocks", "Blocks that are not published yet", lag, labels))
     return figures

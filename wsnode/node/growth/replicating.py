@@ -1,13 +1,14 @@
 """A network that repeats a journal: its replica, and what the server asks of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
 
 from wsnode.cluster.presence import Presence, process_name
 from wsnode.cluster.replica.delivery import Delivery
+from wsnode.cluster.replica.ethereum import EthereumCopy
 from wsnode.cluster.replica.following import Replica
 from wsnode.cluster.replica.outbox import Outbox
 from wsnode.cluster.replica.peers import Peers
@@ -21,9 +22,15 @@ from wsnode.ethereum.tree.live import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
 from wsnode.node.growth.journals import opener, pool_opener
 from wsnode.node.growth.news import News
-from wsnode.node.growth.pooling import figures_of, mirroring
+from wsnode.node.growth.pooling import figures_of as figures_of_pool
+from wsnode.node.growth.pooling import mirroring
+from wsnode.node.growth.replica_report import figures_of, status_of
 from wsnode.server.shared import Figure
 from wsnode.sync.follow.report import Stage
+
+if TYPE_CHECKING:
+    # Few networks have an alt chain, and a node starts much sooner without its modules.
+    from wsnode.node.growth.replicating_alt import ReplicatedAlt
 
 
 class ReplicatedNetwork:
@@ -37,8 +44,9 @@ class ReplicatedNetwork:
         pool: TransactionPool | None,
         told: ReplicaConfig,
         url: str | None,
+        alt: "ReplicatedAlt | None" = None,
     ) -> None:
-        """Other nodes find this one at `url`.
+        """Other nodes find this one at `url`; `alt` repeats the network's other chain.
 
         Raises:
             ConfigurationError: Nobody can repeat this chain.
@@ -60,16 +68,16 @@ class ReplicatedNetwork:
         if pool is not None and told.shared_pool:
             self.mirrored = mirroring(chain, pool, told, outbox)
         self.delivery = Delivery(chain.spec, outbox, self.presence, has_heard=self._has_heard)
+        is_development = chain.folder.maker() in MAKERS
         self.replica = Replica(
-            chain,
-            live,
+            EthereumCopy(chain, live, is_development=is_development),
             open_journal,
-            is_development=chain.folder.maker() in MAKERS,
             max_lag=told.max_lag,
             bridge=Peers(chain, live, self.presence).bridge,
         )
         self._chain = chain
         self._hub = hub
+        self._alt = alt
         self._place = str(told.address)
         self.replica.on_stage.append(self._tell)
 
@@ -82,7 +90,8 @@ class ReplicatedNetwork:
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return what runs as long as the network is served."""
         mirrored = [] if self.mirrored is None else [self.mirrored.run]
-        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored)
+        beside = () if self._alt is None else self._alt.background
+        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored, *beside)
 
     @property
     def progress(self) -> SyncProgress | None:
@@ -111,7 +120,8 @@ class ReplicatedNetwork:
 
     def hindrance(self) -> str | None:
         """Return why the network should not be asked now, None if it is at the journal's head."""
-        return self.replica.hindrance()
+        found = self.replica.hindrance()
+        return self._alt.hindrance() if found is None and self._alt is not None else found
 
     def announced_height(self) -> int | None:
         """Return the number of the journal's head, None before that is known."""
@@ -125,6 +135,8 @@ class ReplicatedNetwork:
             if self.mirrored is not None:
                 self.mirrored.open = pool_opener(self._chain, network.replica.address)
             self.replica.begin_again(open_journal)
+        if self._alt is not None:
+            self._alt.reload(network)
 
     def _has_heard(self, epoch: int) -> bool:
         return self.mirrored is None or self.mirrored.has_heard(epoch)
@@ -147,54 +159,26 @@ class ReplicatedNetwork:
             "reorganisations": replica.reorganisations,
             "upstreams": [],
             "replica": {
-                "journal": self._place,
-                "reachable": replica.is_reachable,
-                "writer": self.presence.has_writer,
-                "behind": round(replica.gauge.late, 3),
-                "position": None if replica.position is None else str(replica.position),
-                "records": replica.repeated,
-                "refused": replica.refused,
-                **({} if replica.error is None else {"error": replica.error}),
+                **status_of(replica, self._place, self.presence),
+                **({} if self._alt is None else {"alt": self._alt.status()}),
             },
         }
 
     def figures(self) -> list[Figure]:
         """Return the numbers of the replica for `/metrics`."""
-        replica, gauge = self.replica, self.replica.gauge
-        stage = replica.stage
-        figures = [
-            Figure("wsnode_replica_live", "Whether the head is the journal's", stage is Stage.LIVE),
-            Figure("wsnode_replica_stopped", "Whether following stopped", stage is Stage.STOPPED),
-            Figure("wsnode_replica_unstored", "Whether blocks cannot be stored now", stage is Stage.UNSTORED),
-            Figure("wsnode_replica_journal_reachable", "Whether the journal answers", replica.is_reachable),
-            Figure(
-                "wsnode_replica_behind_seconds", "How long records have waited to be repeated", gauge.late
-            ),
-            Figure("wsnode_replica_records", "Records repeated", replica.repeated, is_counter=True),
-            Figure("wsnode_replica_refused", "Records refused", replica.refused, is_counter=True),
-            Figure(
-                "wsnode_replica_reorganisations",
-                "Changes that took blocks off the chain",
-                replica.reorganisations,
-                is_counter=True,
-            ),
-        ]
         counts = msgspec.structs.asdict(self.delivery.counts)
-        figures += [
-            Figure(
-                "wsnode_replica_sent_again",
-                "Pending transactions sent again to a process that writes",
-                count,
-                {"result": result},
-                is_counter=True,
-            )
-            for result, count in counts.items()
+        return [
+            *figures_of(self.replica, self.presence, "eth"),
+            *(() if self._alt is None else self._alt.figures()),
+            *(() if self.mirrored is None else figures_of_pool(self.mirrored)),
+            *(
+                Figure(
+                    "wsnode_replica_sent_again",
+                    "Pending transactions sent again to a process that writes",
+                    count,
+                    {"result": result},
+                    is_counter=True,
+                )
+                for result, count in counts.items()
+            ),
         ]
-        if (has_writer := self.presence.has_writer) is not None:
-            figures.append(
-                Figure("wsnode_replica_writer", "Whether a process writes the journal", has_writer)
-            )
-        if gauge.tip is not None and gauge.lag is not None:
-            figures.append(Figure("wsnode_replica_tip", "Number of the journal's head", gauge.tip))
-            figures.append(Figure("wsnode_replica_lag_blocks", "Blocks not repeated yet", gauge.lag))
-        return figures if self.mirrored is None else figures + figures_of(self.mirrored)

@@ -17,6 +17,7 @@ from wsnode.jsonrpc.schema import (
     list_of,
     or_null,
     record,
+    text,
 )
 from wsnode.jsonrpc.work import AsyncCall, Step
 
@@ -38,22 +39,37 @@ UPSTREAM: Final = record(
     },
     {"reason": STRING},
 )
-JOURNAL: Final = record(
-    {"leading": BOOLEAN, "epoch": COUNT, "published": or_null(STRING), "lag": or_null(COUNT)},
-    {"error": STRING},
-)
-REPLICA: Final = record(
+_JOURNAL: Final[dict[str, Schema]] = {
+    "leading": BOOLEAN,
+    "epoch": COUNT,
+    "published": or_null(STRING),
+    "lag": or_null(COUNT),
+}
+JOURNAL: Final = record(_JOURNAL, {"error": STRING, "alt": record(_JOURNAL, {"error": STRING})})
+_REPLICA: Final[dict[str, Schema]] = {
+    "journal": STRING,
+    "reachable": BOOLEAN,
+    "writer": or_null(BOOLEAN),
+    "behind": NUMBER,
+    "position": or_null(STRING),
+    "records": COUNT,
+    "refused": COUNT,
+}
+# A network with an alt chain alone defines no form of the eth family.
+_HEX: Final = text("0x[0-9a-f]{1,64}")
+ALT_BLOCK: Final = record(dict.fromkeys(("number", "hash"), _HEX))
+ALT_REPLICA: Final = record(
     {
-        "journal": STRING,
-        "reachable": BOOLEAN,
-        "writer": or_null(BOOLEAN),
-        "behind": NUMBER,
-        "position": or_null(STRING),
-        "records": COUNT,
-        "refused": COUNT,
+        **_REPLICA,
+        "state": STRING,
+        "head": or_null(ALT_BLOCK),
+        "highest": or_null(_HEX),
+        "lag": or_null(COUNT),
+        "reorganisations": COUNT,
     },
     {"error": STRING},
 )
+REPLICA: Final = record(_REPLICA, {"error": STRING, "alt": ALT_REPLICA})
 STATUS: Final = record(
     {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
     {
@@ -70,6 +86,11 @@ STATUS: Final = record(
 )
 
 
+ALT_STATUS: Final = record(
+    {"mode": STRING, "head": or_null(ALT_BLOCK), "upstreams": {"type": "array", "maxItems": 0}},
+    {"replica": record({"alt": ALT_REPLICA})},
+)
+"""Of a network with an alt chain alone."""
 TellStatus: TypeAlias = Callable[[], dict[str, Any]]
 
 

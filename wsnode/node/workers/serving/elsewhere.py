@@ -25,15 +25,15 @@ class FollowedElsewhere:
 
     def __init__(
         self,
-        spec: ChainSpec,
-        hub: Hub,
+        spec: ChainSpec | None,
+        hub: Hub | None,
         send: Callable[[bytes], Awaitable[None]],
         inquire: Callable[[], Awaitable[bytes | None]],
         mode: str,
     ) -> None:
         """`send` has the process that follows send a transaction, `inquire` asks it for its status.
 
-        `mode` is what that calls how the chain grows.
+        `mode` is what that calls how the chain grows. With only an alt chain there is no `spec` and no `hub`.
         """
         self._spec = spec
         self._hub = hub
@@ -65,7 +65,8 @@ class FollowedElsewhere:
         """Return the state of following, and of each node; of neither if the process that follows is gone."""
         found = await self._inquire()
         if found is None:
-            return {"mode": self._mode, "head": self._hub.head.members(), "upstreams": []}
+            head = None if self._hub is None else self._hub.head.members()
+            return {"mode": self._mode, "head": head, "upstreams": []}
         status: dict[str, Any] = msgspec.json.decode(found)
         return status
 
@@ -93,12 +94,16 @@ class FollowedElsewhere:
     def hear(self, message: Standing | Heard) -> None:
         """Take what the process that follows tells all workers."""
         if isinstance(message, Heard):
-            self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
+            self._announce(message)
             return
         self._heard = trio.current_time()
         was_behind, self._standing = self.progress is not None, message
-        if was_behind != (self.progress is not None):
+        if self._hub is not None and was_behind != (self.progress is not None):
             self._hub.syncing.announce(self.progress)
+
+    def _announce(self, message: Heard) -> None:
+        if self._hub is not None and self._spec is not None:
+            self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
 
     def reload(self, _network: object) -> None:
         """Do nothing: the process that follows reads the configuration again too."""

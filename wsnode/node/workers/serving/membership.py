@@ -72,7 +72,7 @@ class Membership:
         self.telling.follows(network, followed, journal)
 
     def followed(
-        self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
+        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
     ) -> FollowedElsewhere:
         """Return what stands in for the follower of a network, which is another process's."""
         inquire = partial(self._inquire, network)
