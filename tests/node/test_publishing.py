@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.alt.growing import new_alt_chain
 from tests.cluster.growing import Growing, new_chain
 from tests.memory_transport import asking
 from tests.reply_schemas import validating
@@ -18,7 +19,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import ConfigurationError, JournalConfig
 from wsnode.node.config_check import served
 from wsnode.node.config_file import read
-from wsnode.node.growth.publishing import publisher_of
+from wsnode.node.growth.publishing import AltPublishing, alt_publishing, publisher_of
 
 TOLD = JournalConfig("redis://:SECRET@127.0.0.1:1")
 
@@ -63,6 +64,26 @@ def test_the_status_of_a_node_tells_of_its_journal() -> None:
         registry = build_registry(chain, hub=hub, journal=publisher(chain).status)
         status = validating(asking(Dispatcher(registry, chain.snapshot)))("wsnode_status")["result"]
         assert status["journal"] == {"leading": False, "epoch": 0, "published": None, "lag": None}
+
+
+def test_the_status_of_a_node_tells_of_the_journal_of_its_alt_chain_beside() -> None:
+    with new_chain() as chain, new_alt_chain() as alt:
+        beside = AltPublishing(alt, TOLD)
+        journal = beside.joined(publisher(chain).status)
+        registry = build_registry(chain, hub=Hub(chain), journal=journal)
+        status = validating(asking(Dispatcher(registry, chain.snapshot)))("wsnode_status")["result"]
+        nothing = {"leading": False, "epoch": 0, "published": None, "lag": None}
+        assert status["journal"] == {**nothing, "alt": nothing}
+
+
+async def test_an_alt_chain_without_blocks_waits_for_no_journal() -> None:
+    with new_alt_chain() as alt:
+
+        async def work() -> None:
+            pass
+
+        # There is no journal at that place.
+        await alt_publishing(alt, TOLD, work)
 
 
 def written(folder: Path, table: str) -> Path:

@@ -132,8 +132,9 @@ class Publisher:
         tenure = await Tenure.begin(self._published, journal)
         self.report.is_leading, self.report.error, self._said = True, None, None
         logger.info(
-            "%s: blocks are published in epoch %d, after record %s",
+            "%s: %s are published in epoch %d, after record %s",
             journal.place,
+            self._source.what,
             tenure.lease.epoch,
             self.report.published or "none",
         )
@@ -172,4 +173,4 @@ class Publisher:
         now = trio.current_time()
         if self._said is None or self._said[0] is not type(error) or now >= self._said[1] + QUIET_SECONDS:
             self._said = type(error), now
-            logger.log(level, "no blocks are published: %s", error)
+            logger.log(level, "no %s are published: %s", self._source.what, error)

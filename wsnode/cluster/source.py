@@ -15,6 +15,7 @@ from wsnode.ethereum.state import ChainSpec
 class EthereumSource:
     """A chain of the eth family; implements `Source` of a tenure."""
 
+    what = "blocks"
     has_begun = True
 
     def __init__(self, chain: Chain, *, is_development: bool) -> None:

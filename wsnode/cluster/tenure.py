@@ -81,6 +81,8 @@ class Moment(Protocol):
 class Source(Protocol):
     """A chain that is published."""
 
+    what: str
+    """What the log calls its blocks."""
     is_sole: bool
     """Whether no other process has the chain, so that it is published even where it went back."""
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,12 @@ from websockets.sync.client import connect
 from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_processes import Asked, flipped, replace_last, replica, until
 from tests.node.workers.processes import samples
-from tests.node_process import PATIENCE, Node, run, started
+from tests.node_process import COMMAND, PATIENCE, Node, run, started
 from tests.starknet.branches import branch, write_dump
 from tests.vector_files import find_vectors, require_vectors
+from wsnode.starknet.chain import Chain
+from wsnode.starknet.errors import StarknetError
+from wsnode.store.errors import StoreError
 
 pytestmark = [needs_redis, pytest.mark.slow]
 
@@ -145,6 +149,33 @@ def test_another_branch_a_loss_and_a_flipped_bit(redis: RedisServer, tmp_path: P
 def head_of(node: Asked) -> bytes:
     found = node.answer("alt_blockHashAndNumber").get("result")
     return b"" if found is None else int(found["block_hash"], 16).to_bytes(32, "big")
+
+
+def test_an_import_that_is_killed_is_published_by_the_next_one(redis: RedisServer, tmp_path: Path) -> None:
+    data, copied, dump = tmp_path / "writer", tmp_path / "copy", tmp_path / "dump.jsonl"
+    blocks = branch([[number] for number in range(1, 6)])
+    write_dump(dump, blocks)
+    told = ("--data", str(data), "--journal", redis.url, "--chain-id", "TEST", str(dump))
+    redis.signal(signal.SIGSTOP)
+    process = subprocess.Popen([*COMMAND, "import", "alt", *told], stderr=subprocess.DEVNULL)
+    until(lambda: stored(data) == 4)
+    process.kill()
+    process.wait()
+    redis.signal(signal.SIGCONT)
+    with alt_replica(redis, copied, "--alt", f"0x{blocks[0].hash.hex()}") as copy:
+        until(lambda: alt(copy).get("reachable", False))
+        assert not copy.is_ready
+        imported(redis, data, dump, blocks=4)
+        until(lambda: is_at(copy, 4))
+
+
+def stored(data: Path) -> int | None:
+    """Return the number of the last block in a folder, None if there is none."""
+    try:
+        with Chain.open(data, writer=False) as chain, chain.snapshot() as view:
+            return view.head
+    except (StarknetError, StoreError):
+        return None
 
 
 def test_a_replica_of_the_demo_repeats_both_chains(redis: RedisServer, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from wsnode.starknet.snapshot import Snapshot
 class AltSource:
     """A chain of the alt family, of which this process may be a reader; implements `Source` of a tenure."""
 
+    what = "alt blocks"
     is_sole = False
     genesis = None
 
