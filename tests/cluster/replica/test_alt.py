@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.cluster.alt.growing import AltGrowing, DoneTo, doings, new_alt_chain, next_block, rows, sierra
 from tests.cluster.memory_journal import MemoryJournal
-from tests.cluster.replica.test_following import running, until
+from tests.cluster.replica.test_following import FULL, running, until
 from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
+from tests.file_limits import files_of_at_most
 from tests.vector_files import find_vectors, require_vectors
-from wsnode.cluster.alt.documents import classes_document
+from wsnode.cluster.alt.documents import block_document, classes_document, read_block
 from wsnode.cluster.alt.source import AltSource
 from wsnode.cluster.journal import Bounds
 from wsnode.cluster.records import AltBlock, Classes, Down, Marks, Record
@@ -28,6 +29,7 @@ from wsnode.cluster.tenure import Published
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.starknet.chain import Chain
+from wsnode.starknet.intake import Intake
 from wsnode.starknet.live.hub import Hub
 from wsnode.sync.follow.report import Stage
 from wsnode.sync.starknet_folder import import_folder
@@ -337,9 +339,6 @@ async def test_a_history_that_begins_later_is_repeated_without_roots() -> None:
         here = World(stack)
         here.growing.extend(2)
         partial_chain = stack.enter_context(new_alt_chain())
-        from wsnode.cluster.alt.documents import block_document, read_block
-        from wsnode.starknet.intake import Intake
-
         with here.written.snapshot() as view:
             blocks = [read_block(block_document(view, number)) for number in (1, 2)]
         intake = Intake(partial_chain, lambda _hash: None)
@@ -370,3 +369,41 @@ async def test_a_class_that_is_found_while_the_journal_has_lost_its_block_comes_
             await here.publish()
             await here.reached(replica)
             assert replica.reorganisations == 0
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before their block", "late"])
+async def test_classes_that_a_killed_process_had_not_stored_are_read_again(is_late: bool) -> None:
+    with ExitStack() as stack:
+        here = World(stack)
+        here.growing.declare([0], are_found=not is_late)
+        await here.publish()
+        here.growing.find([0])
+        await here.publish()
+        here.growing.extend(1)
+        await here.publish()
+        changes = [type(record.change) for record in here.journal.written]
+        killed_at = 2
+        assert changes[1:3] == ([AltBlock, Classes] if is_late else [Classes, AltBlock])
+        killed = AltRepeater(here.repeated, here.first)
+        for record in here.journal.written[:killed_at]:
+            killed.apply(record)
+        killed.give_up()
+        async with here.caught_up():
+            with here.repeated.snapshot() as view:
+                assert view.rendered_class(sierra(0).class_hash) == sierra(0).rendered
+
+
+async def test_blocks_are_taken_once_there_is_room() -> None:
+    with ExitStack() as stack:
+        here = World(stack)
+        here.growing.extend(3)
+        await here.publish()
+        replica = here.replica()
+        async with running(replica):
+            with files_of_at_most(FULL):
+                await until(lambda: replica.stage is Stage.UNSTORED)
+                with here.repeated.snapshot() as view:
+                    assert view.head is None
+            await here.reached(replica)
+        assert replica.refused == 0
+        here.repeater.give_up()
