@@ -87,7 +87,7 @@ STATUS: Final = record(
 
 
 ALT_STATUS: Final = record(
-    {"mode": STRING, "head": or_null(ALT_BLOCK), "upstreams": {"type": "array", "maxItems": 0}},
+    {"mode": STRING, "head": or_null(ALT_BLOCK), "upstreams": {**list_of(STRING), "maxItems": 0}},
     {"replica": record({"alt": ALT_REPLICA})},
 )
 """Of a network with an alt chain alone."""
