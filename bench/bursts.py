@@ -32,7 +32,7 @@ from wsnode.server.access.allowance import Allowance
 from wsnode.server.access.directory import Caller
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
-from wsnode.server.transport.readiness import Take
+from wsnode.server.transport.readiness import Plain, Take
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.frames import Framing
 
@@ -62,7 +62,7 @@ class Bursts:
         """Return 1: nothing else arrives."""
         return 1
 
-    async def feed(self, take: Take, peer: str | None = None) -> bool:
+    async def feed(self, take: Take, peer: str | None = None, plain: Plain | None = None) -> bool:
         """Have the burst taken in many rounds; a round in which a turn ran out of time does not count."""
         while self.rounds < ROUNDS:
             self.rounds += 1

@@ -234,6 +234,7 @@ USES_NATIVE = (
     "ethereum/state/",
     "jsonrpc/",
     "node/workers/ledger/",
+    "server/transport/readiness/",
     "server/websocket/frames/",
     "starknet/native/",
     "store/",

@@ -20,7 +20,7 @@ from tests.server.websocket.test_frames import compressed, masked
 from wsnode.server.access.directory import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
-from wsnode.server.transport.readiness import Take
+from wsnode.server.transport.readiness import Plain, Take
 
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -75,7 +75,7 @@ class Script:
         await trio.lowlevel.checkpoint()
         return self.pieces.pop(0) if self.pieces else b""
 
-    async def feed(self, take: Take, peer: str | None = None) -> bool:
+    async def feed(self, take: Take, peer: str | None = None, plain: Plain | None = None) -> bool:
         while data := await self.receive():
             if not take(data):
                 return True

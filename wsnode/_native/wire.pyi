@@ -7,7 +7,7 @@ Texts are UTF-8. Functions that read a text of 256 KiB or more release the inter
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 from wsnode._native.chain import LogCriteria
 from wsnode._native.evm import Halt, Interrupted, Revert, State
@@ -143,6 +143,63 @@ class LastingResults:
         after 64 calls or a millisecond, at a reply longer than `largest` bytes, and where the replies
         together would be longer than `room`. Keeps the lock.
         """
+
+@final
+class SocketQueue:
+    """Non-blocking sockets in the order in which they are to be read, by their descriptors.
+
+    Peers take turns by the time that they have taken so far, and a socket without a peer stands for itself. A
+    socket of a connection is read here. As long as the connection allows it, the calls that it begins with
+    are answered by results that last, and sent at once; all else is left to the caller.
+    """
+
+    def __new__(cls, receive_bytes: int, quick_seconds: float, /) -> SocketQueue:
+        """Read less than `receive_bytes` at once where calls are answered.
+
+        Bursts that take `quick_seconds` at most are counted together.
+        """
+
+    @property
+    def waiting(self) -> int:
+        """Return how many peers have sockets that wait."""
+
+    @property
+    def known(self) -> int:
+        """Return of how many peers it is known what they have taken."""
+
+    def watch(self, descriptor: int, peer: str | None, connection: Any = None, /) -> None:
+        """Note the peer of a socket, and the connection that is `Plain` (server/transport/readiness), if any.
+
+        Raises:
+            AttributeError, TypeError: It is not.
+        """
+
+    def hand_over(self, descriptor: int, /) -> None:
+        """Read a socket no more, until it is watched again."""
+
+    def forget(self, descriptor: int, /) -> None:
+        """Drop what is known of a socket; to be called before it is closed."""
+
+    def add(self, descriptor: int, /) -> None:
+        """Have a socket wait behind its peer's others, if it does not wait already."""
+
+    def add_all(self, arrivals: list[tuple[int, int]], arrived: int, /) -> list[int]:
+        """Have sockets wait, each given with its events, and return those with other events than `arrived`.
+
+        Those are handed over.
+        """
+
+    def next(self, seconds: float, /) -> tuple[int, bytes | None, bytes | None] | None:
+        """Read sockets until one has something for the caller; None after `seconds`, or if none has.
+
+        Returns its descriptor, the received bytes (empty at its end or after an error, None where none are
+        left) and the frames of replies that could not be sent (None without any). The caller is to read the
+        socket if there is neither. `charge` is to follow. Connections have counted by then what was answered.
+        Keeps the lock.
+        """
+
+    def charge(self, seconds: float, /) -> None:
+        """Have the peer of the socket that `next` returned pay for `seconds`, and wait if it has more."""
 
 @final
 class EngineMethods:

@@ -38,7 +38,6 @@ class Calls:
 
     __slots__ = (
         "_dispatcher",
-        "_lasting",
         "_methods",
         "_slow_seconds",
         "caller",
@@ -48,6 +47,7 @@ class Calls:
         "gate",
         "head",
         "held",
+        "lasting",
         "later",
         "mark",
         "may_go_together",
@@ -69,7 +69,8 @@ class Calls:
         """Begin for a `caller`, whose calls must pass `gate`."""
         self._dispatcher = dispatcher
         self._methods = dispatcher.registry.methods
-        self._lasting: LastingResults | None = None
+        self.lasting: LastingResults | None = None
+        """Results of all conversations that share theirs, if this one does."""
         self.gate = gate
         self.reply_bytes = dispatcher.bounds.reply_bytes
         self._slow_seconds = dispatcher.bounds.slow_seconds
@@ -125,17 +126,21 @@ class Calls:
         self.may_go_together = start + count == len(calls)
         if count:
             now = perf_counter()
-            self._observe(counts, count, now - (self.mark or now))
+            seconds = now - (self.mark or now)
+            self.observe(counts, count, seconds, longest=seconds)
             self.mark = now
         return text, count
 
-    def _observe(self, counts: Mapping[str, int], count: int, seconds: float) -> None:
-        """Count `count` calls that the engine has answered, those of each method."""
+    def observe(self, counts: Mapping[str, int], count: int, seconds: float, *, longest: float) -> None:
+        """Count `count` calls that the engine has answered, those of each method.
+
+        They took `seconds`, and the longest burst of them `longest`.
+        """
         for name, calls in counts.items():
             method = self._methods[name]
             method.succeeded.observe(calls * seconds / count, calls)
-            if seconds > self._slow_seconds:
-                self._report_slow(method, seconds, b"of %d calls" % count)
+            if longest > self._slow_seconds:
+                self._report_slow(method, longest, b"of %d calls" % count)
 
     def _open_for_engine(self) -> Any:
         """Return the view of the turn, opened if it is not; None if there is none for the engine to read."""
@@ -148,9 +153,9 @@ class Calls:
     def _keep(self, method: Method, result: bytes) -> None:
         """Keep a result for the calls of this turn, and for all that follow while the chain is the same."""
         self.results[method.name] = result
-        if self._lasting is not None:
+        if self.lasting is not None:
             version = self.view.version if method.kind.leading else None
-            self._lasting.keep(method.name, result, version)
+            self.lasting.keep(method.name, result, version)
 
     def demand(self, floor: Any) -> None:
         """Have further calls wait until `floor` has come."""

@@ -38,7 +38,7 @@ class Session(Calls):
         true.
         """
         super().__init__(dispatcher, caller, gate)
-        self._lasting = dispatcher.lasting if shares_results and gate is None else None
+        self.lasting = dispatcher.lasting if shares_results and gate is None else None
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to the message `text`: a request or a batch."""
@@ -60,7 +60,7 @@ class Session(Calls):
         than `largest` bytes, nor are all of them longer than `room`.
         """
         # Below a floor, what is true at the present head is older than what the client has seen.
-        if (lasting := self._lasting) is None or self.floor is not None:
+        if (lasting := self.lasting) is None or self.floor is not None:
             return None
         largest, began = min(largest, self.reply_bytes), perf_counter()
         view = self._open_for_engine() if self.went_together else None
@@ -71,7 +71,8 @@ class Session(Calls):
         if answered is None:
             return None
         frames, size, count, counts = answered
-        self._observe(counts, count, perf_counter() - began)
+        seconds = perf_counter() - began
+        self.observe(counts, count, seconds, longest=seconds)
         return frames, size, count
 
     def _answer_by_view(
@@ -150,7 +151,7 @@ class Session(Calls):
 
     def _batch(self) -> Batch:
         batch = Batch(self._dispatcher, self.caller, self.gate)
-        batch.refusal, batch.channel, batch._lasting = self.refusal, self.channel, self._lasting
+        batch.refusal, batch.channel, batch.lasting = self.refusal, self.channel, self.lasting
         return batch
 
     def _begin_batch(self, batch: Batch, steps: Replying, weight: int) -> Answer:

@@ -21,12 +21,14 @@ class Sockets:
         self.nursery = nursery
         self.transports: list[SocketTransport] = []
         self.clients: list[socket.socket] = []
+        self.ends: list[socket.socket] = []
 
     def pair(self) -> tuple[socket.socket, SocketTransport]:
         client, ours = socket.socketpair()
         client.setblocking(False)
         transport = SocketTransport(ours, self.arrivals)
         self.clients.append(client)
+        self.ends.append(ours)
         self.transports.append(transport)
         return client, transport
 

@@ -202,10 +202,10 @@ class Batch(Calls):
 
     def _begin_together(self) -> bool:
         """Return whether the engine might answer the first call; it has then what lasts of other turns."""
-        if self._lasting is None or self.gate is not None or (view := self._open_for_engine()) is None:
+        if self.lasting is None or self.gate is not None or (view := self._open_for_engine()) is None:
             return False
         self.mark = perf_counter()
-        self.results = self._lasting.of(view.version)
+        self.results = self.lasting.of(view.version)
         return True
 
     def _add_together(self, items: Sequence[Request | bytes], place: int) -> int:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import trio
 
-from wsnode.server.transport.fair_queue import Peer
-from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Take
+from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Peer, Plain, Take
 from wsnode.server.transport.transport import SocketTransport
 
 SEND_BYTES = 256 * 1024
@@ -65,10 +64,11 @@ class EncryptedTransport(SocketTransport):
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         return await super().receive() if await self._is_secure() else b""
 
-    async def feed(self, take: Take, peer: Peer = None) -> bool:
+    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         if not await self._is_secure():
             return False
+        # The engine reads what arrives as it is, so nothing is answered for `plain`.
         return await self._arrivals.feed(self._readable, take, peer, full=ANY_RECORD)
 
     async def _is_secure(self) -> bool:

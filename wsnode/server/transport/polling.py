@@ -2,7 +2,6 @@
 
 import select
 import selectors
-from collections.abc import Iterable
 from typing import Protocol
 
 ARRIVED = getattr(select, "EPOLLIN", 1)
@@ -24,7 +23,7 @@ class Polling(Protocol):
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more."""
 
-    def arrivals(self) -> Iterable[tuple[int, int]]:
+    def arrivals(self) -> list[tuple[int, int]]:
         """Return the sockets that have something, each with `ARRIVED` unless its end came too."""
 
     def close(self) -> None:
@@ -55,7 +54,7 @@ class EdgePolling:
         """Have `arrivals` return a watched socket once more if something of it is unread."""
         self._epoll.modify(descriptor, self._EVENTS)
 
-    def arrivals(self) -> Iterable[tuple[int, int]]:
+    def arrivals(self) -> list[tuple[int, int]]:
         """Return the sockets with something new, each with its events; `ARRIVED` is that of bytes alone."""
         return self._poll(0)
 
@@ -82,7 +81,7 @@ class LevelPolling:
         """Watch a socket no more."""
         self._selector.unregister(descriptor)
 
-    def arrivals(self) -> Iterable[tuple[int, int]]:
+    def arrivals(self) -> list[tuple[int, int]]:
         """Return the sockets with something unread; their ends come by themselves."""
         return [(key.fd, ARRIVED) for key, _ in self._selector.select(0)]
 

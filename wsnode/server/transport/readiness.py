@@ -4,26 +4,36 @@ A task that waits for its own socket costs two passes through the scheduler and 
 Here one task waits for all sockets together, and each connection's function is called with its bytes; the
 connection's own task runs only when there is more to do than that. Peers take turns, so the ten thousand
 connections of one address delay another's by one of them.
+
+The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and sends
+the replies to calls that ask for results which are still true, where the connection has nothing else to do
+first; it comes back with the first socket of which anything is left.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
 import trio
 
-from wsnode.server.transport.fair_queue import QUICK_COST, FairQueue, Peer
+from wsnode._native.wire import LastingResults, SocketQueue
+from wsnode.jsonrpc.method import FIRST_BOUND
 from wsnode.server.transport.polling import ARRIVED, Polling, new_polling
 
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """Seconds for which bytes are passed on before other tasks run."""
+AGAIN_SECONDS = 0.0005
+"""Seconds for which sockets are asked again before other tasks run, where nothing is left of any: a pass of
+the scheduler takes as long as several quick requests."""
 OTHERS_PART = 3
 """Or, if that is more, one part in `OTHERS_PART` of the time that other tasks took in the last pass."""
 NOTE_PART = 5
 """One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
-WOKEN_AT_ONCE = 16
-"""Tasks woken in one pass of the scheduler: a connection that begins or ends takes 0.1 to 0.2 ms."""
+WOKEN_AT_ONCE = 64
+"""Tasks woken in one pass of the scheduler: a connection that ends takes 40 us."""
+Peer: TypeAlias = str | None
+"""A key or an address; None for a socket that stands for itself."""
 Take: TypeAlias = Callable[[bytes], bool]
 """Takes arrived bytes; returns False when its reader must act before it takes more."""
 
@@ -45,18 +55,46 @@ class Readable(Protocol):
         ...
 
 
+class Plain(Protocol):
+    """A connection whose plainest calls the engine may answer where it reads them."""
+
+    @property
+    def lasting(self) -> LastingResults | None:
+        """Return the results that last; None if its calls are not to be answered by them."""
+        ...
+
+    @property
+    def burst_bytes(self) -> int:
+        """Return how long the replies to one burst may be together."""
+        ...
+
+    def largest_plain_reply(self) -> int:
+        """Note that bytes have arrived; return the length up to which a reply may be sent now, 0 for none."""
+        ...
+
+    def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
+        """Count the calls of each method that were answered, for all connections with the same results.
+
+        Their frames had `size` bytes, and were answered in `seconds`, the longest burst in `longest`.
+        """
+        ...
+
+    def post(self, frames: bytes) -> None:
+        """Send the rest of replies that the system did not accept."""
+        ...
+
+
 class Arrivals:
     """The sockets of one server, each with one reader at most."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter, polling: Polling | None = None) -> None:
         self._clock = clock
         self._polling = polling or new_polling()
-        self._peers: dict[int, Peer] = {}
-        """Of the watched descriptors."""
+        self._watched = set[int]()
         self._readers: dict[int, _Reader] = {}
         self._partly_read: list[int] = []
         """Those that have more than was read of them."""
-        self._due = FairQueue()
+        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
         """Those that have something."""
         self._note_due = 0.0
 
@@ -86,48 +124,63 @@ class Arrivals:
         else:
             await trio.lowlevel.wait_readable(self._polling.fileno())
 
-    def _take_note(self) -> None:
-        began, add, peer_of = self._clock(), self._due.add, self._peers.get
-        for descriptor, events in self._polling.arrivals():
-            if events != ARRIVED and (reader := self._readers.get(descriptor)) is not None:
+    def _take_note(self) -> bool:
+        """Have all sockets wait that have something; return whether there are any."""
+        began = self._clock()
+        for descriptor in self._due.add_all(self._polling.arrivals(), ARRIVED):
+            if (reader := self._readers.get(descriptor)) is not None:
                 reader.is_ending = True
-                # To end takes long, so it is for those to wait that do, behind quick ones.
-                self._due.forget(descriptor)
-            add(descriptor, peer_of(descriptor))
         # Behind those that have arrived meanwhile.
         for descriptor in self._partly_read:
-            add(descriptor, peer_of(descriptor))
+            self._due.add(descriptor)
         self._partly_read.clear()
         self._note_due = began + NOTE_PART * (self._clock() - began)
+        return self._due.waiting > 0
+
+    def _has_come_again(self) -> bool:
+        """Return whether something has arrived again, where nothing is left that had arrived before."""
+        return not (self._due.waiting or self._partly_read) and self._take_note()
 
     def _hand_out(self, seconds: float) -> bool:
         """Pass on arrived bytes for so long; return whether more are waiting."""
         now, woken, due, clock = self._clock(), 0, self._due, self._clock
-        deadline = now + seconds
-        while now <= deadline and woken < WOKEN_AT_ONCE and due.waiting:
-            woken += self._read(due.pop())
-            began, now = now, clock()
-            if now - began > QUICK_COST or not due.is_paid:
+        deadline, again = now + seconds, now + AGAIN_SECONDS
+        while now <= deadline and woken < WOKEN_AT_ONCE:
+            if (left := due.next(deadline - now)) is not None:
+                began = clock()
+                woken += self._read(*left)
+                now = clock()
                 due.charge(now - began)
+            elif woken or (now := clock()) > again or not self._has_come_again():
+                break
         return due.waiting > 0
 
     async def feed(
-        self, connected: Readable, take: Take, peer: Peer = None, *, full: int = RECEIVE_BYTES
+        self,
+        connected: Readable,
+        take: Take,
+        peer: Peer = None,
+        plain: Plain | None = None,
+        *,
+        full: int = RECEIVE_BYTES,
     ) -> bool:
         """Have `take` called with what arrives until it returns False; False if nothing more will.
 
-        Where at least `full` bytes are read at once, more may be left.
+        It is not called with calls that are answered for `plain`. Where at least `full` bytes are read at
+        once, more may be left.
         """
         if (descriptor := connected.fileno()) < 0:
             return False
-        if descriptor in self._peers:
+        if descriptor in self._watched:
             self._polling.watch_again(descriptor)
         else:
             self._polling.watch(descriptor)
-        self._peers[descriptor] = peer
-        reader = self._readers[descriptor] = _Reader(connected, take, full)
+            self._watched.add(descriptor)
+        self._due.watch(descriptor, peer, plain)
+        reader = self._readers[descriptor] = _Reader(connected, take, full, plain)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            self._due.hand_over(descriptor)
             del self._readers[descriptor]
             return trio.lowlevel.Abort.SUCCEEDED
 
@@ -138,23 +191,25 @@ class Arrivals:
 
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more, until it is fed from again; to be called before it is closed."""
-        if descriptor in self._peers:
-            del self._peers[descriptor]
+        if descriptor in self._watched:
+            self._watched.remove(descriptor)
             self._due.forget(descriptor)
             self._polling.forget(descriptor)
 
-    def _read(self, descriptor: int) -> bool:
-        """Pass on arrived bytes; return whether a task was woken."""
+    def _read(self, descriptor: int, received: bytes | None, unsent: bytes | None) -> bool:
+        """Pass on what the engine has left of a socket; return whether a task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
             # It is looked at again when it has a reader.
             self.forget(descriptor)
             return False
-        if reader.read():
+        if reader.pass_on(received, unsent):
             if reader.has_more:
                 self._partly_read.append(descriptor)
             return False
         if reader.ended:
             self.forget(descriptor)
+        else:
+            self._due.hand_over(descriptor)
         del self._readers[descriptor]
         trio.lowlevel.reschedule(reader.task)
         return True
@@ -167,12 +222,13 @@ class Arrivals:
 class _Reader:
     """A task that waits for what its function does not take."""
 
-    __slots__ = ("_full", "_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
+    __slots__ = ("_full", "_plain", "_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
 
-    def __init__(self, connected: Readable, take: Take, full: int) -> None:
+    def __init__(self, connected: Readable, take: Take, full: int, plain: Plain | None) -> None:
         self._receive = connected.recv
         self._take = take
         self._full = full
+        self._plain = plain
         self.task = trio.lowlevel.current_task()
         self.ended = False
         self.is_ending = False
@@ -182,21 +238,31 @@ class _Reader:
         self.failure: Exception | None = None
         """The exception of `take`, for its own task to raise."""
 
-    def read(self) -> bool:
-        """Pass on arrived bytes; return False when the task must act."""
-        try:
-            data = self._receive(RECEIVE_BYTES)
-        except BlockingIOError:
+    def pass_on(self, received: bytes | None, unsent: bytes | None) -> bool:
+        """Pass on replies that were not sent, and arrived bytes; those are read first where there is neither.
+
+        Returns False when the task must act.
+        """
+        if received is None and unsent is None and (received := self._read()) is None:
             self.has_more = False
             return True
-        except OSError:
-            data = b""
-        self.has_more = self.is_ending or len(data) >= self._full
-        if not data:
+        self.has_more = self.is_ending or (received is not None and len(received) >= self._full)
+        if received == b"":
             self.ended = True
             return False
         try:
-            return self._take(data)
+            if unsent is not None and self._plain is not None:
+                self._plain.post(unsent)
+            return received is None or self._take(received)
         except Exception as error:
             self.failure = error
             return False
+
+    def _read(self) -> bytes | None:
+        """Return what has arrived, None if nothing has, empty at the end."""
+        try:
+            return self._receive(RECEIVE_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""

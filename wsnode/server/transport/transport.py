@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 import trio
 
-from wsnode.server.transport.fair_queue import Peer
-from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Readable, Take
+from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Peer, Plain, Readable, Take
 
 
 class Transport(Protocol):
@@ -29,10 +28,11 @@ class Transport(Protocol):
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         ...
 
-    async def feed(self, take: Take, peer: Peer = None) -> bool:
+    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone.
 
-        Where many transports have something, they take turns by `peer`.
+        Where many transports have something, they take turns by `peer`. `take` may not be given the calls
+        that can be answered for `plain` where they are read.
         """
         ...
 
@@ -97,10 +97,10 @@ class SocketTransport:
             except (OSError, ValueError, trio.ClosedResourceError):
                 return b""
 
-    def feed(self, take: Take, peer: Peer = None) -> Coroutine[Any, Any, bool]:
+    def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
-        return self._arrivals.feed(self._socket, take, peer)
+        return self._arrivals.feed(self._socket, take, peer, plain)
 
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
@@ -165,7 +165,7 @@ class StreamTransport:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
-    async def feed(self, take: Take, peer: Peer = None) -> bool:
+    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         while data := await self.receive():
             if not take(data):

@@ -55,13 +55,19 @@ class Dialogue:
             self._others_ran = now = self._clock()
             self._quick = self._quick + 1 if now - self._began < QUICK_SECONDS else min(self._quick, 0)
 
+    def turn_to(self, partner: object) -> bool:
+        """Return whether the last client was another than `partner`, which is the last from now on."""
+        if self._partner is partner:
+            return False
+        self._partner, self._quick, self._began = partner, 0, NEVER
+        return True
+
     def receive(self, partner: object, source: Source, messages: int) -> bytes | None:
         """Return the bytes that arrive at once from `partner`, whose last burst had `messages` messages.
 
         None means: wait as for any client, then call `heard`.
         """
-        if self._partner is not partner:
-            self._partner, self._quick, self._began = partner, 0, NEVER
+        if self.turn_to(partner):
             return None
         self._began = began = self._clock()
         if messages > 1:

@@ -6,13 +6,14 @@ slow ones become tasks of the connection's nursery, and end with it.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import CloseCode
 
+from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.access.allowance import Allowance
@@ -49,6 +50,7 @@ class WebSocketConnection:
         "_nursery",
         "_outbox",
         "_owing",
+        "_plain_bytes",
         "_sending",
         "_session",
         "_shared",
@@ -88,6 +90,8 @@ class WebSocketConnection:
         """Bytes of unfinished messages and of those in flight, as counted in the process's budget."""
         self._awaits_rest = False
         """Whether a message is unfinished, which has a time to arrive."""
+        self._plain_bytes = 0
+        """How long the engine's reply to a call may be whose bytes come next; 0 if it must not be asked."""
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
 
@@ -210,7 +214,7 @@ class WebSocketConnection:
             await self._catch_up()
             if self._sending.stage >= Stage.OVER:
                 return
-            more = await self._transport.feed(self._take, self.party.peer)
+            more = await self._transport.feed(self._take, self.party.peer, self)
         self._framing.receive_eof()
 
     def _take(self, data: bytes | None) -> bool:
@@ -226,33 +230,70 @@ class WebSocketConnection:
             data = dialogue.receive(self, self._transport, messages)
         return True
 
-    def _answer_frames(self, data: bytes) -> tuple[bytes, int]:
-        """Answer calls for what the engine has; return the rest of `data`, and the number of calls.
+    @property
+    def lasting(self) -> LastingResults | None:
+        """Return the results that its calls are answered by, if they are."""
+        return self._session.lasting
 
-        Nothing else may wait, here or for the client to read: such calls come first.
+    @property
+    def burst_bytes(self) -> int:
+        """Return how long the engine's replies to one burst may be together."""
+        return SHARE_BYTES
+
+    def largest_plain_reply(self) -> int:
+        """Note that bytes have arrived; return how long a reply of the engine may be now, 0 if it may not.
+
+        It may if it has answered all of the last burst, and nothing waits. The reader takes everything else,
+        and what the client sends that is polled for.
         """
-        framing, outbox, count = self._framing, self._outbox, 0
-        if framing.is_midway or self._backlog or outbox.waiting_bytes or self._sending.stage:
-            return data, 0
-        limits = self._shared.limits
-        largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
-        answered = self._session.answer_frames(data, largest, SHARE_BYTES)
-        if answered is None:
-            return data, 0
-        frames, size, count = answered
+        if not self._plain_bytes or self._sending.stage or not self._outbox.is_idle:
+            return 0
+        if not self._shared.dialogue.turn_to(self):
+            return 0
+        self._framing.heard = True
+        return self._plain_bytes
+
+    def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
+        """Count the calls of each method that the engine has answered, in frames of `size` bytes together."""
+        calls = sum(counts.values())
+        self._session.observe(counts, calls, seconds, longest=longest)
+        self._count_messages(calls, size)
+
+    def _count_messages(self, count: int, size: int) -> None:
         counters = self._shared.counters
         counters.received_bytes += size
         counters.messages += count
+
+    @property
+    def _largest_whole(self) -> int:
+        """Return the length up to which a reply is one frame and not compressed."""
+        limits = self._shared.limits
+        return limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
+
+    def _answer_frames(self, data: bytes) -> tuple[bytes, int]:
+        """Answer calls for what the engine has; return the rest of `data`, and the number of calls.
+
+        Nothing else may wait: such calls come first.
+        """
+        framing, session, largest = self._framing, self._session, self._largest_whole
+        if framing.is_midway or self._backlog or self._sending.stage or not self._outbox.is_idle:
+            return data, 0
+        answered = session.answer_frames(data, largest, SHARE_BYTES)
+        if answered is None:
+            return data, 0
+        frames, size, count = answered
+        self._count_messages(count, size)
         framing.heard = True
         self.post(frames)
+        if size == len(data) and not session.went_together:
+            self._plain_bytes = min(largest, session.reply_bytes)
         return data[size:], count
 
     def _receive(self, data: bytes) -> int:
         """Answer the messages that `data` completes for the time of one turn; return how many there are."""
-        framing, counters = self._framing, self._shared.counters
+        framing, self._plain_bytes = self._framing, 0
         messages = framing.receive(data)
-        counters.received_bytes += len(data)
-        counters.messages += len(messages)
+        self._count_messages(len(messages), len(data))
         if self._held or self._awaits_rest or framing.is_midway:
             self._wait_for_rest(is_another=bool(messages))
             self._count_received()
@@ -325,9 +366,8 @@ class WebSocketConnection:
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
         """Answer messages for `seconds`, and return the rest."""
-        session, limits = self._session, self._shared.limits
+        session, largest = self._session, self._largest_whole
         receive = session.receive
-        largest = limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
         pieces: list[bytes] = []
         size = count = calls = 0
         room = self._outbox.turn_bytes

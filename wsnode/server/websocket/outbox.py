@@ -88,6 +88,11 @@ class Outbox:
         return room if self._budget.is_ample(room) else min(room, SHARE_BYTES)
 
     @property
+    def is_idle(self) -> bool:
+        """Return whether nothing waits, not even the end of a frame."""
+        return self._waiting is None
+
+    @property
     def is_full(self) -> bool:
         """Return whether the client should read before more is sent."""
         kept = self.waiting_bytes + self._aside

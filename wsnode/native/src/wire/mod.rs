@@ -4,7 +4,9 @@
 //! found.
 
 pub mod answers;
+pub mod fair_queue;
 pub mod frame;
 pub mod parameters;
 pub mod request;
+pub mod socket;
 pub mod valid;

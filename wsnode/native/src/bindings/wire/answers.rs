@@ -105,7 +105,7 @@ fn answer_calls<'py>(
 }
 
 /// How many calls of each of the results and then of the methods were answered, without those that were not called.
-pub fn counts_by_name<'py>(
+fn counts_by_name<'py>(
     py: Python<'py>,
     results: &[(&str, &[u8])],
     methods: &[(String, Read)],

@@ -4,12 +4,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::bindings::store::PyEnvironment;
-use crate::bindings::wire::answers::{counts_by_name, EngineMethods, Moment};
-use crate::wire::answers::{self, Form, Replies, Room};
+use crate::bindings::wire::answers::{EngineMethods, Moment};
+use crate::wire::answers::{self, Form, Read, Replies, Room};
 
 /// The results of calls without parameters, each true of one version of a store.
 #[pyclass(module = "wsnode._native.wire")]
-struct LastingResults {
+pub struct LastingResults {
     store: Py<PyEnvironment>,
     entries: Vec<Entry>,
 }
@@ -29,6 +29,16 @@ impl Entry {
 
 /// The replies as frames, the size of the frames that they answer, the number of calls, and those of each method.
 type Answered<'py> = (Bound<'py, PyBytes>, usize, usize, Bound<'py, PyDict>);
+
+/// What the frames at the start of some bytes were answered with.
+pub struct ToFrames<'a> {
+    /// The replies as frames.
+    pub text: Vec<u8>,
+    /// The size of the frames that they answer, which is not 0.
+    pub size: usize,
+    /// How many calls of each method there were, without those that were not called.
+    pub counts: Vec<(&'a str, usize)>,
+}
 
 #[pymethods]
 impl LastingResults {
@@ -68,31 +78,52 @@ impl LastingResults {
         version: Option<usize>,
         moment: Option<&Moment>,
     ) -> PyResult<Option<Answered<'py>>> {
-        let Some(version) = version.or_else(|| self.store.get().version().ok()) else {
-            return Ok(None);
-        };
-        let results: Vec<_> = self.true_of(version).collect();
+        let room = Room { largest, whole: room };
         let methods = methods.map_or(&[][..], |methods| &methods.0);
-        let answer = |moment: Option<answers::Moment<'_>>| {
-            let room = Room { largest, whole: room };
-            let mut replies = Replies::new(Form::Frames, room, &results, methods, moment);
-            let size = replies.answer_frames(data);
-            let (text, counted) = replies.into_parts();
-            PyResult::Ok((text, size, counted))
+        let answer = |moment: Option<answers::Moment<'_>>| match version {
+            None => self.answer_frames(data, room),
+            Some(version) => self.answer_by(version, methods, moment, data, room),
         };
         let answered = match moment {
-            None => Some(answer(None)?),
-            Some(moment) => moment.read(|moment| answer(Some(moment)))?,
+            None => answer(None),
+            Some(moment) => moment.read(|moment| Ok(answer(Some(moment))))?.flatten(),
         };
-        let Some((text, size, counted)) = answered.filter(|(_, size, _)| *size > 0) else {
+        let Some(ToFrames { text, size, counts }) = answered else {
             return Ok(None);
         };
-        let counts = counts_by_name(py, &results, methods, &counted)?;
-        Ok(Some((PyBytes::new(py, &text), size, counted.iter().sum(), counts)))
+        let by_name = PyDict::new(py);
+        for (name, count) in &counts {
+            by_name.set_item(name, count)?;
+        }
+        let calls = counts.iter().map(|(_, count)| count).sum();
+        Ok(Some((PyBytes::new(py, &text), size, calls, by_name)))
     }
 }
 
 impl LastingResults {
+    /// Answer the frames that `data` begins with by results of now; None if the first is left to others.
+    pub fn answer_frames(&self, data: &[u8], room: Room) -> Option<ToFrames<'_>> {
+        self.answer_by(self.store.get().version().ok()?, &[], None, data, room)
+    }
+
+    fn answer_by<'a>(
+        &'a self,
+        version: usize,
+        methods: &'a [(String, Read)],
+        moment: Option<answers::Moment<'_>>,
+        data: &[u8],
+        room: Room,
+    ) -> Option<ToFrames<'a>> {
+        let results: Vec<_> = self.true_of(version).collect();
+        let mut replies = Replies::new(Form::Frames, room, &results, methods, moment);
+        let size = Some(replies.answer_frames(data)).filter(|size| *size > 0)?;
+        let (text, counted) = replies.into_parts();
+        let names = results.iter().map(|(name, _)| *name);
+        let names = names.chain(methods.iter().map(|(name, _)| name.as_str()));
+        let counts = names.zip(counted).filter(|(_, count)| *count > 0).collect();
+        Some(ToFrames { text, size, counts })
+    }
+
     fn true_of(&self, version: usize) -> impl Iterator<Item = (&str, &[u8])> {
         let entries = self.entries.iter().filter(move |entry| entry.is_true_of(version));
         entries.map(|entry| (&*entry.method, &*entry.result))

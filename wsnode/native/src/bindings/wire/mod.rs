@@ -4,6 +4,8 @@ mod answers;
 mod call_text;
 mod lasting;
 mod requests;
+mod sockets;
+mod tally;
 mod text_reads;
 
 use pyo3::prelude::*;
@@ -12,6 +14,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answers::register(module)?;
     call_text::register(module)?;
     lasting::register(module)?;
+    sockets::register(module)?;
     text_reads::register(module)?;
     requests::register(module)
 }

@@ -1,0 +1,88 @@
+//! Counts of calls that were answered for connections, reported to one connection for all that share results.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::bindings::wire::lasting::{LastingResults, ToFrames};
+
+/// The bursts of one visit.
+pub struct Tally {
+    /// Seconds up to which bursts are counted together.
+    quick_seconds: f64,
+    entries: Vec<Entry>,
+}
+
+/// Bursts that are counted together, or one that took long.
+struct Entry {
+    connection: Py<PyAny>,
+    lasting: Py<LastingResults>,
+    counts: Vec<(String, usize)>,
+    bytes: usize,
+    seconds: f64,
+    longest: f64,
+}
+
+impl Tally {
+    pub fn new(quick_seconds: f64) -> Self {
+        Self { quick_seconds, entries: Vec::new() }
+    }
+
+    /// Count a burst that was answered in `seconds`.
+    pub fn add(
+        &mut self,
+        py: Python<'_>,
+        connection: &Py<PyAny>,
+        lasting: &Py<LastingResults>,
+        answered: &ToFrames<'_>,
+        seconds: f64,
+    ) {
+        let is_quick = |seconds: f64| seconds <= self.quick_seconds;
+        let is_alike = |entry: &Entry| is_quick(entry.longest) && entry.lasting.is(lasting);
+        let place = self.entries.iter().position(|entry| is_quick(seconds) && is_alike(entry));
+        let place = place.unwrap_or_else(|| {
+            self.entries.push(Entry::new(connection.clone_ref(py), lasting.clone_ref(py)));
+            self.entries.len() - 1
+        });
+        self.entries[place].add(answered, seconds);
+    }
+
+    /// Have each connection count what was answered since the last report.
+    ///
+    /// An exception of one is reported as an unraisable one: what has been received must not be lost with it.
+    pub fn report(&mut self, py: Python<'_>) {
+        for entry in self.entries.drain(..) {
+            if let Err(error) = entry.report(py) {
+                error.write_unraisable(py, Some(entry.connection.bind(py)));
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn new(connection: Py<PyAny>, lasting: Py<LastingResults>) -> Self {
+        Self { connection, lasting, counts: Vec::new(), bytes: 0, seconds: 0.0, longest: 0.0 }
+    }
+
+    fn report(&self, py: Python<'_>) -> PyResult<()> {
+        let counts = PyDict::new(py);
+        for (name, count) in &self.counts {
+            counts.set_item(name, count)?;
+        }
+        let figures = (counts, self.bytes, self.seconds, self.longest);
+        self.connection.call_method1(py, intern!(py, "count_answered"), figures)?;
+        Ok(())
+    }
+
+    fn add(&mut self, answered: &ToFrames<'_>, seconds: f64) {
+        self.bytes += answered.size;
+        self.seconds += seconds;
+        self.longest = self.longest.max(seconds);
+        for (name, count) in &answered.counts {
+            match self.counts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.counts.push(((*name).to_owned(), *count)),
+            }
+        }
+    }
+}

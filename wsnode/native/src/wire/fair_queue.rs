@@ -1,0 +1,255 @@
+//! Sockets that wait to be read, in the order of what their peers have taken of the time so far.
+//!
+//! Weighted fair queuing with equal weights: each place in the queue has the (virtual) time at which its work would end
+//! if all places ran side by side, and the earliest comes first. A peer that asks for little waits for little, even
+//! beside peers with ten thousand sockets or with long bursts, which wait for each other.
+//!
+//! Places whose last burst was quick wait in a line, all others in a heap. One that takes its turn from the line, and is
+//! quick again, owes nothing more than the line's common price, which `pop` has charged.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// A socket, by its number.
+pub type Descriptor = i32;
+/// A key or an address; None for a socket that stands for itself.
+pub type Peer = Option<Arc<str>>;
+
+/// Seconds that the first burst of a place is expected to take.
+const UNKNOWN_COST: f64 = 0.002;
+/// Seconds that every quick burst costs alike, so that quick places take turns in their order.
+const QUICK_COST: f64 = 0.0002;
+/// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
+const LONGEST_PENALTY: f64 = 0.02;
+/// Places remembered, at least, before those are dropped whose time has passed.
+const MOST_KNOWN: usize = 4096;
+
+/// A socket without a peer, or a peer with all of its sockets.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Socket(Descriptor),
+    Peer(Arc<str>),
+}
+
+/// What the last burst of a place was.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Quick,
+    /// The virtual time at which it ended, and what it cost, in seconds.
+    Long {
+        end: f64,
+        cost: f64,
+    },
+}
+
+/// A place in the heap.
+#[derive(Debug)]
+struct Waiting {
+    expected_end: f64,
+    arrival: u64,
+    start: f64,
+    place: Place,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.expected_end.total_cmp(&other.expected_end).then(self.arrival.cmp(&other.arrival))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waiting {}
+
+/// The sockets of a peer in the queue, each once.
+#[derive(Debug, Default)]
+struct Sockets {
+    order: VecDeque<Descriptor>,
+    members: HashSet<Descriptor>,
+}
+
+impl Sockets {
+    fn push(&mut self, descriptor: Descriptor) {
+        if self.members.insert(descriptor) {
+            self.order.push_back(descriptor);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Descriptor> {
+        let first = self.order.pop_front()?;
+        self.members.remove(&first);
+        Some(first)
+    }
+}
+
+/// The turn that `pop` began last.
+#[derive(Debug)]
+struct Turn {
+    place: Place,
+    start: f64,
+    /// Whether the place has more sockets.
+    has_rest: bool,
+    /// Whether it is paid for if it takes `QUICK_COST` seconds at most.
+    is_paid: bool,
+}
+
+/// A queue of sockets, in which a peer has one place however many it has.
+#[derive(Debug)]
+pub struct FairQueue {
+    /// Those whose last burst was quick, in their order.
+    line: VecDeque<Place>,
+    /// All others.
+    others: BinaryHeap<Reverse<Waiting>>,
+    /// The sockets of each place in the queue; none for a socket that stands for itself.
+    queued: HashMap<Place, Option<Sockets>>,
+    history: HashMap<Place, Known>,
+    most_known: usize,
+    /// The virtual time.
+    now: f64,
+    arrivals: u64,
+    turn: Option<Turn>,
+}
+
+impl Default for FairQueue {
+    fn default() -> Self {
+        Self {
+            line: VecDeque::new(),
+            others: BinaryHeap::new(),
+            queued: HashMap::new(),
+            history: HashMap::new(),
+            most_known: MOST_KNOWN,
+            now: 0.0,
+            arrivals: 0,
+            turn: None,
+        }
+    }
+}
+
+impl FairQueue {
+    /// The number of places that wait.
+    pub fn waiting(&self) -> usize {
+        self.line.len() + self.others.len()
+    }
+
+    /// Of how many places it remembers what they have taken.
+    pub fn known(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Have a socket wait behind its peer's others, if it does not wait already.
+    pub fn add(&mut self, descriptor: Descriptor, peer: Peer) {
+        let place = peer.map_or(Place::Socket(descriptor), Place::Peer);
+        match self.queued.entry(place) {
+            Entry::Occupied(mut queued) => {
+                if let Some(sockets) = queued.get_mut() {
+                    sockets.push(descriptor);
+                }
+            }
+            Entry::Vacant(free) => {
+                let place = free.key().clone();
+                let mut sockets = matches!(place, Place::Peer(_)).then(Sockets::default);
+                if let Some(sockets) = &mut sockets {
+                    sockets.push(descriptor);
+                }
+                free.insert(sockets);
+                self.push(place);
+            }
+        }
+    }
+
+    fn push(&mut self, place: Place) {
+        let (end, cost) = match self.history.get(&place) {
+            Some(Known::Quick) => return self.line.push_back(place),
+            Some(Known::Long { end, cost }) => (*end, *cost),
+            None => (0.0, UNKNOWN_COST),
+        };
+        self.arrivals += 1;
+        let start = end.max(self.now);
+        self.others.push(Reverse(Waiting {
+            expected_end: start + cost,
+            arrival: self.arrivals,
+            start,
+            place,
+        }));
+    }
+
+    /// Remove and return the first socket of the first place, which `charge` is to follow.
+    pub fn pop(&mut self) -> Option<Descriptor> {
+        let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
+        let is_quick = !self.line.is_empty() && !self.others.peek().is_some_and(is_before_the_line);
+        let (place, start) = if is_quick {
+            let (place, start) = (self.line.pop_front()?, self.now);
+            // When all in the line have had a turn, each has taken as much.
+            self.now += QUICK_COST / (self.line.len() + 1) as f64;
+            (place, start)
+        } else {
+            let Reverse(first) = self.others.pop()?;
+            self.now = self.now.max(first.start);
+            (first.place, first.start)
+        };
+        let (descriptor, has_rest) = self.take_socket(&place)?;
+        self.turn = Some(Turn { place, start, has_rest, is_paid: is_quick && !has_rest });
+        Some(descriptor)
+    }
+
+    /// The first socket of a place, and whether it has more.
+    fn take_socket(&mut self, place: &Place) -> Option<(Descriptor, bool)> {
+        if let Place::Socket(descriptor) = place {
+            self.queued.remove(place);
+            return Some((*descriptor, false));
+        }
+        let sockets = self.queued.get_mut(place)?.as_mut()?;
+        let descriptor = sockets.pop()?;
+        let has_rest = !sockets.order.is_empty();
+        if !has_rest {
+            self.queued.remove(place);
+        }
+        Some((descriptor, has_rest))
+    }
+
+    /// Have the place of the last socket pay for its turn, and wait again if it has more.
+    pub fn charge(&mut self, seconds: f64) {
+        let is_quick = seconds <= QUICK_COST;
+        let Some(turn) = self.turn.take().filter(|turn| !(turn.is_paid && is_quick)) else {
+            return;
+        };
+        let known = if is_quick {
+            Known::Quick
+        } else {
+            let cost = seconds.min(QUICK_COST.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
+            Known::Long { end: turn.start + cost, cost }
+        };
+        self.history.insert(turn.place.clone(), known);
+        if turn.has_rest {
+            self.push(turn.place);
+        }
+        if self.history.len() > self.most_known {
+            self.drop_passed();
+        }
+    }
+
+    /// Drop what is known of a socket that stands for itself.
+    pub fn forget(&mut self, descriptor: Descriptor) {
+        let place = Place::Socket(descriptor);
+        self.history.remove(&place);
+        self.turn.take_if(|turn| turn.place == place);
+    }
+
+    /// Drop what is known of places that would begin anew anyway.
+    fn drop_passed(&mut self) {
+        self.history.retain(|_, known| matches!(known, Known::Long { end, .. } if *end > self.now));
+        self.most_known = MOST_KNOWN.max(2 * self.history.len());
+    }
+}
