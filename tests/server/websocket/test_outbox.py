@@ -54,6 +54,21 @@ async def test_a_large_reply_counts_until_the_last_of_it_is_sent() -> None:
     assert (outbox.waiting_bytes, budget.used) == (0, 0)
 
 
+async def test_an_outbox_is_idle_only_behind_the_last_byte_of_a_frame() -> None:
+    reader = Reader()
+    outbox = Outbox(reader, 1 << 20, Budget(1 << 30), Party())
+    assert outbox.is_idle
+    outbox.send_large(LargeReply(b"0" * SIZE, FRAGMENT, compressed=False))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outbox.drain, lambda: None)
+        # The heads of the frames are not counted among the bytes that wait.
+        reader.allow(SIZE)
+        await wait_all_tasks_blocked()
+        assert (outbox.waiting_bytes, outbox.is_idle) == (0, False)
+        reader.allow(FRAGMENT)
+    assert outbox.is_idle
+
+
 async def test_what_is_left_of_a_large_reply_counts_no_more_once_it_is_forgotten() -> None:
     reader, budget, party = Reader(), Budget(1 << 30), Party()
     outbox = Outbox(reader, 1 << 20, budget, party)

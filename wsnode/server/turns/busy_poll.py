@@ -67,7 +67,8 @@ class Dialogue:
 
         None means: wait as for any client, then call `heard`.
         """
-        if self.turn_to(partner):
+        if self._partner is not partner:
+            self.turn_to(partner)
             return None
         self._began = began = self._clock()
         if messages > 1:

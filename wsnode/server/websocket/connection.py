@@ -246,6 +246,7 @@ class WebSocketConnection:
         It may if it has answered all of the last burst, and nothing waits. The reader takes everything else,
         and what the client sends that is polled for.
         """
+        # The engine does not send behind what waits, be it the end of a frame.
         if not self._plain_bytes or self._sending.stage or not self._outbox.is_idle:
             return 0
         if not self._shared.dialogue.turn_to(self):
@@ -257,12 +258,9 @@ class WebSocketConnection:
         """Count the calls of each method that the engine has answered, in frames of `size` bytes together."""
         calls = sum(counts.values())
         self._session.observe(counts, calls, seconds, longest=longest)
-        self._count_messages(calls, size)
-
-    def _count_messages(self, count: int, size: int) -> None:
         counters = self._shared.counters
         counters.received_bytes += size
-        counters.messages += count
+        counters.messages += calls
 
     @property
     def _largest_whole(self) -> int:
@@ -273,27 +271,31 @@ class WebSocketConnection:
     def _answer_frames(self, data: bytes) -> tuple[bytes, int]:
         """Answer calls for what the engine has; return the rest of `data`, and the number of calls.
 
-        Nothing else may wait: such calls come first.
+        Nothing else may wait, here or for the client to read: such calls come first.
         """
-        framing, session, largest = self._framing, self._session, self._largest_whole
-        if framing.is_midway or self._backlog or self._sending.stage or not self._outbox.is_idle:
+        framing, session = self._framing, self._session
+        if framing.is_midway or self._backlog or self._outbox.waiting_bytes or self._sending.stage:
             return data, 0
-        answered = session.answer_frames(data, largest, SHARE_BYTES)
+        answered = session.answer_frames(data, self._largest_whole, SHARE_BYTES)
         if answered is None:
             return data, 0
         frames, size, count = answered
-        self._count_messages(count, size)
+        counters = self._shared.counters
+        counters.received_bytes += size
+        counters.messages += count
         framing.heard = True
         self.post(frames)
-        if size == len(data) and not session.went_together:
-            self._plain_bytes = min(largest, session.reply_bytes)
+        if not self._plain_bytes and size == len(data) and not session.went_together:
+            self._plain_bytes = min(self._largest_whole, session.reply_bytes)
         return data[size:], count
 
     def _receive(self, data: bytes) -> int:
         """Answer the messages that `data` completes for the time of one turn; return how many there are."""
-        framing, self._plain_bytes = self._framing, 0
+        framing, counters = self._framing, self._shared.counters
+        self._plain_bytes = 0
         messages = framing.receive(data)
-        self._count_messages(len(messages), len(data))
+        counters.received_bytes += len(data)
+        counters.messages += len(messages)
         if self._held or self._awaits_rest or framing.is_midway:
             self._wait_for_rest(is_another=bool(messages))
             self._count_received()
