@@ -186,7 +186,7 @@ class SocketQueue:
     def add_all(self, arrivals: list[tuple[int, int]], arrived: int, /) -> list[int]:
         """Have sockets wait, each given with its events, and return those with other events than `arrived`.
 
-        Those are handed over.
+        Those are handed over, and wait behind sockets whose last burst was quick.
         """
 
     def next(self, seconds: float, /) -> tuple[int, bytes | None, bytes | None] | None:

@@ -8,7 +8,7 @@ from wsnode.server.transport.readiness import Peer
 
 PEERS = st.sampled_from([None, None, "a", "b", "c"])
 LONGEST_PENALTY = 0.02
-MOST_KNOWN = 4096
+MOST_KNOWN = 16_384
 
 
 class Queue:
@@ -119,14 +119,25 @@ def test_a_socket_that_is_closed_within_its_turn_leaves_nothing() -> None:
     assert take_all(queue) == [8, 7]
 
 
-def test_of_many_peers_only_those_are_remembered_who_still_owe_time() -> None:
+def test_a_quick_socket_comes_first_while_thousands_of_new_ones_arrive() -> None:
+    queue = Queue()
+    queue.add(0, None)
+    queue.pop()
+    queue.charge(0.0001)
+    for number in range(1, 3 * MOST_KNOWN):
+        queue.add(number, None)
+        if number % 1000 == 0:
+            queue.add(0, None)
+            assert queue.pop() == 0
+        queue.pop()
+        queue.charge(0.0001 if number % 2 else 0.001)
+
+
+def test_of_many_peers_those_are_remembered_that_came_last() -> None:
     queue = Queue()
     for number in range(4 * MOST_KNOWN):
         queue.add(number, f"peer {number}")
         queue.pop()
         queue.charge(0.001 if number % 2 else 0.0)
-        # Time goes on with others.
-        queue.add(-1, None)
-        queue.pop()
-        queue.charge(0.002)
-    assert queue.known <= MOST_KNOWN + 2
+        assert queue.known <= 2 * MOST_KNOWN + 1
+    assert queue.known >= MOST_KNOWN

@@ -23,8 +23,8 @@ const UNKNOWN_COST: f64 = 0.002;
 const QUICK_COST: f64 = 0.0002;
 /// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
 const LONGEST_PENALTY: f64 = 0.02;
-/// Places remembered, at least, before those are dropped whose time has passed.
-const MOST_KNOWN: usize = 4096;
+/// Places that came last and are remembered, with up to as many others.
+const MOST_KNOWN: usize = 16_384;
 
 /// A socket without a peer, or a peer with all of its sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -115,7 +115,8 @@ pub struct FairQueue {
     /// The sockets of each place in the queue; none for a socket that stands for itself.
     queued: HashMap<Place, Option<Sockets>>,
     history: HashMap<Place, Known>,
-    most_known: usize,
+    /// What is known of places that have not come since `history` began anew.
+    former: HashMap<Place, Known>,
     /// The virtual time.
     now: f64,
     arrivals: u64,
@@ -129,7 +130,7 @@ impl Default for FairQueue {
             others: BinaryHeap::new(),
             queued: HashMap::new(),
             history: HashMap::new(),
-            most_known: MOST_KNOWN,
+            former: HashMap::new(),
             now: 0.0,
             arrivals: 0,
             turn: None,
@@ -145,7 +146,7 @@ impl FairQueue {
 
     /// Of how many places it remembers what they have taken.
     pub fn known(&self) -> usize {
-        self.history.len()
+        self.history.len() + self.former.len()
     }
 
     /// Have a socket wait behind its peer's others, if it does not wait already.
@@ -170,9 +171,9 @@ impl FairQueue {
     }
 
     fn push(&mut self, place: Place) {
-        let (end, cost) = match self.history.get(&place) {
+        let (end, cost) = match self.recall(&place) {
             Some(Known::Quick) => return self.line.push_back(place),
-            Some(Known::Long { end, cost }) => (*end, *cost),
+            Some(Known::Long { end, cost }) => (end, cost),
             None => (0.0, UNKNOWN_COST),
         };
         self.arrivals += 1;
@@ -235,21 +236,27 @@ impl FairQueue {
         if turn.has_rest {
             self.push(turn.place);
         }
-        if self.history.len() > self.most_known {
-            self.drop_passed();
+        if self.history.len() > MOST_KNOWN {
+            // A place that was quick must not wait behind thousands that are new.
+            self.former = std::mem::take(&mut self.history);
         }
+    }
+
+    /// What is known of a place; from before `history` began anew it is kept longer.
+    fn recall(&mut self, place: &Place) -> Option<Known> {
+        if let Some(known) = self.history.get(place) {
+            return Some(*known);
+        }
+        let known = self.former.remove(place)?;
+        self.history.insert(place.clone(), known);
+        Some(known)
     }
 
     /// Drop what is known of a socket that stands for itself.
     pub fn forget(&mut self, descriptor: Descriptor) {
         let place = Place::Socket(descriptor);
         self.history.remove(&place);
+        self.former.remove(&place);
         self.turn.take_if(|turn| turn.place == place);
-    }
-
-    /// Drop what is known of places that would begin anew anyway.
-    fn drop_passed(&mut self) {
-        self.history.retain(|_, known| matches!(known, Known::Long { end, .. } if *end > self.now));
-        self.most_known = MOST_KNOWN.max(2 * self.history.len());
     }
 }

@@ -108,6 +108,8 @@ impl SocketQueue {
         for (descriptor, events) in arrivals {
             if events != arrived {
                 self.hand_over(descriptor);
+                // To end takes long, so it is for those to wait that do, behind quick ones.
+                self.queue.forget(descriptor);
                 others.push(descriptor);
             }
             self.add(descriptor);
