@@ -236,26 +236,30 @@ WRONG = classes_document([(sierra(0).class_hash, sierra(1).rendered)])
 @pytest.mark.parametrize(
     ("forge", "reason"),
     [
-        (with_members(block_hash="0x1"), "its block is 2 0x1, the record says"),
-        (with_members(block_number=7), "its block is 7"),
-        (with_members(parent_hash="0x1"), "parent_hash: expected"),
-        (with_members(old_root="0x1"), "old_root: expected"),
-        (with_members(state_diff_commitment="0x1"), "state_diff_commitment: expected"),
-        (with_members(state_diff={"storage_diffs": []}), "state_diff_commitment: expected"),
-        (
+        pytest.param(with_members(block_hash="0x1"), "its block is 2 0x1, the record says", id="hash"),
+        pytest.param(with_members(block_number=7), "its block is 7", id="number"),
+        pytest.param(with_members(parent_hash="0x1"), "parent_hash: expected", id="parent"),
+        pytest.param(with_members(old_root="0x1"), "old_root: expected", id="old root"),
+        pytest.param(
+            with_members(state_diff_commitment="0x1"), "state_diff_commitment: expected", id="commitment"
+        ),
+        pytest.param(
+            with_members(state_diff={"storage_diffs": []}), "state_diff_commitment: expected", id="changes"
+        ),
+        pytest.param(
             with_members(state_diff={"storage_diffs": []}, state_diff_commitment=None),
             "state_root: expected",
+            id="changes without a commitment",
         ),
-        (of_another_root, "state_root: expected"),
-        (with_members(state_diff={"storage_diffs": 7}), "its block: "),
-        (with_change(AltBlock(b"{")), "its block: "),
-        (with_change(Marks()), "no alt chain has such a change"),
-        (classes(b"[]"), "its classes: "),
-        (classes(b'{"0x1":{}}'), "class 0x1: no class"),
-        (classes(WRONG), "it hashes to 0x"),
-        (down_to_nowhere, "is not below the head"),
+        pytest.param(of_another_root, "state_root: expected", id="new root"),
+        pytest.param(with_members(state_diff={"storage_diffs": 7}), "its block: ", id="no changes"),
+        pytest.param(with_change(AltBlock(b"{")), "its block: ", id="no block"),
+        pytest.param(with_change(Marks()), "no alt chain has such a change", id="another chain's change"),
+        pytest.param(classes(b"[]"), "its classes: ", id="no classes"),
+        pytest.param(classes(b'{"0x1":{}}'), "class 0x1: no class", id="no class"),
+        pytest.param(classes(WRONG), "it hashes to 0x", id="another class"),
+        pytest.param(down_to_nowhere, "is not below the head", id="down to nowhere"),
     ],
-    ids=str,
 )
 async def test_a_forged_record_is_refused_and_the_last_good_head_stays(forge: Forge, reason: str) -> None:
     with ExitStack() as stack:
