@@ -151,3 +151,15 @@ async def test_a_page_that_is_no_page_of_this_machine_needs_leave(page: Page) ->
     with started_dev("--listen", "127.0.0.1:0", "--origin", "*") as node:
         await connect(page, node.bare(node.socket_url))
         await page.until("document.getElementById('state').textContent === 'connected to chain 31337'")
+
+
+async def test_another_node_takes_the_place_of_the_one_before(page: Page, site: str) -> None:
+    await page.open(site)
+    with started_dev() as first, started_dev("--listen", "127.0.0.1:0", "--chain-id", "7") as second:
+        await connect(page, first.bare(first.socket_url))
+        await page.until("document.getElementById('state').textContent === 'connected to chain 31337'")
+        await connect(page, second.bare(second.socket_url))
+        await page.until("document.getElementById('state').textContent === 'connected to chain 7'")
+        await page.until("[...wallets.values()].filter((wallet) => wallet.isConnected?.()).length === 1")
+        first.stop()
+        assert await page.text("state") == "connected to chain 7"

@@ -3,6 +3,7 @@
 
 const shown = (id) => document.getElementById(id);
 const wallets = new Map();
+let node;
 let wallet;
 let heads;
 
@@ -23,9 +24,11 @@ addEventListener("eip6963:announceProvider", ({ detail: { info, provider } }) =>
 dispatchEvent(new Event("eip6963:requestProvider"));
 
 onClick("connect", async () => {
-  const provider = new NodeProvider(shown("node").value);
+  node?.close();
+  const provider = (node = new NodeProvider(shown("node").value));
   provider.on("connect", ({ chainId }) => say(`connected to chain ${Number(chainId)}`));
-  provider.on("disconnect", ({ message }) => say(message));
+  // The end of the connection before is no news of this one.
+  provider.on("disconnect", ({ message }) => provider === node && say(message));
   announce(provider, "My own node");
   shown("wallets").selectedIndex = shown("wallets").length - 1;
 });
