@@ -42,8 +42,8 @@ RAMP_SECONDS = 180.0
 SERVICE_RESTART = 1012
 ROOM = 64 * MEBIBYTE
 KEPT = 200 * MEBIBYTE
-"""What may stay of the memory that an attack took. About 60 MiB are in use then: the rest is free, in pages of
-which some bytes are used, and the next attack gets it."""
+"""What may stay of the memory that an attack took. About 60 MiB are in use then: the rest is free, in pages
+of which some bytes are used, and the next attack gets it."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -61,16 +61,17 @@ class Program:
         """Undo all pauses."""
         self._signal_all(signal.SIGCONT)
 
-    def stop(self) -> None:
-        """End the program as its operator does, if it runs."""
+    def stop(self) -> int | None:
+        """End the program as its operator does, and return its exit status; `None` if it does not run."""
         if self._process is None:
-            return
+            return None
         self.go_on()
         if self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(30)
         self.kill_rest()
+        return self._process.returncode
 
     def kill_rest(self) -> None:
         """End what there still is."""

@@ -22,6 +22,7 @@ from tests.cluster.faults.histories import (
     takeovers,
     told_blocks,
 )
+from tests.cluster.faults.rolling import roll
 from tests.cluster.faults.schedule import HELPERS, REDIS, moments, schedule
 from tests.cluster.faults.watching import Watching
 from tests.cluster.faults.weather import Weather
@@ -48,6 +49,8 @@ class Plan(msgspec.Struct, frozen=True):
     topology: str
     writer: str
     workers: int
+    groups: int = 1
+    """Of eighteen clients each; two more send."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -60,15 +63,18 @@ class Outcome(msgspec.Struct, frozen=True):
 class Crowd:
     """All clients of a run."""
 
-    def __init__(self, address: str, emitter: str, seed: int, begin: float) -> None:
+    def __init__(self, address: str, emitter: str, plan: Plan, begin: float) -> None:
+        seed, groups = plan.seed, plan.groups
         self.logs = [
-            LogSubscriber(f"logs {place}", address, seed + place, emitter) for place in range(LOG_SUBSCRIBERS)
+            LogSubscriber(f"logs {place}", address, seed + place, emitter)
+            for place in range(groups * LOG_SUBSCRIBERS)
         ]
         self.heads = [
-            HeadSubscriber(f"heads {place}", address, seed + place) for place in range(HEAD_SUBSCRIBERS)
+            HeadSubscriber(f"heads {place}", address, seed + place)
+            for place in range(groups * HEAD_SUBSCRIBERS)
         ]
         self.demanding = [
-            Demanding(f"min_block {place}", address, seed + place) for place in range(DEMANDING)
+            Demanding(f"min_block {place}", address, seed + place) for place in range(groups * DEMANDING)
         ]
         self.senders = [
             Sender(f"sender {place}", address, seed, key, begin) for place, key in enumerate(KEYS)
@@ -85,18 +91,18 @@ class Crowd:
         return [reason for client in self.everyone for reason in client.failures]
 
 
-def endure(folder: Path, plan: Plan) -> Outcome:
-    """Run a cluster under the faults of a seed, let it come to rest, and return what was recorded."""
+def endure(folder: Path, plan: Plan, ordeal: Callable[[Cluster, Plan, float], None]) -> Outcome:
+    """Run a cluster through an ordeal, let it come to rest, and return what was recorded."""
     with ExitStack() as stack:
         cluster = raised_cluster(stack, folder, plan.topology, plan.writer, plan.workers)
         weather, begin = Weather(cluster, plan.seed), time.monotonic()
         watching = Watching(cluster, begin)
-        crowd = Crowd(cluster.address(BALANCER), weather.chain.emitter, plan.seed, begin)
+        crowd = Crowd(cluster.address(BALANCER), weather.chain.emitter, plan, begin)
         threads: list[Weather | Watching | Client] = [weather, watching, *crowd.everyone]
         for thread in threads:
             stack.callback(thread.end)
             thread.start()
-        rage(cluster, plan, begin)
+        ordeal(cluster, plan, begin)
         weather.end()
         weather.join()
         history = settled(cluster, crowd, weather, watching, begin)
@@ -114,6 +120,11 @@ def rage(cluster: Cluster, plan: Plan, begin: float) -> None:
         time.sleep(max(0.0, begin + at - time.monotonic()))
         print(f"{time.monotonic() - begin:7.2f} {'begins' if begins else 'ends'}: {fault}", flush=True)
         (cluster.begin if begins else cluster.end)(fault)
+
+
+def restart_all(cluster: Cluster, _plan: Plan, _begin: float) -> None:
+    """Have an operator restart every program, one after another."""
+    roll(cluster)
 
 
 def settled(cluster: Cluster, crowd: Crowd, weather: Weather, watching: Watching, begin: float) -> History:
