@@ -65,4 +65,4 @@ def test_a_rolling_restart_of_every_program_loses_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.soak
 def test_a_rolling_restart_loses_nothing_of_three_hundred_clients(tmp_path: Path) -> None:
-    endured(tmp_path, Plan(SEED, 0, "sentinel", WRITER, workers=2, groups=17), restart_all)
+    endured(tmp_path, Plan(SEED, 0, "sentinel", "follow", workers=2, groups=17), restart_all)
