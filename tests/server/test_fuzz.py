@@ -3,6 +3,8 @@
 import itertools
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import h11
 import pytest
@@ -22,6 +24,8 @@ from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.readiness import Plain, Take
 
+MOST_TURNS = 20_000
+"""Of the loop, for one conversation; some take 24."""
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
@@ -196,12 +200,35 @@ def judge_reply(text: bytes) -> None:
         assert ("result" in reply) != ("error" in reply)
 
 
-async def keep_publishing(feed: Feed) -> None:
-    """Publish an event in every turn with a subscriber."""
-    while True:
-        if len(feed.group):
-            feed.publish(3, size=900)
-        await trio.lowlevel.checkpoint()
+class Turns:
+    """The turns of the loop that one conversation takes, with an event in each that has a subscriber."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self._count = 0
+        self._scope = trio.CancelScope()
+
+    async def keep_publishing(self) -> None:
+        while True:
+            self._count += 1
+            if self._count > MOST_TURNS:
+                self._scope.cancel()
+            if len(self.feed.group):
+                self.feed.publish(3, size=900)
+            await trio.lowlevel.checkpoint()
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """End what takes more than `MOST_TURNS`, however long each is.
+
+        Raises:
+            RuntimeError: It did.
+        """
+        self._count, self._scope = 0, trio.CancelScope()
+        with self._scope:
+            yield
+        if self._scope.cancelled_caught:
+            raise RuntimeError(f"no end in {MOST_TURNS} turns")
 
 
 @pytest.mark.parametrize(
@@ -221,14 +248,15 @@ async def test_mutated_conversations_end_well_and_leave_nothing(
     server = Server([network], limits)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(server.hand_out)
-        nursery.start_soon(keep_publishing, feed)
+        turns = Turns(feed)
+        nursery.start_soon(turns.keep_publishing)
         for number in range(count):
             chance = random.Random(seed + number)
             said = conversation(chance)
             script = Script(pieces(said, chance), chance)
-            with trio.fail_after(60):
-                await server.serve_transport(script)
             try:
+                with turns.bounded():
+                    await server.serve_transport(script)
                 judge(bytes(script.answer))
                 assert len(feed.group) == 0
             except Exception as error:
