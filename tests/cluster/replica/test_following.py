@@ -18,6 +18,7 @@ from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from wsnode.cluster.journal import Bounds, JournalAwayError
+from wsnode.cluster.records import Record
 from wsnode.cluster.replica.errors import GapError
 from wsnode.cluster.replica.ethereum import EthereumCopy
 from wsnode.cluster.replica.following import RECORDS_BACK, Replica
@@ -25,6 +26,7 @@ from wsnode.cluster.replica.gauge import LATE_SECONDS
 from wsnode.cluster.replica.peers import take
 from wsnode.cluster.source import EthereumSource
 from wsnode.cluster.tenure import RENEWAL_SECONDS, Published
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.live import LiveTree
@@ -37,6 +39,18 @@ TRIMMED = Bounds(records=4, blocks=2)
 AWAY = "the journal at memory is away: it was taken away"
 
 
+class NotingCopy(EthereumCopy):
+    """A copy of a development chain that notes the number of its head after each record."""
+
+    def __init__(self, chain: Chain, live: LiveTree, heads: list[int]) -> None:
+        super().__init__(chain, live, is_development=True)
+        self._heads = heads
+
+    async def apply(self, record: Record) -> None:
+        await super().apply(record)
+        self._heads.append(self.head.number)
+
+
 class World:
     """A chain that is written and published, and one that replicas repeat it on."""
 
@@ -46,6 +60,8 @@ class World:
         self.growing = Growing(self.written)
         self.journal = MemoryJournal(self.written.spec.genesis_hash, bounds)
         self._writers = 0
+        self.heads: list[int] = []
+        """After each record that was repeated."""
 
     async def publish(self) -> None:
         """Publish all that is written, as a process that was just started."""
@@ -60,7 +76,7 @@ class World:
         return Replica(self.copy(), self.open)
 
     def copy(self) -> EthereumCopy:
-        return EthereumCopy(self.repeated, self.live_tree, is_development=True)
+        return NotingCopy(self.repeated, self.live_tree, self.heads)
 
     def bridged_replica(self, blocks: Sequence[UnverifiedBlock]) -> Replica:
         """Return a replica beside a node that has all of some blocks."""
@@ -75,6 +91,17 @@ class World:
         """Return once the replica stands as what is written."""
         wanted = standing_of(self.written)
         await until(lambda: replica.stage is Stage.LIVE and standing_of(self.repeated) == wanted)
+
+    async def lose_and_publish(self, records: int, replica: Replica) -> None:
+        """Lose records, write on, and fail if the replica takes anything back until it has it all."""
+        self.heads[:] = [self.repeated.head.number]
+        self.journal.lose(records)
+        replica.begin_again(self.open)
+        await until(lambda: replica.is_reachable and replica.position == self.journal._entries[-1][0])
+        self.growing.extend(1)
+        await self.publish()
+        await self.caught_up(replica)
+        assert self.heads == sorted(self.heads)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[MemoryJournal]:
@@ -217,6 +244,41 @@ async def test_an_emptied_journal_goes_on_without_a_reorganisation() -> None:
             await here.publish()
             await here.caught_up(replica)
         assert replica.reorganisations == 0
+
+
+@pytest.mark.parametrize("is_begun_again", [False, True], ids=["goes on", "begins again"])
+async def test_a_journal_that_lost_how_a_branch_was_left_does_not_lead_back_to_it(
+    is_begun_again: bool,
+) -> None:
+    async with published(10) as here:
+        async with caught_up(here) as replica:
+            here.growing.extend(3)
+            await here.publish()
+            await here.caught_up(replica)
+            here.growing.replace(3, 20)
+            await here.publish()
+            await here.caught_up(replica)
+            if not is_begun_again:
+                await here.lose_and_publish(21, replica)
+        if is_begun_again:
+            here.journal.lose(21)
+            replica = here.replica()
+            async with running(replica):
+                await here.lose_and_publish(0, replica)
+
+
+async def test_a_writer_that_went_back_where_the_journal_had_lost_a_branch_is_followed() -> None:
+    async with published(10) as here, caught_up(here) as replica:
+        here.growing.extend(3)
+        await here.publish()
+        await here.caught_up(replica)
+        here.growing.replace(3, 20)
+        await here.publish()
+        await here.caught_up(replica)
+        here.journal.lose(21)
+        here.growing.unwind(20)
+        await here.publish()
+        await here.caught_up(replica)
 
 
 async def test_a_journal_that_stands_still_is_noticed_as_soon_as_a_writer_notices_it() -> None:

@@ -89,6 +89,7 @@ class AltRepeater:
             raise RefusedRecordError(record.id, "no alt chain stands like that")
         with self._chain.snapshot() as view:
             mine, is_reached = standing_of(view), is_reachable(view, record.after)
+            has_left = not is_reachable(view, record.before)
         if is_at(mine, record.after):
             return
         if isinstance(record.change, AltBlock):
@@ -99,8 +100,8 @@ class AltRepeater:
                 self._append(record, record.change)
         elif is_at(mine, record.before) and not is_reached:
             raise RefusedRecordError(record.id, f"block {record.after.head} is not below the head")
-        else:
-            # What the record takes off need not be here.
+        elif not (has_left and is_reached):
+            # What the record takes off is here, or the chain is another one.
             self.go_back(record.after)
 
     def _append(self, record: Record, change: AltBlock) -> None:
@@ -201,6 +202,10 @@ class AltCopy:
         """Return whether the chain need only take blocks off to stand like this."""
         with self._chain.snapshot() as view:
             return is_reachable(view, standing)
+
+    def has_left(self, head: Head) -> bool:
+        """Return False: blocks that left the chain are not kept."""
+        return False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

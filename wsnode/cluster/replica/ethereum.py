@@ -34,6 +34,11 @@ class EthereumCopy:
         with self._chain.snapshot() as view:
             return is_reachable(view, standing)
 
+    def has_left(self, head: Head) -> bool:
+        """Return whether a block was in the chain and left it again."""
+        with self._chain.snapshot() as view:
+            return view.hash_of(head.number) != head.hash and view.side_header(head.hash) is not None
+
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Let nothing else change the chain, and publish what is changed as one."""

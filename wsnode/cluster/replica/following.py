@@ -61,6 +61,10 @@ class Copy(Protocol):
         """Return whether the chain need only take something back to stand like this."""
         ...
 
+    def has_left(self, head: Head, /) -> bool:
+        """Return whether a block was in the chain and left it again, as far as that is kept."""
+        ...
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Let nothing else change the chain, and publish what is changed as one."""
         ...
@@ -101,6 +105,10 @@ class Replica:
         self.gauge = Gauge(lambda: copy.head.number, trio.current_time, max_lag)
         self.position: RecordId | None = None
         """The last record that is repeated."""
+        self._latest: RecordId | None = None
+        """The highest of all that were repeated, which the journal may have lost since."""
+        self._last: Record | None = None
+        """The record at `position`, if it was repeated since that was looked for."""
         self.is_reachable = False
         """Whether the journal answered when it was asked last."""
         self.repeated = self.refused = self.reorganisations = 0
@@ -200,6 +208,10 @@ class Replica:
                 for group in _groups(records):
                     await self._outage.outlast(partial(self._repeat_or_look, journal, group))
                     self._see()
+            elif self._last is not None and isinstance(self._last.change, Down):
+                # It was not contradicted; but nothing follows it, so this is how the writer stands.
+                await self._outage.outlast(partial(self._go_back, self._last.after))
+                self._last = None
             # A full answer has another one after it, and while an answer was late more may have come.
             is_all = not records or (len(records) < RECORDS_BACK and self.gauge.late <= LATE_SECONDS)
             if is_all and self.position is not None:
@@ -210,21 +222,34 @@ class Replica:
     async def _align(self, journal: Journal) -> Standing | None:
         """Continue after the last record at which this chain was; return its standing there, if there is one.
 
-        Without one, begin with the first record that there is.
+        Without one, begin with the first record that there is. If all behind that one was repeated before,
+        and left again, the journal has lost how: its writer tells that again, and nothing is taken back.
         """
+        self._last = None
         before: RecordId | None = None
+        newest: Record | None = None
         oldest: Record | None = None
+        is_old = True
         while records := await journal.read_back(before, RECORDS_BACK):
+            newest = newest or records[0]
             for record in records:
                 # The chain may stand like that without the classes, so they are repeated.
                 if not isinstance(record.change, Classes) and self._copy.reaches(record.after):
                     # What it took off may be here: it is repeated.
                     is_down = isinstance(record.change, Down)
-                    self.position = record.previous if is_down else record.id
+                    is_old = is_old and record is not newest and (not is_down or self._is_old(record))
+                    self.position = newest.id if is_old else record.previous if is_down else record.id
                     return record.after
+                is_old = is_old and self._is_old(record)
             oldest, before = records[-1], records[-1].id
         self.position = None if oldest is None else oldest.previous
         return oldest.before if oldest is not None and self._copy.reaches(oldest.before) else None
+
+    def _is_old(self, record: Record) -> bool:
+        """Return whether a record was repeated, and the chain has left what it leads to, or from, since."""
+        if self._latest is not None:
+            return record.id <= self._latest
+        return self._copy.has_left((record.before if isinstance(record.change, Down) else record.after).head)
 
     async def _close(self, journal: Journal, gap: GapError) -> None:
         """Go back to what the chain has of the journal, or ask other nodes for what leads there.
@@ -276,7 +301,8 @@ class Replica:
                 self._done(record)
 
     def _done(self, record: Record) -> None:
-        self.position = record.id
+        self.position, self._last = record.id, record
+        self._latest = record.id if self._latest is None else max(self._latest, record.id)
         self.repeated += 1
         self.reorganisations += isinstance(record.change, Down)
 

@@ -51,7 +51,7 @@ class Repeater:
         if not is_at(mine, record.before) and not is_at(mine, record.after):
             if self._is_beyond(mine, record):
                 return
-            # What is taken off need not be here.
+            # What is taken off is here, or the chain is another one.
             self.go_back(record.after if isinstance(record.change, Down) else record.before)
         marks = self._marks(record)
         if not is_at(standing_of(self._chain), record.after):
@@ -60,16 +60,17 @@ class Repeater:
         self._mark(marks)
 
     def _is_beyond(self, mine: Standing, record: Record) -> bool:
-        """Return whether the chain has what a record adds, and more, as after a loss of the journal's end.
+        """Return whether the chain has what a record leads to, and more, as once the journal's end was lost.
 
         What it has beyond the journal is kept until a record contradicts it: the writer has it too, and tells
-        of it again.
+        of it again. So does one that takes off blocks which are not here any more, and nothing else.
         """
         head = record.after.head
-        if isinstance(record.change, Down) or head.number >= mine.head.number:
+        if head.number >= mine.head.number:
             return False
         with self._chain.snapshot() as view:
-            return is_canonical(view, head)
+            has_left = not isinstance(record.change, Down) or not is_canonical(view, record.before.head)
+            return has_left and is_canonical(view, head)
 
     def go_back(self, wanted: Standing) -> None:
         """Take back what the chain has beyond a standing.
