@@ -156,7 +156,7 @@ FLOORS = {
         "delivery ethereum following",
     ),
     "node": (
-        "addresses settings views",
+        "addresses heap settings views",
         "config",
         "config_file config_line listening rereading",
         "growth",

@@ -18,6 +18,7 @@ MOST_MODULES = 16
 
 # Each part may use itself and those listed before it. A module belongs to the longest entry that it lies in.
 ORDER = (
+    "heap",
     "store",
     "trie",
     "state/error",

@@ -29,7 +29,7 @@ from wsnode.cli.options import (
     fit_address,
     journal_option,
 )
-from wsnode.cli.serving import begin_with_one_heap, run_node, serving_options, serving_settings
+from wsnode.cli.serving import begin_with_its_heap, run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
 from wsnode.node.addresses import DEFAULT_LISTEN
 
@@ -58,7 +58,7 @@ def app() -> None:
 
 def main() -> None:
     """Run the command line."""
-    begin_with_one_heap()
+    begin_with_its_heap()
     app(prog_name="wsnode")
 
 

@@ -1,7 +1,5 @@
 """The options of the commands that serve stored chains, the settings from them, and the run of the node."""
 
-import os
-import platform
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,27 +8,19 @@ import click
 
 from wsnode.cli.options import Command, guest_options, log_level_option
 from wsnode.node.addresses import announce_ready
+from wsnode.node.heap import begin_with_it
 
 if TYPE_CHECKING:
     from wsnode.node.config import Config
 
-LASTING = frozenset({"dev", "follow", "replica", "serve"})
+LASTING = frozenset({"demo", "dev", "follow", "replica", "serve"})
 """Commands that run a node for long."""
-_ALLOCATOR = "PYTHONMALLOC"
-_TUNABLES = "GLIBC_TUNABLES"
-_HEAP = {_ALLOCATOR: "malloc", _TUNABLES: "glibc.malloc.tcache_count=32"}
-"""Each thread keeps up to 32 freed blocks of each size up to 1 KiB at hand (1 MiB), instead of 7."""
 
 
-def begin_with_one_heap() -> None:
-    """Begin a command that runs a node again, with small objects in the heap of the GNU C library.
-
-    Python's own arenas are returned whole or not at all, and one object of a MiB is enough to keep them. Only
-    the environment tells Python so, before it starts; whatever it says already counts.
-    """
-    is_node = not LASTING.isdisjoint(sys.argv[1:2])
-    if is_node and sys.executable and _ALLOCATOR not in os.environ and platform.libc_ver()[0] == "glibc":
-        os.execve(sys.executable, sys.orig_argv, {**_HEAP, **os.environ})
+def begin_with_its_heap() -> None:
+    """Begin a command that runs a node again, in its process, with the heap of a node."""
+    if not LASTING.isdisjoint(sys.argv[1:2]):
+        begin_with_it()
 
 
 def serving_options(command: Command) -> Command:

@@ -19,7 +19,6 @@ from wsnode.server.accepting import serve
 from wsnode.server.access.directory import Network, Port
 from wsnode.server.server import RESTARTING, Server
 from wsnode.server.transport.sockets import open_tcp
-from wsnode.server.upkeep.allocator import keep_freed_memory
 from wsnode.server.upkeep.last_resort import LastResort
 from wsnode.server.upkeep.logs import Stream, configure
 
@@ -48,7 +47,6 @@ async def run(
         ConfigurationError, OSError, KeyFileError: The node cannot start.
     """
     configure(config.log_level, config.log_format, log_to)
-    keep_freed_memory()
     with ExitStack() as stack:
         networks = [
             stack.enter_context(open_network(name, network, config, grow=grow, durable=durable))

@@ -21,7 +21,6 @@ from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.shared import Totals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
-from wsnode.server.upkeep.allocator import give_back_freed_memory
 from wsnode.server.upkeep.background import keep_running
 from wsnode.server.upkeep.logs import configure
 
@@ -52,7 +51,6 @@ def server_of(config: Config, networks: Sequence[Network], totals: Totals | None
 
 def run_beside(networks: Sequence[Network], nursery: trio.Nursery) -> None:
     """Start what runs as long as the networks are served."""
-    nursery.start_soon(keep_running, give_back_freed_memory)
     for network in networks:
         for work in network.background:
             nursery.start_soon(keep_running, work)

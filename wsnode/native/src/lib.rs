@@ -17,6 +17,10 @@ pub mod store;
 pub mod trie;
 pub mod wire;
 
+// Names of the C library, which glibc alone lets others have.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod heap;
+
 mod bindings;
 #[cfg(test)]
 mod engine_tests;

@@ -10,6 +10,7 @@ from typing import Final
 
 import trio
 
+from wsnode.node.heap import environment_of_workers
 from wsnode.node.workers.messages import Drain, Passed, ToParent, ToWorker
 from wsnode.node.workers.pair import GoneError, Pair, ends
 
@@ -76,7 +77,9 @@ class Worker:
         ours, theirs = ends()
         command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
         try:
-            self.process = await trio.lowlevel.open_process(command, pass_fds=[theirs.fileno()], stdin=None)
+            self.process = await trio.lowlevel.open_process(
+                command, pass_fds=[theirs.fileno()], stdin=None, env=environment_of_workers()
+            )
         except BaseException:
             ours.close()
             theirs.close()

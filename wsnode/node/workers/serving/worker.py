@@ -17,6 +17,7 @@ import trio
 
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config
+from wsnode.node.heap import has_it
 from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
 from wsnode.node.workers.ledger import Ledger
 from wsnode.node.workers.messages import (
@@ -41,7 +42,6 @@ from wsnode.node.workers.serving.membership import Membership, News
 from wsnode.server.accepting import Reception, serve
 from wsnode.server.doors import Door
 from wsnode.server.server import RESTARTING, Server
-from wsnode.server.upkeep.allocator import keep_freed_memory
 from wsnode.server.upkeep.last_resort import LastResort
 from wsnode.server.upkeep.logs import configure
 
@@ -53,6 +53,7 @@ FOR_RESTART = Drain(restarts=True)
 
 def main() -> None:
     """Serve until the parent says otherwise, or is gone."""
+    has_it()
     # A terminal signals all its processes; what the parent's signals mean for a worker, the parent says.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
@@ -68,7 +69,6 @@ async def _run(descriptor: int) -> int:
     os.close(memory)
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
-    keep_freed_memory()
     membership = Membership(pair, ledger, first.row, writes=first.writes)
     with ExitStack() as stack:
         try:
