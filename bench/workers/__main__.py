@@ -1,7 +1,7 @@
 """What do several processes cost and bring, and what happens when one of them is killed?
 
-    python -m bench.workers [placement] [throughput] [notices] [kills] [rate] [capacity]
-                            [--folder FOLDER]
+    python -m bench.workers [placement] [throughput] [cores] [notices] [kills] [rate] [capacity]
+                            --folder FOLDER [--peers PROGRAM …]
 
 Starts nodes of its own on the chain of a FOLDER (genesis.json, chain.rlp or chain.rlp.gz), and for `notices`
 and `kills` beside a development chain.
@@ -10,6 +10,8 @@ placement   200 connections, one after another, on 4 workers, before and after o
             clients have reconnected: the largest share divided by the mean
 throughput  replies a second and CPU for one, of one process and of 2 workers, with as many connections and
             with as many for each process
+cores       the same with a core and a client for each process, beside PROGRAMs (geth, anvil) on one core and
+            on two
 notices     milliseconds from a subscriber of the process that makes blocks to one of a worker of another node
 kills       30 clients with cursors, while workers are killed at random: what each has received is compared
 rate        calls of a key of 100 a second that 4 workers admit in a minute
@@ -25,12 +27,13 @@ from pathlib import Path
 from bench.lib.nodes import allow_many_files
 from bench.lib.started import chain_file, finish
 from bench.workers.capacity import lines, measured
+from bench.workers.cores import compare_cores
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
 from bench.workers.speed import notices, throughput
 
-QUESTIONS = ("placement", "throughput", "notices", "kills", "rate", "capacity")
+QUESTIONS = ("placement", "throughput", "cores", "notices", "kills", "rate", "capacity")
 SHAPES = ((16, 16), (8, 16), (64, 1))
 """Connections, and calls in flight on each."""
 OF_EACH = (64, 1)
@@ -67,6 +70,8 @@ def main() -> int:
     parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=QUESTIONS)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run of throughput")
+    parser.add_argument("--repeats", type=int, default=5, help="of each run of cores, by turns")
+    parser.add_argument("--peers", type=Path, nargs="+", default=[], help="programs that cores has beside it")
     parser.add_argument("--kills", type=int, default=100)
     options = parser.parse_args()
     allow_many_files()
@@ -79,6 +84,8 @@ def main() -> int:
             print(placement(data), flush=True)
         if "throughput" in options.questions:
             compare(data, options.seconds)
+        if "cores" in options.questions:
+            compare_cores(data, options.folder, folder, options.peers, options.seconds, options.repeats)
         if "notices" in options.questions:
             delays = notices(folder)
             shown = {part: delays[int(len(delays) * part / 100)] for part in (50, 90, 99)}

@@ -1,10 +1,13 @@
 """What docs/workers.md promises of several processes, at the sizes of a test."""
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
 from bench.workers.capacity import Costs, lines, measured
+from bench.workers.cores import compare_cores
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
@@ -43,6 +46,19 @@ def test_each_block_reaches_the_subscribers_of_a_worker(tmp_path: Path) -> None:
 def test_a_call_is_measured_with_one_process_and_with_two(imported: Path) -> None:
     found = [throughput(imported, workers, "eth_chainId", (16, 1), 1.0) for workers in (1, 2)]
     assert all(speed.rate > 0 and speed.cpu > 0 for speed in found)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core")
+def test_a_node_is_measured_on_one_core_and_on_two(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare_cores(imported, tmp_path, tmp_path, (), seconds=0.3, repeats=1, cases=("eth_blockNumber",))
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == [
+        "wsnode eth_blockNumber 8x16",
+        "wsnode eth_blockNumber 64x1",
+    ]
+    assert all(float(cpu) > 0 for line in told for cpu in re.findall(r"([\d.]+) us", line))
 
 
 def test_what_a_larger_machine_would_do_follows_from_costs_that_are_measured_here(
