@@ -267,6 +267,29 @@ async def test_a_journal_that_lost_how_a_branch_was_left_does_not_lead_back_to_i
                 await here.lose_and_publish(0, replica)
 
 
+@settings(max_examples=examples(20), deadline=None)
+@given(st.lists(doings(), min_size=1, max_size=8), st.integers(1, 40), st.booleans())
+def test_a_replica_that_has_all_takes_nothing_back_whatever_end_of_the_journal_is_lost(
+    deeds: list[DoneTo], lost: int, is_begun_again: bool
+) -> None:
+    async def live() -> None:
+        async with published(3) as here:
+            async with caught_up(here) as replica:
+                for do in deeds:
+                    do(here.growing)
+                    await here.publish()
+                    await here.caught_up(replica)
+                if not is_begun_again:
+                    await here.lose_and_publish(min(lost, here.journal.entries - 1), replica)
+            if is_begun_again:
+                here.journal.lose(min(lost, here.journal.entries - 1))
+                replica = here.replica()
+                async with running(replica):
+                    await here.lose_and_publish(0, replica)
+
+    trio.run(live)
+
+
 async def test_a_writer_that_went_back_where_the_journal_had_lost_a_branch_is_followed() -> None:
     async with published(10) as here, caught_up(here) as replica:
         here.growing.extend(3)

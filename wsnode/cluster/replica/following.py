@@ -242,8 +242,11 @@ class Replica:
                     return record.after
                 is_old = is_old and self._is_old(record)
             oldest, before = records[-1], records[-1].id
-        self.position = None if oldest is None else oldest.previous
-        return oldest.before if oldest is not None and self._copy.reaches(oldest.before) else None
+        if oldest is None or not self._copy.reaches(oldest.before):
+            self.position = None if oldest is None else oldest.previous
+            return None
+        self.position = newest.id if is_old and newest is not None else oldest.previous
+        return oldest.before
 
     def _is_old(self, record: Record) -> bool:
         """Return whether a record was repeated, and the chain has left what it leads to, or from, since."""
