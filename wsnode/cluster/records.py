@@ -169,6 +169,11 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     before: Standing
     after: Standing
     change: Change
+    is_latest: bool = False
+    """Whether the chain stood like `after` when this was written, by the only node that makes it.
+
+    A reader that has more than that is wrong then; otherwise what it has may be about to be told again.
+    """
 
     def require_next_to(self, previous: Self) -> None:
         """Check that this record follows `previous` at once.

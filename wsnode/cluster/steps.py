@@ -32,6 +32,8 @@ class Step(msgspec.Struct, frozen=True):
 
     change: Change
     after: Standing
+    is_latest: bool = False
+    """Whether the chain stands like that now, and no other process makes it go on from elsewhere."""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -70,11 +72,14 @@ def next_steps(view: Snapshot, origin: Origin, known: Standing, known_head: Head
     """
     steps: list[Step] = []
     size = 0
-    for step in _Way(view, origin, known).steps(known_head or known.head):
+    way = _Way(view, origin, known).steps(known_head or known.head)
+    for step in way:
         steps.append(step)
         size += _size(step.change)
         if len(steps) >= STEPS_AT_ONCE or size >= BYTES_AT_ONCE:
             break
+    if steps and origin.is_development and next(way, None) is None:
+        steps[-1] = msgspec.structs.replace(steps[-1], is_latest=True)
     return steps
 
 

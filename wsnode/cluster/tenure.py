@@ -209,6 +209,7 @@ class Tenure:
             before,
             step.after,
             step.change,
+            step.is_latest,
         )
         with self._in_time():
             await self._journal.append(self.lease, record)

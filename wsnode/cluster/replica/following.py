@@ -107,8 +107,6 @@ class Replica:
         """The last record that is repeated."""
         self._latest: RecordId | None = None
         """The highest of all that were repeated, which the journal may have lost since."""
-        self._last: Record | None = None
-        """The record at `position`, if it was repeated since that was looked for."""
         self.is_reachable = False
         """Whether the journal answered when it was asked last."""
         self.repeated = self.refused = self.reorganisations = 0
@@ -208,10 +206,6 @@ class Replica:
                 for group in _groups(records):
                     await self._outage.outlast(partial(self._repeat_or_look, journal, group))
                     self._see()
-            elif self._last is not None and isinstance(self._last.change, Down):
-                # It was not contradicted; but nothing follows it, so this is how the writer stands.
-                await self._outage.outlast(partial(self._go_back, self._last.after))
-                self._last = None
             # A full answer has another one after it, and while an answer was late more may have come.
             is_all = not records or (len(records) < RECORDS_BACK and self.gauge.late <= LATE_SECONDS)
             if is_all and self.position is not None:
@@ -225,7 +219,6 @@ class Replica:
         Without one, begin with the first record that there is. If all behind that one was repeated before,
         and left again, the journal has lost how: its writer tells that again, and nothing is taken back.
         """
-        self._last = None
         before: RecordId | None = None
         newest: Record | None = None
         oldest: Record | None = None
@@ -237,7 +230,7 @@ class Replica:
                 if not isinstance(record.change, Classes) and self._copy.reaches(record.after):
                     # What it took off may be here: it is repeated.
                     is_down = isinstance(record.change, Down)
-                    is_old = is_old and record is not newest and (not is_down or self._is_old(record))
+                    is_old = is_old and (not is_down or self._is_old(record))
                     self.position = newest.id if is_old else record.previous if is_down else record.id
                     return record.after
                 is_old = is_old and self._is_old(record)
@@ -304,7 +297,7 @@ class Replica:
                 self._done(record)
 
     def _done(self, record: Record) -> None:
-        self.position, self._last = record.id, record
+        self.position = record.id
         self._latest = record.id if self._latest is None else max(self._latest, record.id)
         self.repeated += 1
         self.reorganisations += isinstance(record.change, Down)

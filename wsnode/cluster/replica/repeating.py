@@ -50,6 +50,8 @@ class Repeater:
         mine = standing_of(self._chain)
         if not is_at(mine, record.before) and not is_at(mine, record.after):
             if self._is_beyond(mine, record):
+                if record.is_latest:
+                    self.go_back(record.after)
                 return
             # What is taken off is here, or the chain is another one.
             self.go_back(record.after if isinstance(record.change, Down) else record.before)
@@ -65,12 +67,14 @@ class Repeater:
         What it has beyond the journal is kept until a record contradicts it: the writer has it too, and tells
         of it again. So does one that takes off blocks which are not here any more, and nothing else.
         """
-        head = record.after.head
-        if head.number >= mine.head.number:
-            return False
+        after = record.after
         with self._chain.snapshot() as view:
-            has_left = not isinstance(record.change, Down) or not is_canonical(view, record.before.head)
-            return has_left and is_canonical(view, head)
+            if isinstance(record.change, Down) and is_reachable(view, record.before):
+                return False
+            if after.head == mine.head:
+                # It has patches that are to come, or a chain id.
+                return not isinstance(record.change, ChainId) and is_reachable(view, after)
+            return after.head.number < mine.head.number and is_canonical(view, after.head)
 
     def go_back(self, wanted: Standing) -> None:
         """Take back what the chain has beyond a standing.
