@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
+from wsproto.utilities import ProtocolError
 
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import RefusedError, UpstreamError
@@ -202,7 +203,8 @@ async def converse(
     # A refused handshake is raised by the library's task in the nursery, so in a group.
     except* (OSError, trio.BrokenResourceError, trio.TooSlowError) as errors:
         logger.warning("%s cannot be reached: %s", address, words_for(errors))
-    except* (HandshakeError, ConnectionClosed) as errors:
+    except* (HandshakeError, ConnectionClosed, ProtocolError) as errors:
+        # The library fails where a ping is in the way of a close that has begun.
         logger.warning("%s refuses the connection: %s", address, _why(first_of(errors)))
     except* Exception:
         # Any failure caused by a foreign host ends this connection and not the node.
