@@ -52,7 +52,10 @@ fn found(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Re
         }
     }
     match attempt(&mut scene, message, high)? {
-        Attempt::Success { gas_used, peak } => search(&mut scene, message, gas_used - 1, high, peak),
+        Attempt::Success { gas_used, peak } => {
+            let least = least_gas(&scene, high, peak);
+            search(&mut scene, message, Range { low: gas_used - 1, high }, peak, least)
+        }
         Attempt::Interrupted(outcome) => Ok(Estimate::Failed(outcome)),
         Attempt::Failure(Some(outcome)) if !is_out_of_gas(&outcome) => Ok(Estimate::Failed(outcome)),
         Attempt::Failure(_) => {
@@ -105,24 +108,36 @@ fn spendable(scene: &mut Scene<'_>, message: &Message) -> Result<U256, Error> {
     Ok(left - blob_fee)
 }
 
-/// Search between `low`, which does not suffice, and `high`, which does.
+/// The least gas with which a message succeeds, if its run with `high` tells: all that its gas decided was whether it
+/// sufficed. A write to storage fails unless more than a stipend is left (EIP-2200).
+fn least_gas(scene: &Scene<'_>, high: u64, peak: u64) -> Option<u64> {
+    let rules = scene.environment.cfg_env.spec;
+    let at_write = scene.state.watch.least_at_write()?;
+    // From then on there is gas for state of its own.
+    if rules.is_enabled_in(SpecId::AMSTERDAM) {
+        return None;
+    }
+    let is_kept = rules.is_enabled_in(SpecId::ISTANBUL) && at_write <= high;
+    Some(if is_kept { peak.max(high - at_write + CALL_STIPEND + 1) } else { peak })
+}
+
+/// Search in a range, by runs unless the least gas with which the message succeeds is known.
 fn search(
     scene: &mut Scene<'_>,
     message: &Message,
-    low: u64,
-    high: u64,
+    mut range: Range,
     peak: u64,
+    least: Option<u64>,
 ) -> Result<Estimate, Error> {
-    let mut range = Range { low, high };
     // A call passes on 63 of 64 parts, and what it needs mostly shows in the first run.
     let optimistic = (peak + CALL_STIPEND) * 64 / 63;
-    if optimistic < high {
-        if let Some(interrupted) = range.narrow(scene, message, optimistic)? {
+    if optimistic < range.high {
+        if let Some(interrupted) = range.narrow(scene, message, optimistic, least)? {
             return Ok(Estimate::Failed(interrupted));
         }
     }
     while !range.is_close() {
-        if let Some(interrupted) = range.narrow(scene, message, range.middle())? {
+        if let Some(interrupted) = range.narrow(scene, message, range.middle(), least)? {
             return Ok(Estimate::Failed(interrupted));
         }
     }
@@ -145,13 +160,18 @@ impl Range {
         (self.low + (self.high - self.low) / 2).min(self.low.saturating_mul(2))
     }
 
-    /// Learn from a run with `gas`, unless it is interrupted.
+    /// Learn whether `gas` suffices: by a run, unless it is interrupted, or from the `least` that does.
     fn narrow(
         &mut self,
         scene: &mut Scene<'_>,
         message: &Message,
         gas: u64,
+        least: Option<u64>,
     ) -> Result<Option<Outcome>, Error> {
+        if let Some(least) = least {
+            *(if gas >= least { &mut self.high } else { &mut self.low }) = gas;
+            return Ok(None);
+        }
         match attempt(scene, message, gas)? {
             Attempt::Success { .. } => self.high = gas,
             Attempt::Failure(_) => self.low = gas,

@@ -24,6 +24,7 @@ use super::database::CallState;
 use super::effort;
 use super::halt::precompile_words;
 use super::refusal::refuse;
+use super::Watch;
 use crate::error::Error;
 use crate::evm::environment::net_metering;
 
@@ -112,6 +113,9 @@ fn watch(instructions: &mut Instructions<'_, '_>) {
     table[opcode::CALLCODE as usize] = Instruction::new(call::<{ opcode::CALLCODE }>);
     table[opcode::DELEGATECALL as usize] = Instruction::new(call::<{ opcode::DELEGATECALL }>);
     table[opcode::STATICCALL as usize] = Instruction::new(call::<{ opcode::STATICCALL }>);
+    table[opcode::GAS as usize] = Instruction::new(gas);
+    table[opcode::BALANCE as usize] = Instruction::new(balance);
+    table[opcode::SSTORE as usize] = Instruction::new(sstore);
     table[opcode::CREATE as usize] = Instruction::new(create::<false>);
     table[opcode::CREATE2 as usize] = Instruction::new(create::<true>);
 }
@@ -158,6 +162,8 @@ fn exp(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
 
 fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     spend(&mut context, effort::OWN_BALANCE)?;
+    // The sender's is less by what its gas limit costs.
+    watch_of(&context).note_gas_seen();
     host::selfbalance(context)
 }
 
@@ -204,13 +210,35 @@ fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
 
 fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     spend(&mut context, effort::CALL)?;
+    // It gets 63 of 64 parts of what is left.
+    watch_of(&context).note_gas_seen();
     contract::call::<KIND, _, _>(context)
 }
 
 fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     let effort = effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2)));
     spend(&mut context, effort)?;
+    watch_of(&context).note_gas_seen();
     contract::create::<IS_CREATE2, _, _>(context)
+}
+
+fn gas(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    watch_of(&context).note_gas_seen();
+    system::gas(context)
+}
+
+fn balance(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    watch_of(&context).note_gas_seen();
+    host::balance(context)
+}
+
+fn sstore(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    watch_of(&context).note_write(context.interpreter.gas.remaining());
+    host::sstore(context)
+}
+
+fn watch_of<'c>(context: &'c Ictx<'_, '_, '_>) -> &'c Watch {
+    context.host.journaled_state.database.watch
 }
 
 #[inline]

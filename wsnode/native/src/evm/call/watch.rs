@@ -28,6 +28,9 @@ pub struct Watch {
     run: RefCell<Option<Run>>,
     looks: Cell<u32>,
     gas_seen: Cell<u64>,
+    is_gas_seen_by_code: Cell<bool>,
+    /// The least gas left at a write to storage.
+    least_at_write: Cell<u64>,
 }
 
 impl Watch {
@@ -42,12 +45,31 @@ impl Watch {
             run: RefCell::new(budget.is_none().then(Run::begin)),
             looks: Cell::new(0),
             gas_seen: Cell::new(0),
+            is_gas_seen_by_code: Cell::new(false),
+            least_at_write: Cell::new(u64::MAX),
         }
     }
 
     /// A run begins, whose frames are new.
     pub fn begin(&self) {
         self.frames.borrow_mut().clear();
+        self.is_gas_seen_by_code.set(false);
+        self.least_at_write.set(u64::MAX);
+    }
+
+    /// The code of the run does something that its gas limit decides, other than to run out of gas.
+    pub fn note_gas_seen(&self) {
+        self.is_gas_seen_by_code.set(true);
+    }
+
+    /// The run writes to storage with so much gas left.
+    pub fn note_write(&self, remaining: u64) {
+        self.least_at_write.set(self.least_at_write.get().min(remaining));
+    }
+
+    /// The least gas left at a write to storage in the last run, if nothing else in it depended on its gas limit.
+    pub fn least_at_write(&self) -> Option<u64> {
+        (!self.is_gas_seen_by_code.get()).then(|| self.least_at_write.get())
     }
 
     /// Spend what the frame at `depth`, which began with `limit` gas, has used since the last look, and `cost`.
