@@ -99,6 +99,18 @@ def test_a_library_that_cannot_be_named_in_a_list_is_not_used(
     assert heap._environment() == {}
 
 
+def test_workers_begin_with_the_nodes_environment_also_once_the_library_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heap, "LIBRARY", tmp_path / "gone.so")
+    monkeypatch.setenv("LD_PRELOAD", str(heap.LIBRARY))
+    heap.has_it.cache_clear()
+    try:
+        assert heap.environment_of_workers() == dict(os.environ)
+    finally:
+        heap.has_it.cache_clear()
+
+
 @GNU_ONLY
 @pytest.mark.slow
 def test_workers_have_the_heap_of_the_node(imported: Path) -> None:

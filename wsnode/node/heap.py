@@ -43,7 +43,8 @@ def has_it() -> bool:
 
 def environment_of_workers() -> dict[str, str]:
     """Return the environment for processes that are to have the same heap as this one."""
-    return _environment() if has_it() else dict(os.environ)
+    # The library may be gone by now, as where another version is being installed.
+    return (has_it() and _environment()) or dict(os.environ)
 
 
 def _environment() -> dict[str, str]:
