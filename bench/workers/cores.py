@@ -94,8 +94,10 @@ def _peer(stack: ExitStack, program: Path, folder: Path, temporary: Path) -> Sca
 
 
 def _compare(node: Scaled, case: str, shape: tuple[int, int], seconds: float, repeats: int) -> None:
+    # Both are of one chain.
+    messages = questions(node.one.url, case)
     speeds = [
-        (measured(node.one, case, shape, 1, seconds), measured(node.both, case, shape, 2, seconds))
+        (measured(node.one, messages, shape, 1, seconds), measured(node.both, messages, shape, 2, seconds))
         for _ in range(repeats)
     ]
     one, both = (_median([pair[place] for pair in speeds]) for place in (0, 1))
@@ -114,14 +116,15 @@ def _median(speeds: Sequence[Speed]) -> Speed:
     )
 
 
-def measured(node: Placed, case: str, shape: tuple[int, int], clients: int, seconds: float) -> Speed:
+def measured(
+    node: Placed, messages: Sequence[Message], shape: tuple[int, int], clients: int, seconds: float
+) -> Speed:
     """Return what a node does for clients that have a core each.
 
     Raises:
         RuntimeError: A call failed.
     """
     node.pin()
-    messages = questions(node.url, case)
     _load(node.url, messages, shape, clients, WARM_UP)
     began, cpu = time.perf_counter(), node.cpu_seconds()
     rate = _load(node.url, messages, shape, clients, seconds)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -36,6 +37,13 @@ from wsnode.sync.follow.report import Stage
 PATIENCE = 60
 FULL = 4096
 TRIMMED = Bounds(records=4, blocks=2)
+LEFT_BRANCH: Sequence[DoneTo] = (
+    partial(Growing.extend, blocks=3),
+    partial(Growing.replace, depth=3, blocks=20),
+)
+"""A branch, and another one in its place."""
+OF_THE_NEXT = 21
+"""Records of the second."""
 AWAY = "the journal at memory is away: it was taken away"
 
 
@@ -91,6 +99,13 @@ class World:
         """Return once the replica stands as what is written."""
         wanted = standing_of(self.written)
         await until(lambda: replica.stage is Stage.LIVE and standing_of(self.repeated) == wanted)
+
+    async def live_through(self, replica: Replica, deeds: Sequence[DoneTo]) -> None:
+        """Publish each of some deeds, and return once the replica has repeated all."""
+        for do in deeds:
+            do(self.growing)
+            await self.publish()
+            await self.caught_up(replica)
 
     async def lose_and_publish(self, records: int, replica: Replica) -> None:
         """Lose records, write on, and fail if the replica takes anything back until it has it all."""
@@ -246,25 +261,26 @@ async def test_an_emptied_journal_goes_on_without_a_reorganisation() -> None:
         assert replica.reorganisations == 0
 
 
+async def keep_all(deeds: Sequence[DoneTo], blocks: int, lost: int, *, is_begun_again: bool) -> None:
+    """Fail if a replica takes anything back while records that it has repeated are lost and written again."""
+    async with published(blocks) as here:
+        async with caught_up(here) as replica:
+            await here.live_through(replica, deeds)
+            lost = min(lost, here.journal.entries - 1)
+            if not is_begun_again:
+                await here.lose_and_publish(lost, replica)
+        if is_begun_again:
+            here.journal.lose(lost)
+            replica = here.replica()
+            async with running(replica):
+                await here.lose_and_publish(0, replica)
+
+
 @pytest.mark.parametrize("is_begun_again", [False, True], ids=["goes on", "begins again"])
 async def test_a_journal_that_lost_how_a_branch_was_left_does_not_lead_back_to_it(
     is_begun_again: bool,
 ) -> None:
-    async with published(10) as here:
-        async with caught_up(here) as replica:
-            here.growing.extend(3)
-            await here.publish()
-            await here.caught_up(replica)
-            here.growing.replace(3, 20)
-            await here.publish()
-            await here.caught_up(replica)
-            if not is_begun_again:
-                await here.lose_and_publish(21, replica)
-        if is_begun_again:
-            here.journal.lose(21)
-            replica = here.replica()
-            async with running(replica):
-                await here.lose_and_publish(0, replica)
+    await keep_all(LEFT_BRANCH, 10, OF_THE_NEXT, is_begun_again=is_begun_again)
 
 
 @settings(max_examples=examples(20), deadline=None)
@@ -272,33 +288,13 @@ async def test_a_journal_that_lost_how_a_branch_was_left_does_not_lead_back_to_i
 def test_a_replica_that_has_all_takes_nothing_back_whatever_end_of_the_journal_is_lost(
     deeds: list[DoneTo], lost: int, is_begun_again: bool
 ) -> None:
-    async def live() -> None:
-        async with published(3) as here:
-            async with caught_up(here) as replica:
-                for do in deeds:
-                    do(here.growing)
-                    await here.publish()
-                    await here.caught_up(replica)
-                if not is_begun_again:
-                    await here.lose_and_publish(min(lost, here.journal.entries - 1), replica)
-            if is_begun_again:
-                here.journal.lose(min(lost, here.journal.entries - 1))
-                replica = here.replica()
-                async with running(replica):
-                    await here.lose_and_publish(0, replica)
-
-    trio.run(live)
+    trio.run(partial(keep_all, deeds, 3, lost, is_begun_again=is_begun_again))
 
 
 async def test_a_writer_that_went_back_where_the_journal_had_lost_a_branch_is_followed() -> None:
     async with published(10) as here, caught_up(here) as replica:
-        here.growing.extend(3)
-        await here.publish()
-        await here.caught_up(replica)
-        here.growing.replace(3, 20)
-        await here.publish()
-        await here.caught_up(replica)
-        here.journal.lose(21)
+        await here.live_through(replica, LEFT_BRANCH)
+        here.journal.lose(OF_THE_NEXT)
         here.growing.unwind(20)
         await here.publish()
         await here.caught_up(replica)
