@@ -2,7 +2,9 @@
 
 With a core and a client for each process all of them are as busy, so CPU for a reply says what a second
 process costs. Without that, two workers wait for clients that share their cores, and serve fewer replies a
-turn. geth and anvil are one process with threads, on the first core or on both.
+turn. geth and anvil are one process with threads, on the first core or on both. A packet from core to core
+costs more than one that stays, whatever the node: two nodes that share nothing, and half of each client's
+connections at each of them, say how much.
 """
 
 import os
@@ -30,9 +32,9 @@ WARM_UP = 0.5
 
 
 class Placed(NamedTuple):
-    """A node's URL, and its processes, each with the cores that it may use."""
+    """The URLs of a node, or of nodes, and their processes, each with the cores that it may use."""
 
-    url: str
+    urls: Sequence[str]
     processes: Sequence[tuple[int, set[int]]]
 
     def pin(self) -> None:
@@ -47,11 +49,12 @@ class Placed(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """A node on the first core and on both."""
+    """A node on the first core and on both, and two nodes, a core each."""
 
     name: str
     one: Placed
     both: Placed
+    apart: Placed | None = None
 
 
 def compare_cores(
@@ -73,13 +76,18 @@ def compare_cores(
 
 
 def _wsnode(stack: ExitStack, data: Path) -> Scaled:
-    alone, several = (
+    alone, other, several = (
         stack.enter_context(running("serve", "--data", str(data), "--open", "--workers", count))
-        for count in ("1", "2")
+        for count in ("1", "1", "2")
     )
+    one, two = (node.process.pid for node in (alone, other))
     first, second = several.workers()
-    together = [(first, {0}), (second, {1}), (several.process.pid, {0, 1})]
-    return Scaled("wsnode", Placed(alone.url, [(alone.process.pid, {0})]), Placed(several.url, together))
+    return Scaled(
+        "wsnode",
+        Placed([alone.url], [(one, {0})]),
+        Placed([several.url], [(first, {0}), (second, {1}), (several.process.pid, {0, 1})]),
+        Placed([alone.url, other.url], [(one, {0}), (two, {1})]),
+    )
 
 
 def _peer(stack: ExitStack, program: Path, folder: Path, temporary: Path) -> Scaled:
@@ -89,35 +97,52 @@ def _peer(stack: ExitStack, program: Path, folder: Path, temporary: Path) -> Sca
     else:
         node = stack.enter_context(geth_with(program, folder, temporary))
     assert node.process is not None, "it was started here"
-    one, both = (Placed(node.url, [(node.process, cores)]) for cores in ({0}, {0, 1}))
+    one, both = (Placed([node.url], [(node.process, cores)]) for cores in ({0}, {0, 1}))
     return Scaled(program.name, one, both)
 
 
 def _compare(node: Scaled, case: str, shape: tuple[int, int], seconds: float, repeats: int) -> None:
-    # Both are of one chain.
-    messages = questions(node.one.url, case)
+    # All are of one chain.
+    messages = questions(node.one.urls[0], case)
+    placed = [place for place in (node.one, node.both, node.apart) if place is not None]
+    clients = (1, 2, 2)
     speeds = [
-        (measured(node.one, messages, shape, 1, seconds), measured(node.both, messages, shape, 2, seconds))
+        [measured(*turn, messages, shape, seconds) for turn in zip(placed, clients, strict=False)]
         for _ in range(repeats)
     ]
-    one, both = (_median([pair[place] for pair in speeds]) for place in (0, 1))
-    ratios = sorted(two.cpu / first.cpu for first, two in speeds)
+    one, both, *apart = (Speeds([turn[place] for turn in speeds]) for place in range(len(placed)))
     print(
-        f"{node.name} {case} {shape[0]}x{shape[1]}: {one.rate:,.0f} a second on one core, "
-        f"{one.cpu:.2f} us CPU; {both.rate:,.0f} on two, {both.cpu:.2f} us; "
-        f"{both.rate / one.rate:.2f} times, CPU {both.cpu / one.cpu:.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})",
+        f"{node.name} {case} {shape[0]}x{shape[1]}: {one.told()} on one core; {both.told()} on two, "
+        + both.beside("one", one)
+        + "".join(f"; two nodes {other.told()}, {both.beside('theirs', other)}" for other in apart),
         flush=True,
     )
 
 
-def _median(speeds: Sequence[Speed]) -> Speed:
-    return Speed(
-        statistics.median(speed.rate for speed in speeds), statistics.median(speed.cpu for speed in speeds)
-    )
+class Speeds(NamedTuple):
+    """The runs of a node, one of each turn."""
+
+    runs: Sequence[Speed]
+
+    @property
+    def rate(self) -> float:
+        """The median of replies a second."""
+        return statistics.median(speed.rate for speed in self.runs)
+
+    def told(self) -> str:
+        """Return the medians."""
+        cpu = statistics.median(speed.cpu for speed in self.runs)
+        return f"{self.rate:,.0f} a second, {cpu:.2f} us CPU"
+
+    def beside(self, whose: str, other: "Speeds") -> str:
+        """Return how these compare to runs of the same turns: the rate, and CPU's median and range."""
+        ratios = sorted(mine.cpu / their.cpu for mine, their in zip(self.runs, other.runs, strict=True))
+        cpu = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})"
+        return f"{self.rate / other.rate:.2f} times {whose}, CPU {cpu}"
 
 
 def measured(
-    node: Placed, messages: Sequence[Message], shape: tuple[int, int], clients: int, seconds: float
+    node: Placed, clients: int, messages: Sequence[Message], shape: tuple[int, int], seconds: float
 ) -> Speed:
     """Return what a node does for clients that have a core each.
 
@@ -125,31 +150,33 @@ def measured(
         RuntimeError: A call failed.
     """
     node.pin()
-    _load(node.url, messages, shape, clients, WARM_UP)
+    _load(node.urls, messages, shape, clients, WARM_UP)
     began, cpu = time.perf_counter(), node.cpu_seconds()
-    rate = _load(node.url, messages, shape, clients, seconds)
+    rate = _load(node.urls, messages, shape, clients, seconds)
     took = time.perf_counter() - began
     return Speed(rate, (node.cpu_seconds() - cpu) / (rate * took) * 1e6)
 
 
 def _load(
-    url: str, messages: Sequence[Message], shape: tuple[int, int], clients: int, seconds: float
+    urls: Sequence[str], messages: Sequence[Message], shape: tuple[int, int], clients: int, seconds: float
 ) -> float:
     """Return the replies a second of all clients together."""
     rates: list[float] = []
 
-    def run(core: int) -> None:
+    connections, in_flight = shape
+
+    def run(core: int, url: str) -> None:
         # Of this thread, and of the program that it starts.
         os.sched_setaffinity(0, {core})
-        load = run_load(Node("node", url, None), messages, shape, seconds)
+        load = run_load(Node("node", url, None), messages, (connections // len(urls), in_flight), seconds)
         if not load.errors:
             rates.append(load.rate)
 
-    threads = [threading.Thread(target=run, args=(core,)) for core in range(clients)]
+    threads = [threading.Thread(target=run, args=(core, url)) for core in range(clients) for url in urls]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if len(rates) < clients:
+    if len(rates) < len(threads):
         raise RuntimeError("calls failed")
     return sum(rates)

@@ -58,6 +58,7 @@ def test_a_node_is_measured_on_one_core_and_on_two(
         "wsnode eth_blockNumber 8x16",
         "wsnode eth_blockNumber 64x1",
     ]
+    assert all(len(re.findall(r"([\d.]+) us", line)) == 3 for line in told)
     assert all(float(cpu) > 0 for line in told for cpu in re.findall(r"([\d.]+) us", line))
 
 
