@@ -1,6 +1,6 @@
 """What do several processes cost and bring, and what happens when one of them is killed?
 
-    python -m bench.workers [placement] [throughput] [cores] [notices] [kills] [rate] [capacity]
+    python -m bench.workers [placement] [throughput] [notices] [kills] [rate] [capacity]
                             --folder FOLDER [--peers PROGRAM …]
 
 Starts nodes of its own on the chain of a FOLDER (genesis.json, chain.rlp or chain.rlp.gz), and for `notices`
@@ -8,10 +8,8 @@ and `kills` beside a development chain.
 
 placement   200 connections, one after another, on 4 workers, before and after one of them is killed and its
             clients have reconnected: the largest share divided by the mean
-throughput  replies a second and CPU for one, of one process and of 2 workers, with as many connections and
-            with as many for each process
-cores       the same with a core and a client for each process, beside PROGRAMs (geth, anvil) on one core and
-            on two
+throughput  replies a second and CPU for one, of one process on a core and on two, of 2 workers, and of
+            PROGRAMs (geth, anvil), by turns; each client has a core of its own too
 notices     milliseconds from a subscriber of the process that makes blocks to one of a worker of another node
 kills       30 clients with cursors, while workers are killed at random: what each has received is compared
 rate        calls of a key of 100 a second that 4 workers admit in a minute
@@ -27,39 +25,13 @@ from pathlib import Path
 from bench.lib.nodes import allow_many_files
 from bench.lib.started import chain_file, finish
 from bench.workers.capacity import lines, measured
-from bench.workers.cores import compare_cores
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
-from bench.workers.speed import notices, throughput
+from bench.workers.speed import notices
+from bench.workers.throughput import compare
 
-QUESTIONS = ("placement", "throughput", "cores", "notices", "kills", "rate", "capacity")
-SHAPES = ((16, 16), (8, 16), (64, 1))
-"""Connections, and calls in flight on each."""
-OF_EACH = (64, 1)
-"""What each process gets, so that two workers together get twice as many connections."""
-
-
-def compare(data: Path, seconds: float) -> None:
-    """Print what one process and two workers do, by turns."""
-    for case in ("eth_blockNumber", "eth_call balanceOf"):
-        for shape in SHAPES:
-            compare_shapes(data, case, shape, shape, seconds)
-        compare_shapes(data, case, OF_EACH, (2 * OF_EACH[0], OF_EACH[1]), seconds)
-
-
-def compare_shapes(
-    data: Path, case: str, alone: tuple[int, int], together: tuple[int, int], seconds: float
-) -> None:
-    """Print what one process does with the connections of `alone`, and two workers with `together`."""
-    one = throughput(data, 1, case, alone, seconds)
-    two = throughput(data, 2, case, together, seconds)
-    shapes = " and ".join(f"{connections}x{depth}" for connections, depth in dict.fromkeys((alone, together)))
-    print(
-        f"{case} {shapes}: {one.rate:,.0f} a second, {one.cpu:.2f} us CPU; 2 workers "
-        f"{two.rate:,.0f}, {two.cpu:.2f} us; {two.rate / one.rate:.2f} times, CPU {two.cpu / one.cpu:.2f}",
-        flush=True,
-    )
+QUESTIONS = ("placement", "throughput", "notices", "kills", "rate", "capacity")
 
 
 def main() -> int:
@@ -70,8 +42,10 @@ def main() -> int:
     parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=QUESTIONS)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run of throughput")
-    parser.add_argument("--repeats", type=int, default=5, help="of each run of cores, by turns")
-    parser.add_argument("--peers", type=Path, nargs="+", default=[], help="programs that cores has beside it")
+    parser.add_argument("--repeats", type=int, default=5, help="of each of them, by turns")
+    parser.add_argument(
+        "--peers", type=Path, nargs="+", default=[], help="programs that throughput has beside it"
+    )
     parser.add_argument("--kills", type=int, default=100)
     options = parser.parse_args()
     allow_many_files()
@@ -83,9 +57,7 @@ def main() -> int:
         if "placement" in options.questions:
             print(placement(data), flush=True)
         if "throughput" in options.questions:
-            compare(data, options.seconds)
-        if "cores" in options.questions:
-            compare_cores(data, options.folder, folder, options.peers, options.seconds, options.repeats)
+            compare(data, options.folder, folder, options.peers, options.seconds, options.repeats)
         if "notices" in options.questions:
             delays = notices(folder)
             shown = {part: delays[int(len(delays) * part / 100)] for part in (50, 90, 99)}

@@ -12,7 +12,7 @@ from bench.idle import open_more
 from bench.lib.compiled import compiled
 from bench.lib.load import LoadError, finished
 from bench.workers.processes import Started, running
-from bench.workers.speed import notice_delays, throughput
+from bench.workers.speed import notice_delays, speed_of
 from wsnode.load.machine import cpu_seconds, resident_bytes
 
 CASES: Final = {"eth_blockNumber": (64, 1), "eth_call balanceOf": (8, 16)}
@@ -74,7 +74,7 @@ def measured(
 def call_costs(data: Path, case: str, shape: tuple[int, int], seconds: float) -> tuple[float, float]:
     """Return the CPU of a call with one process, and with two."""
     connections, depth = shape
-    one, two = (throughput(data, count, case, (count * connections, depth), seconds) for count in (1, 2))
+    one, two = (speed_of(data, count, case, (count * connections, depth), seconds) for count in (1, 2))
     return one.cpu, two.cpu
 
 

@@ -22,7 +22,7 @@ class Speed(NamedTuple):
     cpu: float
 
 
-def throughput(data: Path, workers: int, case: str, shape: tuple[int, int], seconds: float) -> Speed:
+def speed_of(data: Path, workers: int, case: str, shape: tuple[int, int], seconds: float) -> Speed:
     """Return what a node with these workers does under load."""
     with running("serve", "--data", str(data), "--open", "--workers", str(workers)) as node:
         messages = questions(node.url, case)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bench.workers.capacity import Costs, lines, measured
-from bench.workers.cores import compare_cores
 from bench.workers.kills import kills
 from bench.workers.placement import placement
 from bench.workers.rate import rate
-from bench.workers.speed import notices, throughput
+from bench.workers.speed import notices, speed_of
+from bench.workers.throughput import compare
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def test_each_block_reaches_the_subscribers_of_a_worker(tmp_path: Path) -> None:
 
 
 def test_a_call_is_measured_with_one_process_and_with_two(imported: Path) -> None:
-    found = [throughput(imported, workers, "eth_chainId", (16, 1), 1.0) for workers in (1, 2)]
+    found = [speed_of(imported, workers, "eth_chainId", (16, 1), 1.0) for workers in (1, 2)]
     assert all(speed.rate > 0 and speed.cpu > 0 for speed in found)
 
 
@@ -52,13 +52,13 @@ def test_a_call_is_measured_with_one_process_and_with_two(imported: Path) -> Non
 def test_a_node_is_measured_on_one_core_and_on_two(
     imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compare_cores(imported, tmp_path, tmp_path, (), seconds=0.3, repeats=1, cases=("eth_blockNumber",))
+    compare(imported, tmp_path, tmp_path, (), seconds=0.3, repeats=1, cases=("eth_blockNumber",))
     told = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in told] == [
         "wsnode eth_blockNumber 8x16",
         "wsnode eth_blockNumber 64x1",
     ]
-    assert all(len(re.findall(r"([\d.]+) us", line)) == 3 for line in told)
+    assert all(len(re.findall(r"([\d.]+) us", line)) == 4 for line in told)
     assert all(float(cpu) > 0 for line in told for cpu in re.findall(r"([\d.]+) us", line))
 
 

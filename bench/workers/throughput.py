@@ -1,10 +1,10 @@
 """What a second core brings: one process and one client share a core, two and two have two.
 
 With a core and a client for each process all of them are as busy, so CPU for a reply says what a second
-process costs. Without that, two workers wait for clients that share their cores, and serve fewer replies a
-turn. geth and anvil are one process with threads, on the first core or on both. A packet from core to core
-costs more than one that stays, whatever the node: two nodes that share nothing, and half of each client's
-connections at each of them, say how much.
+process costs. Where the kernel places them, two workers wait for clients on their cores, and serve fewer
+replies a turn. geth and anvil are one process with threads, on the first core or on both. A packet from core
+to core costs more than one that stays, whatever the node: two nodes that share nothing, and half of each
+client's connections at each of them, say how much.
 """
 
 import os
@@ -25,6 +25,8 @@ from bench.workers.speed import Speed, questions
 from wsnode.load.machine import cpu_seconds
 
 CASES = ("eth_blockNumber", "eth_call balanceOf")
+BOTH = {0, 1}
+APART = "two nodes, half of each client at each"
 SHAPES = ((8, 16), (64, 1))
 """Connections of each client, and calls in flight on each."""
 WARM_UP = 0.5
@@ -48,16 +50,22 @@ class Placed(NamedTuple):
         return sum(cpu_seconds(process) for process, _cores in self.processes)
 
 
+class Arranged(NamedTuple):
+    """Nodes on the cores, and how many clients they serve there, each of them on a core of its own."""
+
+    what: str
+    placed: Placed
+    clients: int
+
+
 class Scaled(NamedTuple):
-    """A node on the first core and on both, and two nodes, a core each."""
+    """What is measured of a node by turns; the first is what the others are held against."""
 
     name: str
-    one: Placed
-    both: Placed
-    apart: Placed | None = None
+    turns: Sequence[Arranged]
 
 
-def compare_cores(
+def compare(
     data: Path,
     folder: Path,
     temporary: Path,
@@ -82,12 +90,17 @@ def _wsnode(stack: ExitStack, data: Path) -> Scaled:
     )
     one, two = (node.process.pid for node in (alone, other))
     first, second = several.workers()
+    workers = Placed([several.url], [(first, {0}), (second, {1}), (several.process.pid, BOTH)])
+    apart = Placed([alone.url, other.url], [(one, {0}), (two, {1})])
     return Scaled(
         "wsnode",
-        Placed([alone.url], [(one, {0})]),
-        Placed([several.url], [(first, {0}), (second, {1}), (several.process.pid, {0, 1})]),
-        Placed([alone.url, other.url], [(one, {0}), (two, {1})]),
+        [*_of_a_process(alone.url, one), Arranged("two workers", workers, 2), Arranged(APART, apart, 2)],
     )
+
+
+def _of_a_process(url: str, process: int) -> list[Arranged]:
+    one, both = (Placed([url], [(process, cores)]) for cores in ({0}, BOTH))
+    return [Arranged("on one core", one, 1), Arranged("a process on both", both, 2)]
 
 
 def _peer(stack: ExitStack, program: Path, folder: Path, temporary: Path) -> Scaled:
@@ -97,26 +110,20 @@ def _peer(stack: ExitStack, program: Path, folder: Path, temporary: Path) -> Sca
     else:
         node = stack.enter_context(geth_with(program, folder, temporary))
     assert node.process is not None, "it was started here"
-    one, both = (Placed([node.url], [(node.process, cores)]) for cores in ({0}, {0, 1}))
-    return Scaled(program.name, one, both)
+    return Scaled(program.name, _of_a_process(node.url, node.process))
 
 
 def _compare(node: Scaled, case: str, shape: tuple[int, int], seconds: float, repeats: int) -> None:
     # All are of one chain.
-    messages = questions(node.one.urls[0], case)
-    placed = [place for place in (node.one, node.both, node.apart) if place is not None]
-    clients = (1, 2, 2)
+    messages = questions(node.turns[0].placed.urls[0], case)
     speeds = [
-        [measured(*turn, messages, shape, seconds) for turn in zip(placed, clients, strict=False)]
+        [measured(turn.placed, turn.clients, messages, shape, seconds) for turn in node.turns]
         for _ in range(repeats)
     ]
-    one, both, *apart = (Speeds([turn[place] for turn in speeds]) for place in range(len(placed)))
-    print(
-        f"{node.name} {case} {shape[0]}x{shape[1]}: {one.told()} on one core; {both.told()} on two, "
-        + both.beside("one", one)
-        + "".join(f"; two nodes {other.told()}, {both.beside('theirs', other)}" for other in apart),
-        flush=True,
-    )
+    alone, *others = (Speeds(runs) for runs in zip(*speeds, strict=True))
+    told = [alone.told(), *(f"{other.told()}, {other.beside(alone)}" for other in others)]
+    what = (f"{turn.what} {speed}" for turn, speed in zip(node.turns, told, strict=True))
+    print(f"{node.name} {case} {shape[0]}x{shape[1]}: {'; '.join(what)}", flush=True)
 
 
 class Speeds(NamedTuple):
@@ -134,11 +141,11 @@ class Speeds(NamedTuple):
         cpu = statistics.median(speed.cpu for speed in self.runs)
         return f"{self.rate:,.0f} a second, {cpu:.2f} us CPU"
 
-    def beside(self, whose: str, other: "Speeds") -> str:
+    def beside(self, other: "Speeds") -> str:
         """Return how these compare to runs of the same turns: the rate, and CPU's median and range."""
         ratios = sorted(mine.cpu / their.cpu for mine, their in zip(self.runs, other.runs, strict=True))
         cpu = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})"
-        return f"{self.rate / other.rate:.2f} times {whose}, CPU {cpu}"
+        return f"{self.rate / other.rate:.2f} times, CPU {cpu}"
 
 
 def measured(
