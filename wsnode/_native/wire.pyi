@@ -203,16 +203,18 @@ class SocketQueue:
 
 @final
 class EngineMethods:
-    """Methods that `answer_calls` may answer out of a `Moment`, by their names.
+    """Methods that `answer_calls` may answer out of a `Moment`, each by its name and what bounds a call.
 
     These are `eth_getBalance`, `eth_getTransactionCount`, `eth_getCode`, `eth_getStorageAt`,
-    `eth_getTransactionByHash` and `eth_getTransactionReceipt`.
+    `eth_getTransactionByHash` and `eth_getTransactionReceipt`, without bounds, and `eth_call`, whose bounds
+    are its gas, in gas limits of the block, and its jumps. Calls on the head's state are answered that pay
+    nothing, override nothing, and succeed within their bounds.
 
     Raises:
-        ValueError: The engine cannot answer one of them.
+        ValueError: The engine cannot answer one of them, or has other bounds for it.
     """
 
-    def __new__(cls, names: Sequence[str], /) -> EngineMethods: ...
+    def __new__(cls, methods: Sequence[tuple[str, Sequence[int]]], /) -> EngineMethods: ...
 
 @final
 class Moment:

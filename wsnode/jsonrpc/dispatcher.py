@@ -49,7 +49,8 @@ class Dispatcher:
     @cached_property
     def engine_methods(self) -> EngineMethods:
         """Return these methods for the engine."""
-        return EngineMethods(sorted(self.engine_names))
+        methods = self.registry.methods
+        return EngineMethods([(name, methods[name].engine_limits) for name in sorted(self.engine_names)])
 
     @property
     def is_crowded(self) -> bool:

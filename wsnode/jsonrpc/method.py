@@ -239,6 +239,7 @@ class Method:
         "at_engine",
         "contracts",
         "deadline",
+        "engine_limits",
         "errors",
         "failed",
         "failures",
@@ -269,6 +270,7 @@ class Method:
         errors: Sequence[RpcError],
         steady: bool,
         at_engine: bool,
+        engine_limits: Sequence[int],
     ) -> None:
         self.name = name
         self.kind = kind
@@ -290,6 +292,7 @@ class Method:
         """Whether one view determines its result."""
         self.at_engine = at_engine
         """Whether the engine may answer it without the handler."""
+        self.engine_limits = engine_limits
         self.goes_together = steady or at_engine
         self.succeeded = Meter()
         self.failed = Meter()

@@ -77,6 +77,7 @@ class Registry:
         decoder: ParameterDecoder | None = None,
         steady: bool = False,
         at_engine: bool = False,
+        engine_limits: Sequence[int] = (),
         result: Schema = ANYTHING,
         errors: Sequence[RpcError] = (),
         contracts: Contracts | None = None,
@@ -101,6 +102,7 @@ class Registry:
             steady: The method takes no parameters and has one result for a view, for all callers.
             at_engine: The engine answers where it finds a result in the view's `moment`, the handler where it
                 finds none.
+            engine_limits: What bounds that, as `EngineMethods` says.
             result: Schema of the result.
             errors: Errors of this method besides those of every method.
             contracts: Returns the contracts that decoded parameters name, for keys that may use only some.
@@ -136,6 +138,7 @@ class Registry:
                 errors=(*errors, *(() if deadline is None else _too_late(late)), *_ALWAYS),
                 steady=steady,
                 at_engine=at_engine,
+                engine_limits=engine_limits,
             )
             return handler
 

@@ -35,6 +35,9 @@ from wsnode.jsonrpc.work import InThread, Step
 
 PARAMETERS: Final = TextParameters(CallParameters)
 
+PLAIN_JUMPS: Final = 5_000
+"""Jumps within which the engine runs a call of a burst by itself; one that needs more runs them in vain."""
+
 Steps: TypeAlias = Generator[Step, Any, bytes]
 TextRun: TypeAlias = Callable[
     [State, int, bytes, bytes, int, int], bytes | int | Revert | Halt | Interrupted | None
@@ -191,5 +194,8 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
         timeout_error=calls.timed_out,
         decoder=PARAMETERS,
     )
-    method("eth_call", result=BYTES, at_once=calls.call_at_once)(calls.call_of_text)
+    at_engine = (limits.call_gas_blocks, min(limits.call_inline_jumps, PLAIN_JUMPS))
+    method("eth_call", result=BYTES, at_once=calls.call_at_once, at_engine=True, engine_limits=at_engine)(
+        calls.call_of_text
+    )
     method("eth_estimateGas", result=QUANTITY, at_once=calls.estimate_at_once)(calls.estimate_of_text)

@@ -1,5 +1,6 @@
 //! Transactions by their hashes and logs by their numbers, straight from the chain's tables.
 
+use alloy_consensus::Header;
 use alloy_primitives::B256;
 
 use super::tables::{ChainError, ChainTables, LogBlock, Txn};
@@ -26,6 +27,12 @@ impl ChainTables {
             return Ok(None);
         };
         Ok(Some(*HeaderRow::new(row)?.hash()))
+    }
+
+    /// The header of a canonical block.
+    pub fn header(&self, txn: &Txn<'_>, number: u64) -> Result<Option<Header>, ChainError> {
+        let row = self.headers.get(txn, &number.to_be_bytes())?;
+        Ok(row.map(|row| HeaderRow::new(row)?.header()).transpose()?)
     }
 
     /// Where a transaction lies, if it is a canonical one.

@@ -13,6 +13,7 @@ use crate::bindings::numbers::hash;
 use crate::bindings::store::Reader;
 use crate::chain::tables::ChainError;
 use crate::engine::Engine;
+use crate::evm::call::Watch;
 use crate::wire::answers::{self, Form, Read, Replies, Room};
 use crate::wire::request::Envelope;
 
@@ -23,13 +24,16 @@ pub struct EngineMethods(pub Vec<(String, Read)>);
 #[pymethods]
 impl EngineMethods {
     #[new]
-    #[pyo3(signature = (names, /))]
-    fn new(names: Vec<String>) -> PyResult<Self> {
-        let known = |name: String| match Read::named(&name) {
+    #[pyo3(signature = (methods, /))]
+    fn new(methods: Vec<(String, Vec<u64>)>) -> PyResult<Self> {
+        let known = |(name, limits): (String, Vec<u64>)| match Read::named(&name, &limits) {
             Some(read) => Ok((name, read)),
-            None => Err(PyValueError::new_err(format!("the engine has no method {name}"))),
+            None => {
+                let count = limits.len();
+                Err(PyValueError::new_err(format!("the engine has no method {name} with {count} limits")))
+            }
         };
-        names.into_iter().map(known).collect::<PyResult<_>>().map(Self)
+        methods.into_iter().map(known).collect::<PyResult<_>>().map(Self)
     }
 }
 
@@ -55,12 +59,14 @@ impl Moment {
     /// What `answer` makes of it; None if its snapshot has ended, which the call that needs it reports.
     pub fn read<Answer>(
         &self,
-        answer: impl FnOnce(answers::Moment<'_>) -> PyResult<Answer>,
+        answer: impl FnOnce(answers::Moment<'_, '_>) -> PyResult<Answer>,
     ) -> PyResult<Option<Answer>> {
         let reader = self.reader.get();
         let chain = reader.chain()?;
         let answered = reader.transaction.with(|txn| {
-            Ok::<_, ChainError>(answer(answers::Moment::new(&self.engine.reader, chain, txn, self.head)))
+            let (watch, mut stage) = (Watch::new(Some(0), None), None);
+            let moment = answers::Moment::new(&self.engine, chain, txn, self.head, &watch, &mut stage);
+            Ok::<_, ChainError>(answer(moment))
         });
         answered.ok().transpose()
     }
@@ -93,7 +99,7 @@ fn answer_calls<'py>(
         .collect::<PyResult<_>>()?;
     let results: Vec<(&str, &[u8])> = results.iter().map(|(name, result)| (&**name, &**result)).collect();
     let (room, methods) = (Room { largest, whole: room }, &methods.0);
-    let answer = |moment: Option<answers::Moment<'_>>| {
+    let answer = |moment: Option<answers::Moment<'_, '_>>| {
         taken(Replies::new(form, room, &results, methods, moment), calls, start)
     };
     let (text, counted) = match moment {
@@ -121,7 +127,7 @@ fn counts_by_name<'py>(
 
 /// The replies to `calls` from `start` on.
 fn taken(
-    mut replies: Replies<'_>,
+    mut replies: Replies<'_, '_, '_>,
     calls: &Bound<'_, PyList>,
     start: usize,
 ) -> PyResult<(Vec<u8>, Vec<usize>)> {

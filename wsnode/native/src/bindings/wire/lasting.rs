@@ -80,7 +80,7 @@ impl LastingResults {
     ) -> PyResult<Option<Answered<'py>>> {
         let room = Room { largest, whole: room };
         let methods = methods.map_or(&[][..], |methods| &methods.0);
-        let answer = |moment: Option<answers::Moment<'_>>| match version {
+        let answer = |moment: Option<answers::Moment<'_, '_>>| match version {
             None => self.answer_frames(data, room),
             Some(version) => self.answer_by(version, methods, moment, data, room),
         };
@@ -110,7 +110,7 @@ impl LastingResults {
         &'a self,
         version: usize,
         methods: &'a [(String, Read)],
-        moment: Option<answers::Moment<'_>>,
+        moment: Option<answers::Moment<'_, '_>>,
         data: &[u8],
         room: Room,
     ) -> Option<ToFrames<'a>> {

@@ -6,7 +6,8 @@ use revm::database::{AccountState, CacheDB};
 use revm::state::{AccountInfo, EvmState};
 use revm::{Database, DatabaseCommit, DatabaseRef};
 
-use super::{effort, Watch};
+use super::watch::effort;
+use super::Watch;
 use crate::state::{HistoryView, StateError};
 
 /// A call's database, and the watch on its run, which the EVM's instructions reach through it.

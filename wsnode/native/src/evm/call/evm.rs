@@ -21,16 +21,16 @@ use revm::primitives::hardfork::SpecId;
 use revm::MainContext;
 
 use super::database::CallState;
-use super::effort;
 use super::halt::precompile_words;
 use super::refusal::refuse;
+use super::watch::effort;
 use super::Watch;
 use crate::error::Error;
 use crate::evm::environment::net_metering;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
 type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
-type CallEvm<'s, 'a, I> = WatchedEvm<'s, 'a, I, WatchedPrecompiles>;
+pub type CallEvm<'s, 'a, I> = WatchedEvm<'s, 'a, I, WatchedPrecompiles>;
 pub type WatchedEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
 type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod database;
 pub(crate) mod diagnosis;
-mod effort;
 mod estimate;
 pub(crate) mod evm;
 pub(crate) mod fees;
@@ -13,7 +12,7 @@ mod overrides;
 pub(crate) mod refusal;
 mod revert_reason;
 pub(crate) mod scene;
-mod turns;
+mod series;
 pub(crate) mod unsigned;
 mod watch;
 
@@ -27,6 +26,7 @@ pub use opcode_name::opcode_name;
 pub use overrides::{parse_patches, AccountChanges, Overrides, Slots};
 pub use revert_reason::revert_reason;
 pub use scene::{failure, Place, Scene};
+pub use series::{Limits, Series};
 pub use watch::Watch;
 
 use alloy_primitives::Bytes;

@@ -14,9 +14,9 @@ use revm::{Database, ExecuteEvm};
 
 use super::database::{CallState, Layer};
 use super::diagnosis::LastStep;
-use super::effort;
 use super::evm::{CallContext, Moves};
 use super::fees::Fees;
+use super::watch::effort;
 use super::{evm, halt, refusal, Message, Outcome, Overrides, Watch};
 use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
@@ -44,25 +44,29 @@ pub struct Scene<'a> {
     pub state: CallState<'a>,
     pub environment: EvmEnv,
     moves: Moves,
-    /// The base fee of the header, whatever overrides say.
     base_fee: Option<u64>,
 }
 
 impl<'a> Scene<'a> {
     pub fn set(place: Place<'a>, watch: &'a Watch) -> Result<Self, Error> {
-        let Place { spec, mut layer, header, overrides } = place;
+        let Place { spec, layer, header, overrides } = place;
+        let mut scene = Self::bare(spec, layer, header, watch);
+        if !overrides.is_empty() {
+            scene = scene.for_many_runs();
+            let size = U256::from(overrides.code_length());
+            watch.tick(effort::of_copying(size).saturating_add(effort::of_values(overrides.values())));
+            scene.moves = overrides.apply(&mut scene.state.layer, &mut scene.environment)?;
+        }
+        Ok(scene)
+    }
+
+    /// The place after a block, without overrides.
+    pub fn bare(spec: &ChainSpec, layer: Layer<'a>, header: &Header, watch: &'a Watch) -> Self {
         let mut environment = evm_environment(spec, header);
         loosen(&mut environment);
         environment.cfg_env.chain_id = spec.chain_id();
-        let mut moves = Moves::new();
-        if !overrides.is_empty() {
-            layer = layer.cached();
-            let size = U256::from(overrides.code_length());
-            watch.tick(effort::of_copying(size).saturating_add(effort::of_values(overrides.values())));
-            moves = overrides.apply(&mut layer, &mut environment)?;
-        }
         let state = CallState { layer, watch };
-        Ok(Self { state, environment, moves, base_fee: header.base_fee_per_gas })
+        Self { state, environment, moves: Moves::new(), base_fee: header.base_fee_per_gas }
     }
 
     /// Keep what runs read, for the next ones.
@@ -73,6 +77,18 @@ impl<'a> Scene<'a> {
 
     pub fn fees(&self, message: &Message) -> Fees {
         Fees::of(message, self.base_fee)
+    }
+
+    /// The base fee of the header, whatever overrides say.
+    pub fn base_fee(&self) -> Option<u64> {
+        self.base_fee
+    }
+
+    /// The surroundings of a message that pays nothing for gas.
+    pub fn free_environment(&self) -> EvmEnv {
+        let mut environment = self.environment.clone();
+        environment.block_env.basefee = 0;
+        environment
     }
 
     pub fn balance(&mut self, address: Address) -> Result<U256, Error> {
@@ -150,10 +166,10 @@ impl<'a> Scene<'a> {
 
     /// Gas that costs nothing does not cost a base fee either.
     fn environment_for(&self, message: &Message, fees: &Fees) -> EvmEnv {
-        let mut environment = self.environment.clone();
-        if fees.price.is_zero() {
-            environment.block_env.basefee = 0;
-        }
+        let mut environment = match fees.price.is_zero() {
+            true => self.free_environment(),
+            false => self.environment.clone(),
+        };
         let is_free = message.max_blob_fee.unwrap_or_default().is_zero();
         if let (true, Some(_), Some(blobs)) =
             (is_free, &message.blob_hashes, &mut environment.block_env.blob_excess_gas_and_price)

@@ -4,16 +4,20 @@ mod replies;
 mod state;
 
 pub use replies::{Form, Replies, Room};
+use state::content;
 pub use state::{write_balance, write_code, write_storage, write_transaction_count};
 
 use alloy_eips::BlockNumHash;
 use heed::{RoTxn, WithoutTls};
 
 use crate::chain::tables::{ChainError, ChainTables};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::evm::call::{Layer, Limits, Scene, Series, Watch};
 use crate::json::Writer;
-use crate::state::{HistoryView, StateReader};
+use crate::state::HistoryView;
 use crate::wire::parameters;
+use crate::wire::parameters::call::CallText;
 
 /// Such a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,41 +28,59 @@ pub enum Read {
     StorageAt,
     Transaction,
     Receipt,
+    Call(Limits),
 }
 
 impl Read {
-    /// The method of this name, if it is one of them.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "eth_getBalance" => Self::Balance,
-            "eth_getTransactionCount" => Self::TransactionCount,
-            "eth_getCode" => Self::Code,
-            "eth_getStorageAt" => Self::StorageAt,
-            "eth_getTransactionByHash" => Self::Transaction,
-            "eth_getTransactionReceipt" => Self::Receipt,
+    /// The method of this name, if it is one of them; a call's limits are its gas, in gas limits of a block, and its work.
+    pub fn named(name: &str, limits: &[u64]) -> Option<Self> {
+        Some(match (name, limits) {
+            ("eth_getBalance", []) => Self::Balance,
+            ("eth_getTransactionCount", []) => Self::TransactionCount,
+            ("eth_getCode", []) => Self::Code,
+            ("eth_getStorageAt", []) => Self::StorageAt,
+            ("eth_getTransactionByHash", []) => Self::Transaction,
+            ("eth_getTransactionReceipt", []) => Self::Receipt,
+            ("eth_call", &[gas_blocks, budget]) => Self::Call(Limits { gas_blocks, budget }),
             _ => return None,
         })
     }
+
+    /// Whether an answer may take a hundred times as long as others.
+    pub fn may_last(self) -> bool {
+        matches!(self, Self::Call(_))
+    }
 }
 
+/// Where calls run, once there has been one.
+pub type Stage<'m> = Option<Scene<'m>>;
+
 /// One moment of a chain: its state and its tables as of one head.
-pub struct Moment<'m> {
-    state: &'m StateReader,
+pub struct Moment<'s, 'm> {
+    engine: &'m Engine,
     chain: &'m ChainTables,
     txn: &'m RoTxn<'m, WithoutTls>,
     head: BlockNumHash,
     /// The state after the head, once it has been asked for.
     latest: Option<HistoryView<'m>>,
+    watch: &'m Watch,
+    /// Until there is a series of calls.
+    stage: Option<&'s mut Stage<'m>>,
+    /// The calls so far.
+    series: Option<Series<'s, 'm>>,
 }
 
-impl<'m> Moment<'m> {
+impl<'s, 'm> Moment<'s, 'm> {
+    /// Calls will run on the `stage`, which is empty, under a `watch` with a budget.
     pub fn new(
-        state: &'m StateReader,
+        engine: &'m Engine,
         chain: &'m ChainTables,
         txn: &'m RoTxn<'m, WithoutTls>,
         head: BlockNumHash,
+        watch: &'m Watch,
+        stage: &'s mut Stage<'m>,
     ) -> Self {
-        Self { state, chain, txn, head, latest: None }
+        Self { engine, chain, txn, head, latest: None, watch, stage: Some(stage), series: None }
     }
 
     /// Write the result of a call; whether there is one. There is none where anything is unusual, right or wrong, and
@@ -72,7 +94,29 @@ impl<'m> Moment<'m> {
             Read::StorageAt => self.write_state(parameters::slot_parameters(params), write_storage, text),
             Read::Transaction => self.write_found(params, ChainTables::write_transaction, text),
             Read::Receipt => self.write_found(params, ChainTables::write_receipt_or_null, text),
+            Read::Call(limits) => self.write_call(params, limits, text).is_some(),
         }
+    }
+
+    /// Run a call on the head's state, if it is a short one that succeeds.
+    fn write_call(&mut self, params: &[u8], limits: Limits, text: &mut Writer) -> Option<()> {
+        let CallText { message, block, overrides } = parameters::call::read(params)?;
+        if block.is_some_and(|block| block != self.head.number) || !overrides.is_empty() {
+            return None;
+        }
+        if self.series.is_none() {
+            self.series = self.begin_series();
+        }
+        content(text, &self.series.as_mut()?.run(&message, limits)?);
+        Some(())
+    }
+
+    fn begin_series(&mut self) -> Option<Series<'s, 'm>> {
+        let stage = self.stage.take()?;
+        let header = self.chain.header(self.txn, self.head.number).ok()??;
+        let head = self.head;
+        let layer = Layer::Plain(self.latest()?.after(head).ok()?);
+        Series::begin(stage.insert(Scene::bare(&self.engine.spec, layer, &header, self.watch))).ok()
     }
 
     fn write_state<Place>(
@@ -92,7 +136,7 @@ impl<'m> Moment<'m> {
 
     fn latest(&mut self) -> Option<&HistoryView<'m>> {
         if self.latest.is_none() {
-            self.latest = self.state.at(self.head).ok();
+            self.latest = self.engine.reader.at(self.head).ok();
         }
         self.latest.as_ref()
     }

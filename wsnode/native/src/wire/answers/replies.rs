@@ -39,13 +39,13 @@ pub struct Room {
 }
 
 /// The replies so far, and what further calls are answered with.
-pub struct Replies<'a> {
+pub struct Replies<'a, 's, 'm> {
     pub form: Form,
     room: Room,
     /// Results by method, for calls without parameters.
     results: &'a [(&'a str, &'a [u8])],
     methods: &'a [(String, Read)],
-    moment: Option<Moment<'a>>,
+    moment: Option<Moment<'s, 'm>>,
     text: Vec<u8>,
     /// The bytes of the replies in `text`, without what stands around them.
     size: usize,
@@ -53,18 +53,31 @@ pub struct Replies<'a> {
     counted: Vec<usize>,
     /// The result of the current call; kept for its memory.
     result: Vec<u8>,
+    /// Whether the last call may have taken long.
+    has_lasted: bool,
 }
 
-impl<'a> Replies<'a> {
+impl<'a, 's, 'm> Replies<'a, 's, 'm> {
     pub fn new(
         form: Form,
         room: Room,
         results: &'a [(&'a str, &'a [u8])],
         methods: &'a [(String, Read)],
-        moment: Option<Moment<'a>>,
+        moment: Option<Moment<'s, 'm>>,
     ) -> Self {
         let counted = vec![0; results.len() + methods.len()];
-        Self { form, room, results, methods, moment, text: Vec::new(), size: 0, counted, result: Vec::new() }
+        Self {
+            form,
+            room,
+            results,
+            methods,
+            moment,
+            text: Vec::new(),
+            size: 0,
+            counted,
+            result: Vec::new(),
+            has_lasted: false,
+        }
     }
 
     /// Answer `calls` up to the first that is left to others, or until they are many or have taken long.
@@ -77,7 +90,7 @@ impl<'a> Replies<'a> {
     ) -> Result<(), Failure> {
         let began = Instant::now();
         for (count, call) in calls.take(MOST).enumerate() {
-            if is_late(count, began) || !answer(self, call)? {
+            if self.is_late(count, began) || !answer(self, call)? {
                 break;
             }
         }
@@ -89,7 +102,7 @@ impl<'a> Replies<'a> {
     pub fn answer_frames(&mut self, data: &[u8]) -> usize {
         let (mut message, mut size, began) = ([0; SHORT], 0, Instant::now());
         for count in 0..MOST {
-            if is_late(count, began) {
+            if self.is_late(count, began) {
                 break;
             }
             let Some(whole) = Whole::read(&data[size..], SHORT) else {
@@ -123,6 +136,12 @@ impl<'a> Replies<'a> {
         is_pushed
     }
 
+    /// Whether no more calls are to be begun after `count`.
+    fn is_late(&mut self, count: usize, began: Instant) -> bool {
+        let is_due = std::mem::take(&mut self.has_lasted) || count % STRETCH == STRETCH - 1;
+        is_due && began.elapsed() > SLICE
+    }
+
     /// The text of all replies, and how many there are for each of the results and then of the methods.
     pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
         (self.text, self.counted)
@@ -139,6 +158,7 @@ impl<'a> Replies<'a> {
         }
         let index = self.methods.iter().position(|(name, _)| name == call.method)?;
         let (moment, read) = (self.moment.as_mut()?, self.methods[index].1);
+        self.has_lasted = read.may_last();
         let mut text = Writer::new(std::mem::take(result));
         // What panics here panics for the method too, which reports it.
         let write = AssertUnwindSafe(|| moment.write(read, call.params, &mut text));
@@ -166,11 +186,6 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// Whether no more calls are to be begun after `count`.
-fn is_late(count: usize, began: Instant) -> bool {
-    count % STRETCH == STRETCH - 1 && began.elapsed() > SLICE
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +197,8 @@ mod tests {
 
     fn answered(form: Form, room: Room, calls: &[&[u8]]) -> (Vec<u8>, usize) {
         let mut replies = Replies::new(form, room, RESULTS, &[], None);
-        let answer = |replies: &mut Replies<'_>, call: &&[u8]| Ok::<_, ()>(replies.answer_message(call));
+        let answer =
+            |replies: &mut Replies<'_, '_, '_>, call: &&[u8]| Ok::<_, ()>(replies.answer_message(call));
         replies.take(calls.iter(), answer).unwrap();
         let (text, counted) = replies.into_parts();
         (text, counted[0])

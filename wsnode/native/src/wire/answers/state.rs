@@ -46,7 +46,7 @@ fn quantity(text: &mut Writer, number: &U256) {
     text.fixed(b"\"");
 }
 
-fn content(text: &mut Writer, bytes: &[u8]) {
+pub(super) fn content(text: &mut Writer, bytes: &[u8]) {
     text.fixed(b"\"0x");
     text.bytes(bytes);
     text.fixed(b"\"");

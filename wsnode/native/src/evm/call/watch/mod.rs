@@ -1,10 +1,13 @@
 //! Early ends of a run: a budget of work, or a caller that no longer waits.
 
+pub(super) mod effort;
+mod turns;
+
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use super::turns::Run;
+use turns::Run;
 
 /// Work between two looks at the clock, in jumps and in gas: 10 to 100 us.
 const LOOKS: u32 = 1024;
@@ -55,6 +58,13 @@ impl Watch {
         self.frames.borrow_mut().clear();
         self.is_gas_seen_by_code.set(false);
         self.least_at_write.set(u64::MAX);
+    }
+
+    /// Another run begins, with a budget of its own.
+    pub fn renew(&self, budget: u64) {
+        self.begin();
+        self.is_stopped.set(false);
+        self.remaining.set(budget);
     }
 
     /// The code of the run does something that its gas limit decides, other than to run out of gas.
