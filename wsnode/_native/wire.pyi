@@ -206,9 +206,9 @@ class EngineMethods:
     """Methods that `answer_calls` may answer out of a `Moment`, each by its name and what bounds a call.
 
     These are `eth_getBalance`, `eth_getTransactionCount`, `eth_getCode`, `eth_getStorageAt`,
-    `eth_getTransactionByHash` and `eth_getTransactionReceipt`, without bounds, and `eth_call`, whose bounds
-    are its gas, in gas limits of the block, and its jumps. Calls on the head's state are answered that pay
-    nothing, override nothing, and succeed within their bounds.
+    `eth_getTransactionByHash`, `eth_getTransactionReceipt`, `eth_getBlockByNumber` and `eth_getBlockByHash`,
+    without bounds, and `eth_call`, whose bounds are its gas, in gas limits of the block, and its jumps. Calls
+    on the head's state are answered that pay nothing, override nothing, and succeed within their bounds.
 
     Raises:
         ValueError: The engine cannot answer one of them, or has other bounds for it.
@@ -220,10 +220,13 @@ class EngineMethods:
 class Moment:
     """A snapshot of a chain and the state after its head; good as long as the snapshot.
 
-    `number` and `block_hash` name the head of the snapshot.
+    `number` and `block_hash` name the head of the snapshot. Blocks are left to others unless their form
+    `is_plain`, without a total difficulty.
     """
 
-    def __new__(cls, state: State, reader: Reader, number: int, block_hash: bytes, /) -> Moment: ...
+    def __new__(
+        cls, state: State, reader: Reader, number: int, block_hash: bytes, /, *, is_plain: bool
+    ) -> Moment: ...
 
 def answer_calls(
     calls: Sequence[bytes] | Sequence[tuple[str, bytes, bytes] | bytes],

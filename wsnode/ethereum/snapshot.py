@@ -65,7 +65,8 @@ class Snapshot:
     def moment(self) -> Moment:
         """Return the snapshot in the engine's form."""
         if self._moment is None:
-            self._moment = Moment(self.state, self.reader, self.number, self.head.hash)
+            is_plain = not self.caller.service_form
+            self._moment = Moment(self.state, self.reader, self.number, self.head.hash, is_plain=is_plain)
         return self._moment
 
     @property

@@ -12,7 +12,7 @@ from tests.clocks import stopped
 from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from tests.memory_transport import run
 from tests.server.websocket.test_frames import masked
-from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.chain import LOCAL_CALLER, Chain
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.bounds import Bounds
@@ -30,9 +30,21 @@ Calls = list[tuple[str, list[Any]]]
 def usual_and_unusual_calls(chain: Chain) -> st.SearchStrategy[tuple[str, list[Any]]]:
     of_hash = st.tuples(st.sampled_from(BY_HASH), hashes_of_transactions(chain).map(lambda name: [name]))
     state = [st.tuples(st.just(method), of_state(chain, *places)) for method, places in STATE_METHODS.items()]
+    with chain.snapshot() as view:
+        last = view.number
+        hashes = [f"0x{(view.hash_of(number) or b'').hex()}" for number in range(last + 1)]
+    flags: st.SearchStrategy[Any] = st.sampled_from([True, False, True, False, None, "true", 1])
+    numbers = st.one_of(
+        st.integers(0, last + 2).map(hex), st.sampled_from(["latest", "pending", "safe", "earliest", "0x01"])
+    )
+    names = st.sampled_from([*hashes, *map(str.upper, hashes), "0x" + "13" * 32])
+    blocks = [
+        st.tuples(st.just("eth_getBlockByNumber"), st.tuples(numbers, flags).map(list)),
+        st.tuples(st.just("eth_getBlockByHash"), st.tuples(names, flags).map(list)),
+    ]
     none: list[Any] = []
     others = st.tuples(st.sampled_from(["eth_chainId", "eth_blockNumber"]), st.just(none))
-    return st.one_of(of_hash, *state, others)
+    return st.one_of(of_hash, *state, *blocks, others)
 
 
 @given(chosen=st.data())
@@ -46,8 +58,11 @@ def test_what_the_engine_answers_is_what_each_call_gets(
 def test_usual_calls_are_answered_together(execution_apis_chain: Chain, dispatcher: Dispatcher) -> None:
     with execution_apis_chain.snapshot() as view:
         name = "0x" + transaction_hashes(view.body(view.number) or b"")[:32].hex()
+        head = f"0x{view.head.hash.hex()}"
     calls: Calls = [
         *((method, [name]) for method in BY_HASH),
+        *(("eth_getBlockByNumber", [block, full]) for block in ("latest", "0x1") for full in (True, False)),
+        ("eth_getBlockByHash", [head, False]),
         ("eth_getStorageAt", [NOBODY, "0x0", "0x3"]),
         *((method, [NOBODY]) for method in ("eth_getCode", "eth_getTransactionCount", "eth_getBalance")),
     ]
@@ -66,6 +81,25 @@ def test_what_is_unknown_is_left_to_its_method(dispatcher: Dispatcher) -> None:
     assert assert_same_answers(dispatcher, [("eth_getTransactionReceipt", [unknown])]) == 1
 
 
+class Service:
+    """A caller who gets the service's form."""
+
+    service_form, key_name, party = True, None, None
+
+
+@pytest.mark.parametrize("block", ["latest", "0x1"])
+def test_blocks_in_the_services_form_are_left_to_their_method(
+    execution_apis_chain: Chain, dispatcher: Dispatcher, block: str
+) -> None:
+    session = Session(
+        Dispatcher(dispatcher.registry, lambda _: execution_apis_chain.snapshot(Service())), None
+    )
+    messages = [message(0, *FIRST), message(1, "eth_getBlockByNumber", [block, False])]
+    session.receive(messages[0])
+    assert session.go_together(messages, 1, ROOM, ROOM, are_messages=True)[1] == 0
+    assert b"totalDifficulty" in reply(session, messages[1])
+
+
 class Counting:
     """Admits every call, and counts them."""
 
@@ -80,7 +114,7 @@ class Counting:
 
 def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Dispatcher) -> None:
     gate = Counting()
-    session = Session(dispatcher, None, gate)
+    session = Session(dispatcher, LOCAL_CALLER, gate)
     for number in range(3):
         session.receive(message(number, *FIRST))
         assert not session.may_go_together
@@ -91,11 +125,11 @@ def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Di
 def assert_same_answers(dispatcher: Dispatcher, calls: Calls) -> int:
     """Return how many calls the engine has answered behind one for a balance."""
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
-    session = Session(dispatcher, None)
+    session = Session(dispatcher, LOCAL_CALLER)
     session.receive(messages[0])
     frames, count = session.go_together(messages, 1, ROOM, ROOM, are_messages=True)
     session.end_turn()
-    alone = Session(dispatcher, None)
+    alone = Session(dispatcher, LOCAL_CALLER)
     replies = [reply(alone, each) for each in messages[1 : count + 1]]
     assert frames == b"".join(map(text_frame, replies))
     return count
@@ -120,7 +154,7 @@ def sharing(execution_apis_chain: Chain) -> Session:
     lasting = LastingResults(execution_apis_chain.store)
     registry = build_registry(execution_apis_chain)
     dispatcher = Dispatcher(registry, execution_apis_chain.snapshot, lasting=lasting)
-    session = Session(dispatcher, None, shares_results=True)
+    session = Session(dispatcher, LOCAL_CALLER, shares_results=True)
     for method in ("eth_chainId", "eth_gasPrice"):
         reply(session, message(0, method, []))
     return session
@@ -136,7 +170,9 @@ def test_frames_are_answered_by_the_engine_with_what_each_call_gets(
     answered = sharing.answer_frames(b"".join(masked(0x81, each) for each in messages), ROOM, ROOM)
     assert answered is not None
     frames, _size, count = answered
-    assert frames == b"".join(text_frame(reply(Session(dispatcher, None), each)) for each in messages[:count])
+    assert frames == b"".join(
+        text_frame(reply(Session(dispatcher, LOCAL_CALLER), each)) for each in messages[:count]
+    )
 
 
 def test_frames_are_read_from_the_state_only_after_a_turn_that_was(sharing: Session) -> None:
@@ -167,9 +203,11 @@ def test_a_batch_is_answered_as_its_calls_are(
 ) -> None:
     calls = chosen.draw(st.lists(usual_and_unusual_calls(execution_apis_chain), min_size=1, max_size=8))
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
-    session = sharing if shares else Session(dispatcher, None)
+    session = sharing if shares else Session(dispatcher, LOCAL_CALLER)
     answer = reply(session, b"[" + b",".join(messages) + b"]")
-    assert answer == b"[" + b",".join(reply(Session(dispatcher, None), each) for each in messages) + b"]"
+    assert (
+        answer == b"[" + b",".join(reply(Session(dispatcher, LOCAL_CALLER), each) for each in messages) + b"]"
+    )
 
 
 @pytest.mark.parametrize("room", [0, 100, 1000])
@@ -179,12 +217,12 @@ def test_a_batch_that_grows_too_long_is_refused_where_it_does(execution_apis_cha
 
     def answered(batch: Sequence[bytes]) -> list[Any]:
         bounds = Bounds(batch_reply_bytes=room)
-        session = Session(Dispatcher(registry, view, bounds=bounds, clock=stopped), None)
+        session = Session(Dispatcher(registry, view, bounds=bounds, clock=stopped), LOCAL_CALLER)
         answers: list[Any] = json.loads(reply(session, b"[" + b",".join(batch) + b"]"))
         return answers
 
     # With an escape in it no batch is read by the engine.
     slowly = answered([each.replace(b'"id"', b'"\\u0069d"') for each in calls])
     assert answered(calls) == slowly
-    size = len(reply(Session(Dispatcher(registry, execution_apis_chain.snapshot), None), calls[0]))
+    size = len(reply(Session(Dispatcher(registry, execution_apis_chain.snapshot), LOCAL_CALLER), calls[0]))
     assert sum("result" in each for each in slowly) <= room // size

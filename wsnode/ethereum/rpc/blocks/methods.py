@@ -201,8 +201,8 @@ def add_methods(registry: Registry, blocks: Blocks) -> None:
     """Register this module's methods."""
     block, uncle, count = or_null(reference("Block")), or_null(reference("Uncle")), or_null(QUANTITY)
     method, by_number = registry.method, partial(registry.method, errors=BLOCK_ERRORS)
-    by_number("eth_getBlockByNumber", result=block)(blocks.get_block_by_number)
-    method("eth_getBlockByHash", result=block)(get_block_by_hash)
+    by_number("eth_getBlockByNumber", result=block, at_engine=True)(blocks.get_block_by_number)
+    method("eth_getBlockByHash", result=block, at_engine=True)(get_block_by_hash)
     by_number("eth_getUncleByBlockNumberAndIndex", result=uncle)(blocks.get_uncle_by_number)
     method("eth_getUncleByBlockHashAndIndex", result=uncle)(get_uncle_by_hash)
     by_number("eth_getUncleCountByBlockNumber", result=count)(blocks.count_uncles_by_number)

@@ -27,5 +27,8 @@ class LightView(Snapshot):
     def moment(self) -> Moment:
         """Return the snapshot in the engine's form; the engine finds no state either, and says nothing."""
         if self._moment is None:
-            self._moment = Moment(self._chain.state, self.reader, self.number, self.head.hash)
+            is_plain = not self.caller.service_form
+            self._moment = Moment(
+                self._chain.state, self.reader, self.number, self.head.hash, is_plain=is_plain
+            )
         return self._moment

@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 
 use super::tables::{ChainError, ChainTables, LogBlock, Txn};
 use crate::chain::rows::{place_key, places, BodyRow, Criteria, HeaderRow, ReceiptsRow, RowError};
-use crate::json::{self, BlockContext, LogSelection, Writer};
+use crate::json::{self, BlockContext, BlockStyle, LogSelection, TotalDifficulty, Writer};
 
 /// A canonical transaction: its block's key and body row, and its index there.
 pub struct Place<'t> {
@@ -33,6 +33,33 @@ impl ChainTables {
     pub fn header(&self, txn: &Txn<'_>, number: u64) -> Result<Option<Header>, ChainError> {
         let row = self.headers.get(txn, &number.to_be_bytes())?;
         Ok(row.map(|row| HeaderRow::new(row)?.header()).transpose()?)
+    }
+
+    /// The number of a canonical block.
+    pub fn number_of(&self, txn: &Txn<'_>, hash: &B256) -> Result<Option<u64>, ChainError> {
+        let key = self.numbers.get(txn, hash.as_slice())?;
+        Ok(key.and_then(|key| key.try_into().ok()).map(u64::from_be_bytes))
+    }
+
+    /// Write a canonical block, unless its body row is longer than `longest`; whether it was written.
+    pub fn write_block(
+        &self,
+        txn: &Txn<'_>,
+        number: u64,
+        full: bool,
+        longest: usize,
+        text: &mut Writer,
+    ) -> Result<bool, ChainError> {
+        let key = number.to_be_bytes();
+        let (Some(header), Some(body)) = (self.headers.get(txn, &key)?, self.bodies.get(txn, &key)?) else {
+            return Ok(false);
+        };
+        if body.len() > longest {
+            return Ok(false);
+        }
+        let style = BlockStyle { full, pending: false, total_difficulty: TotalDifficulty::Absent };
+        json::render_block(text, &HeaderRow::new(header)?, &BodyRow::new(body)?, &style)?;
+        Ok(true)
     }
 
     /// Where a transaction lies, if it is a canonical one.

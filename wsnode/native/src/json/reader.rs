@@ -27,6 +27,12 @@ impl<'a> Text<'a> {
         self.word(b"null")
     }
 
+    /// `true` or `false`, whichever comes next.
+    pub fn boolean(&mut self) -> Option<bool> {
+        self.skip_space();
+        self.word(b"true").map(|()| true).or_else(|| self.word(b"false").map(|()| false))
+    }
+
     fn word(&mut self, word: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(word)?;
         Some(())

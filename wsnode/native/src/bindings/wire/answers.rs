@@ -43,15 +43,22 @@ pub struct Moment {
     engine: Arc<Engine>,
     reader: Py<Reader>,
     head: BlockNumHash,
+    is_plain: bool,
 }
 
 #[pymethods]
 impl Moment {
     #[new]
-    #[pyo3(signature = (state, reader, number, block_hash, /))]
-    fn new(state: &State, reader: Py<Reader>, number: u64, block_hash: &[u8]) -> PyResult<Self> {
+    #[pyo3(signature = (state, reader, number, block_hash, /, *, is_plain))]
+    fn new(
+        state: &State,
+        reader: Py<Reader>,
+        number: u64,
+        block_hash: &[u8],
+        is_plain: bool,
+    ) -> PyResult<Self> {
         let head = BlockNumHash { number, hash: hash("block hash", block_hash)? };
-        Ok(Self { engine: state.0.clone(), reader, head })
+        Ok(Self { engine: state.0.clone(), reader, head, is_plain })
     }
 }
 
@@ -65,7 +72,8 @@ impl Moment {
         let chain = reader.chain()?;
         let answered = reader.transaction.with(|txn| {
             let (watch, mut stage) = (Watch::new(Some(0), None), None);
-            let moment = answers::Moment::new(&self.engine, chain, txn, self.head, &watch, &mut stage);
+            let block = (self.head, self.is_plain);
+            let moment = answers::Moment::new(&self.engine, chain, txn, block, &watch, &mut stage);
             Ok::<_, ChainError>(answer(moment))
         });
         answered.ok().transpose()

@@ -8,6 +8,7 @@ use state::content;
 pub use state::{write_balance, write_code, write_storage, write_transaction_count};
 
 use alloy_eips::BlockNumHash;
+use alloy_primitives::B256;
 use heed::{RoTxn, WithoutTls};
 
 use crate::chain::tables::{ChainError, ChainTables};
@@ -19,6 +20,9 @@ use crate::state::HistoryView;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
 
+/// A block with a longer body row is left to those who know how long a reply may be.
+const LONGEST_BODY: usize = 256 * 1024;
+
 /// Such a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
@@ -28,6 +32,8 @@ pub enum Read {
     StorageAt,
     Transaction,
     Receipt,
+    BlockByNumber,
+    BlockByHash,
     Call(Limits),
 }
 
@@ -41,6 +47,8 @@ impl Read {
             ("eth_getStorageAt", []) => Self::StorageAt,
             ("eth_getTransactionByHash", []) => Self::Transaction,
             ("eth_getTransactionReceipt", []) => Self::Receipt,
+            ("eth_getBlockByNumber", []) => Self::BlockByNumber,
+            ("eth_getBlockByHash", []) => Self::BlockByHash,
             ("eth_call", &[gas_blocks, budget]) => Self::Call(Limits { gas_blocks, budget }),
             _ => return None,
         })
@@ -48,7 +56,7 @@ impl Read {
 
     /// Whether an answer may take a hundred times as long as others.
     pub fn may_last(self) -> bool {
-        matches!(self, Self::Call(_))
+        matches!(self, Self::Call(_) | Self::BlockByNumber | Self::BlockByHash)
     }
 }
 
@@ -61,6 +69,8 @@ pub struct Moment<'s, 'm> {
     chain: &'m ChainTables,
     txn: &'m RoTxn<'m, WithoutTls>,
     head: BlockNumHash,
+    /// Whether blocks have no members but a node's usual ones.
+    is_plain: bool,
     /// The state after the head, once it has been asked for.
     latest: Option<HistoryView<'m>>,
     watch: &'m Watch,
@@ -76,11 +86,11 @@ impl<'s, 'm> Moment<'s, 'm> {
         engine: &'m Engine,
         chain: &'m ChainTables,
         txn: &'m RoTxn<'m, WithoutTls>,
-        head: BlockNumHash,
+        (head, is_plain): (BlockNumHash, bool),
         watch: &'m Watch,
         stage: &'s mut Stage<'m>,
     ) -> Self {
-        Self { engine, chain, txn, head, latest: None, watch, stage: Some(stage), series: None }
+        Self { engine, chain, txn, head, is_plain, latest: None, watch, stage: Some(stage), series: None }
     }
 
     /// Write the result of a call; whether there is one. There is none where anything is unusual, right or wrong, and
@@ -94,8 +104,25 @@ impl<'s, 'm> Moment<'s, 'm> {
             Read::StorageAt => self.write_state(parameters::slot_parameters(params), write_storage, text),
             Read::Transaction => self.write_found(params, ChainTables::write_transaction, text),
             Read::Receipt => self.write_found(params, ChainTables::write_receipt_or_null, text),
+            Read::BlockByNumber => self.write_block(parameters::block_parameters(params), text).is_some(),
+            Read::BlockByHash => {
+                let asked = parameters::block_hash_parameters(params);
+                self.write_block(asked.and_then(|(hash, full)| Some((self.numbered(&hash)?, full))), text)
+                    .is_some()
+            }
             Read::Call(limits) => self.write_call(params, limits, text).is_some(),
         }
+    }
+
+    fn numbered(&self, hash: &B256) -> Option<Option<u64>> {
+        Some(Some(self.chain.number_of(self.txn, hash).ok()??))
+    }
+
+    /// Write a block in a node's plain form, if that is the caller's.
+    fn write_block(&self, asked: Option<(Option<u64>, bool)>, text: &mut Writer) -> Option<()> {
+        let (block, full) = asked.filter(|_| self.is_plain)?;
+        let number = block.unwrap_or(self.head.number);
+        self.chain.write_block(self.txn, number, full, LONGEST_BODY, text).ok()?.then_some(())
     }
 
     /// Run a call on the head's state, if it is a short one that succeeds.

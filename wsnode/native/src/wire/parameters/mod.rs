@@ -31,6 +31,27 @@ pub fn slot_parameters(params: &[u8]) -> Option<((Address, U256), Option<u64>)> 
     Some(((address, slot), last_block(&mut text)?))
 }
 
+/// `[block, whether in full]`.
+pub fn block_parameters(params: &[u8]) -> Option<(Option<u64>, bool)> {
+    with_flag(params, block)
+}
+
+/// `[hash of a block, whether in full]`.
+pub fn block_hash_parameters(params: &[u8]) -> Option<(B256, bool)> {
+    with_flag(params, hash)
+}
+
+fn with_flag<T>(params: &[u8], read: impl FnOnce(&[u8]) -> Option<T>) -> Option<(T, bool)> {
+    let mut text = Text(params);
+    text.take(b'[')?;
+    let first = read(text.string()?)?;
+    text.take(b',')?;
+    let flag = text.boolean()?;
+    text.take(b']')?;
+    text.end()?;
+    Some((first, flag))
+}
+
 /// `[hash]`.
 pub fn hash_parameters(params: &[u8]) -> Option<B256> {
     let mut text = Text(params);
@@ -69,6 +90,10 @@ mod tests {
         assert_eq!(slot_parameters(slots.as_bytes()), Some(((address, U256::from(10)), Some(0))));
         let hash = format!(r#"["0x{:064x}"]"#, 10);
         assert_eq!(hash_parameters(hash.as_bytes()), Some(B256::with_last_byte(10)));
+        let hash = format!(r#"["0x{:064x}",true]"#, 10);
+        assert_eq!(block_hash_parameters(hash.as_bytes()), Some((B256::with_last_byte(10), true)));
+        assert_eq!(block_parameters(br#" [ "latest" , false ] "#), Some((None, false)));
+        assert_eq!(block_parameters(br#"["0x3e8",true]"#), Some((Some(1000), true)));
     }
 
     #[test]
@@ -96,5 +121,8 @@ mod tests {
             assert!(hash_parameters(format!(r#"["{hash}"]"#).as_bytes()).is_none(), "{hash}");
         }
         assert!(hash_parameters(format!(r#"["0x{:064x}",1]"#, 10).as_bytes()).is_none());
+        for rest in ["", ",", ",1", ",null", ",tru", r#","true""#, ",true,1", ",truefalse"] {
+            assert!(block_parameters(format!(r#"["latest"{rest}]"#).as_bytes()).is_none(), "{rest}");
+        }
     }
 }
