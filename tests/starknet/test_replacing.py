@@ -160,3 +160,20 @@ async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(fresh: Ch
         twice = write_dump(tmp_path / "twice.jsonl", blocks)
         with pytest.raises(InvalidBlockError, match=r"block 2 .*: deployed_contracts"):
             await import_folder(fresh, twice, replace=True)
+
+
+async def test_a_dump_that_is_refused_is_not_left_open(fresh: Chain, tmp_path: Path) -> None:
+    maker = BlockMaker()
+    deployed = StateDiff(deployed=[(number_felt(0x77), number_felt(0x88))])
+    dump = write_dump(tmp_path / "twice.jsonl", [maker.make(deployed), maker.make(deployed)])
+    # The error has the frames of the import with it.
+    with pytest.raises(InvalidBlockError) as refused:
+        await import_folder(fresh, dump)
+    assert dump not in open_files()
+    assert "deployed_contracts" in str(refused.value)
+
+
+def open_files() -> list[Path]:
+    """Return the paths of this process's open files."""
+    # The descriptor of the folder itself is gone by the time it is looked at.
+    return [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -63,11 +64,12 @@ async def import_folder(
     intake = await trio.to_thread.run_sync(begin)
     try:
         await trio.to_thread.run_sync(_begin, intake, dump, first_block, chain_id)
-        work = _Work(dump, intake, files, progress)
-        while await trio.to_thread.run_sync(work.turn):
-            pass
+        with closing(_Work(dump, intake, files, progress)) as work:
+            while await trio.to_thread.run_sync(work.turn):
+                pass
     finally:
         intake.close()
+        files.close()
     return _outcome(chain, work.taken, intake, report)
 
 
@@ -119,6 +121,10 @@ class _Work:
         self._files = files
         self._progress = progress
         self.taken = 0
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        self._blocks.close()
 
     def turn(self) -> bool:
         """Take blocks for a short time; false when none is left."""

@@ -52,6 +52,10 @@ class ClassFiles:
         else:
             self._places[found.class_hash] = place
 
+    def close(self) -> None:
+        """Close the file that was read last."""
+        self._reader.close()
+
     def carry(self, classes: dict[str, msgspec.Raw]) -> None:
         """Search `classes`, which came with a block, before the files; they replace those of the last
         block.

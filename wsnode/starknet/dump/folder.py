@@ -4,7 +4,7 @@ The first pass records the place of each state update and keeps the headers, whi
 second reads the updates again, one by one. So a dump holds its headers in memory, not its diffs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import msgspec
@@ -35,8 +35,10 @@ class Dump(msgspec.Struct, frozen=True):
     headers: dict[bytes, Header]
     class_places: list[Place]
 
-    def read(self, first: int) -> Iterator[tuple[UnverifiedBlock, dict[str, msgspec.Raw]]]:
+    def read(self, first: int) -> Generator[tuple[UnverifiedBlock, dict[str, msgspec.Raw]]]:
         """Yield the blocks from number `first` on, with the classes that their documents carry.
+
+        One file is open meanwhile, until the end or `close`.
 
         Raises:
             InvalidBlockError: A block's diff contradicts itself.
