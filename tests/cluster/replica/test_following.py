@@ -22,7 +22,7 @@ from wsnode.cluster.journal import Bounds, JournalAwayError
 from wsnode.cluster.records import Record
 from wsnode.cluster.replica.errors import GapError
 from wsnode.cluster.replica.ethereum import EthereumCopy
-from wsnode.cluster.replica.following import RECORDS_BACK, Replica
+from wsnode.cluster.replica.following import HELD_SECONDS, RECORDS_BACK, Replica
 from wsnode.cluster.replica.gauge import LATE_SECONDS
 from wsnode.cluster.replica.peers import take
 from wsnode.cluster.source import EthereumSource
@@ -71,17 +71,17 @@ class World:
         self.heads: list[int] = []
         """After each record that was repeated."""
 
-    async def publish(self) -> None:
-        """Publish all that is written, as a process that was just started."""
+    async def publish(self, chain: Chain | None = None, *, is_sole: bool = True) -> None:
+        """Publish all that is written, or another chain, as a process that was just started."""
         self._writers += 1
         self.journal.now += 60
-        source = EthereumSource(self.written, is_development=True)
+        source = EthereumSource(chain or self.written, is_development=is_sole)
         published = Published(source, f"writer {self._writers}")
         await publish(published, self.journal)
 
-    def replica(self) -> Replica:
+    def replica(self, held_seconds: float = HELD_SECONDS) -> Replica:
         self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
-        return Replica(self.copy(), self.open)
+        return Replica(self.copy(), self.open, held_seconds=held_seconds)
 
     def copy(self) -> EthereumCopy:
         return NotingCopy(self.repeated, self.live_tree, self.heads)
@@ -298,6 +298,57 @@ async def test_a_writer_that_went_back_where_the_journal_had_lost_a_branch_is_fo
         here.growing.unwind(20)
         await here.publish()
         await here.caught_up(replica)
+
+
+@asynccontextmanager
+async def written_anew_from_behind(held_seconds: float) -> AsyncIterator[tuple[World, Replica, Chain]]:
+    """Yield a replica of a journal that was emptied, and then written by a node that had less, and otherwise.
+
+    It has eight blocks, and the node the first five of them, and another one.
+    """
+    with world() as here, new_chain() as behind:
+        here.growing.extend(8)
+        await here.publish(is_sole=False)
+        live = LiveTree(BlockTree(behind), Hub(behind))
+        assert await take(live, (await blocks_of(here.written))[:5])
+        Growing(behind).extend(1)
+        replica = here.replica(held_seconds)
+        async with running(replica):
+            await here.caught_up(replica)
+            here.heads.clear()
+            here.journal.lose(here.journal.entries)
+            await here.publish(behind, is_sole=False)
+            yield here, replica, behind
+
+
+async def test_a_branch_is_kept_when_a_writer_that_is_behind_writes_an_emptied_journal_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "wsnode.replica")
+    async with written_anew_from_behind(HELD_SECONDS) as (here, replica, _behind):
+        await until(lambda: "is kept for now" in caplog.text)
+        assert replica.hindrance() is None
+        # As the writer does once it has the branch too.
+        here.growing.extend(1)
+        await here.publish(is_sole=False)
+        await here.caught_up(replica)
+        assert min(here.heads) >= 8
+    assert caplog.text.count("is kept for now") == 1
+
+
+async def test_a_branch_is_not_kept_for_ever() -> None:
+    async with written_anew_from_behind(0.5) as (here, _replica, behind):
+        await until(lambda: standing_of(here.repeated) == standing_of(behind))
+
+
+async def test_a_branch_is_not_kept_when_another_one_becomes_as_high() -> None:
+    async with written_anew_from_behind(HELD_SECONDS) as (here, replica, behind):
+        Growing(behind).extend(3)
+        began = trio.current_time()
+        await here.publish(behind, is_sole=False)
+        await until(lambda: standing_of(here.repeated) == standing_of(behind))
+        assert trio.current_time() - began < HELD_SECONDS
+        assert replica.hindrance() is None
 
 
 async def test_a_journal_that_stands_still_is_noticed_as_soon_as_a_writer_notices_it() -> None:

@@ -10,6 +10,7 @@ import trio
 
 from wsnode.cluster.journal import Journal, JournalAwayError
 from wsnode.cluster.records import (
+    BLOCKS,
     BrokenLinkError,
     Classes,
     Down,
@@ -32,6 +33,9 @@ READ_SECONDS: Final = 1.0
 The writer, which renews its lease as often, knows it as soon: so both go on with the next server together.
 """
 RECORDS_BACK: Final = 8
+HELD_SECONDS: Final = 20.0
+"""How long a higher branch is kept that the journal has lost, and whose writer may have it too."""
+HELD_PAUSE: Final = 0.2
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 REFUSALS: Final = (ReplicaError, UnreadableRecordError, OtherChainError)
@@ -97,6 +101,7 @@ class Replica:
         *,
         max_lag: int = MAX_LAG,
         bridge: Bridge = no_bridge,
+        held_seconds: float = HELD_SECONDS,
     ) -> None:
         self._copy = copy
         self._open = open_journal
@@ -107,6 +112,11 @@ class Replica:
         """The last record that is repeated."""
         self._latest: RecordId | None = None
         """The highest of all that were repeated, which the journal may have lost since."""
+        self._held_seconds = held_seconds
+        self._held: float | None = None
+        """Since when a branch is kept that the journal contradicts."""
+        self._given_up: RecordId | None = None
+        """The record for which such a branch was given up."""
         self.is_reachable = False
         """Whether the journal answered when it was asked last."""
         self.repeated = self.refused = self.reorganisations = 0
@@ -204,6 +214,10 @@ class Replica:
             if records:
                 await self._note(journal, records)
                 for group in _groups(records):
+                    if self._is_contradicted(group):
+                        await self._hold(journal, group)
+                        break
+                    self._held = None
                     await self._outage.outlast(partial(self._repeat_or_look, journal, group))
                     self._see()
             # A full answer has another one after it, and while an answer was late more may have come.
@@ -246,6 +260,37 @@ class Replica:
         if self._latest is not None:
             return record.id <= self._latest
         return self._copy.has_left((record.before if isinstance(record.change, Down) else record.after).head)
+
+    def _is_contradicted(self, group: Sequence[Record]) -> bool:
+        """Return whether a record leads away from a higher branch, which nothing in the journal has left.
+
+        The journal was emptied, say, and is written anew by a node that has yet to see that branch.
+        """
+        first, last = group[0], group[-1]
+        if not isinstance(last.change, BLOCKS) or last.id == self._given_up:
+            return False
+        if isinstance(first.change, Down) and self._copy.reaches(first.before):
+            return False
+        is_lower = last.after.head.number < self._copy.head.number
+        return is_lower and not self._copy.reaches(last.after)
+
+    async def _hold(self, journal: Journal, group: Sequence[Record]) -> None:
+        """Keep the branch until the journal's end is as high, or certain, or for some time."""
+        tip, now = await journal.tip() or group[-1], trio.current_time()
+        if self._held is None:
+            self._held = now
+            logger.info("the journal leads to %s; %s is kept for now", tip.after.head, self._copy)
+        is_lower = tip.after.head.number < self._copy.head.number
+        if is_lower and not tip.is_latest and now - self._held < self._held_seconds:
+            # Here is all that the journal can be right about, and more.
+            self.gauge.repeated()
+            await trio.sleep(HELD_PAUSE)
+            return
+        self._held = None
+        # The journal's end may be on the branch by now.
+        await self._align(journal)
+        if self.position is None or self.position < group[-1].id:
+            self._given_up = group[-1].id
 
     async def _close(self, journal: Journal, gap: GapError) -> None:
         """Go back to what the chain has of the journal, or ask other nodes for what leads there.
