@@ -32,3 +32,4 @@ def test_a_library_subscribes_at_a_node_that_has_the_block_which_its_url_demands
         assert int(program.of("head")[0]) >= demanded
     finally:
         program.end()
+        print(program.said, program.complaints)

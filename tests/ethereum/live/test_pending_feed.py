@@ -24,6 +24,17 @@ def test_what_was_heard_of_is_no_news_when_the_pool_gets_it_and_is_news_after_th
     assert feed.since(0) == [ONE, ONE, TWO]
 
 
+def test_what_the_pool_has_is_no_news_when_it_is_heard_of_and_is_news_after_that() -> None:
+    feed = PendingFeed(FanOut())
+    feed.announce([ONE])
+    feed.hear([ONE])
+    assert feed.since(0) == [ONE]
+    feed.hear([ONE])
+    feed.announce([TWO])
+    feed.hear([TWO])
+    assert feed.since(0) == [ONE, ONE, TWO]
+
+
 def test_what_was_heard_of_is_forgotten_as_what_is_kept_for_filters_is() -> None:
     feed = PendingFeed(FanOut())
     feed.hear([ONE])

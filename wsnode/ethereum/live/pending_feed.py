@@ -48,21 +48,28 @@ class PendingFeed:
         self._kept: deque[Arrival] = deque()
         self._kept_bytes = 0
         self._heard: dict[bytes, None] = {}
+        """Hashes of what was heard of, and has not come into the pool since."""
+        self._pooled: dict[bytes, None] | None = None
+        """Hashes of what came into the pool, and was not heard of since; None where nothing is heard."""
         self.render: Callable[[Any], bytes] = render_hash
         """Renders a whole transaction."""
 
     def hear(self, arrivals: Sequence[Arrival]) -> None:
-        """Publish what other nodes have pending; that the pool gets it later is no news then."""
-        self.announce(arrivals)
-        for arrival in arrivals:
-            self._heard[arrival.hash] = None
-        while len(self._heard) > KEPT:
-            del self._heard[next(iter(self._heard))]
+        """Publish what other nodes have pending; that the pool gets it later, or had it, is no news."""
+        if self._pooled is None:
+            self._pooled = dict.fromkeys(arrival.hash for arrival in self._kept)
+        news = _without(arrivals, self._pooled)
+        self._tell(news)
+        _remember(self._heard, news)
 
     def announce(self, arrivals: Sequence[Arrival]) -> None:
         """Publish transactions that have just become pending."""
-        if self._heard:
-            arrivals = [arrival for arrival in arrivals if self._is_news(arrival)]
+        news = _without(arrivals, self._heard)
+        self._tell(news)
+        if self._pooled is not None:
+            _remember(self._pooled, news)
+
+    def _tell(self, arrivals: Sequence[Arrival]) -> None:
         if not arrivals:
             return
         self._publish(self.hashes, render_hash, arrivals)
@@ -87,13 +94,6 @@ class PendingFeed:
         """Return how many came before the first that is kept."""
         return self.count - len(self._kept)
 
-    def _is_news(self, arrival: Arrival) -> bool:
-        if arrival.hash not in self._heard:
-            return True
-        # If it comes once more, that is news.
-        del self._heard[arrival.hash]
-        return False
-
     def _publish(self, group: Group, render: Callable[[Arrival], bytes], arrivals: Sequence[Arrival]) -> None:
         if not len(group):
             return
@@ -112,6 +112,20 @@ class PendingFeed:
         self._kept_bytes += arrival.size
         while len(self._kept) > KEPT or self._kept_bytes > KEPT_BYTES:
             self._kept_bytes -= self._kept.popleft().size
+
+
+def _without(arrivals: Sequence[Arrival], known: dict[bytes, None]) -> Sequence[Arrival]:
+    """Return those that are not known; what comes once more after this is news."""
+    if not known:
+        return arrivals
+    return [arrival for arrival in arrivals if known.pop(arrival.hash, arrival) is arrival]
+
+
+def _remember(known: dict[bytes, None], arrivals: Sequence[Arrival]) -> None:
+    for arrival in arrivals:
+        known[arrival.hash] = None
+    while len(known) > KEPT:
+        del known[next(iter(known))]
 
 
 def render_hash(arrival: Arrival) -> bytes:
