@@ -22,6 +22,8 @@ use crate::wire::parameters::call::CallText;
 
 /// A block with a longer body row is left to those who know how long a reply may be.
 const LONGEST_BODY: usize = 256 * 1024;
+/// So is one with its transactions: in one text with others it is copied once more, a seventh of 65 us for 84 KB.
+const LONGEST_FULL_BODY: usize = 8 * 1024;
 
 /// Such a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +124,8 @@ impl<'s, 'm> Moment<'s, 'm> {
     fn write_block(&self, asked: Option<(Option<u64>, bool)>, text: &mut Writer) -> Option<()> {
         let (block, full) = asked.filter(|_| self.is_plain)?;
         let number = block.unwrap_or(self.head.number);
-        self.chain.write_block(self.txn, number, full, LONGEST_BODY, text).ok()?.then_some(())
+        let longest = if full { LONGEST_FULL_BODY } else { LONGEST_BODY };
+        self.chain.write_block(self.txn, number, full, longest, text).ok()?.then_some(())
     }
 
     /// Run a call on the head's state, if it is a short one that succeeds.
