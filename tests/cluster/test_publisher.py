@@ -6,6 +6,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 import trio
+from trio import to_thread
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.growing import Growing, new_chain
@@ -40,10 +41,10 @@ class Node:
     async def pass_time(self, seconds: float) -> None:
         """Let time pass, a retry after the other."""
         for _ in range(int(seconds / RETRY_SECONDS)):
-            await wait_all_tasks_blocked()
+            await settle()
             self.clock.jump(RETRY_SECONDS)
             self.journal.now += RETRY_SECONDS
-        await wait_all_tasks_blocked()
+        await settle()
 
     def extend(self) -> None:
         self.growing.extend(1)
@@ -55,6 +56,13 @@ class Node:
             assert await self.publisher.finish(30)
         tip = await self.journal.tip()
         return -1 if tip is None else tip.after.head.number
+
+
+async def settle() -> None:
+    """Wait until every task waits for time: what a thread does takes none of the clock's."""
+    await wait_all_tasks_blocked()
+    while to_thread.current_default_thread_limiter().borrowed_tokens:
+        await wait_all_tasks_blocked(0.001)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
