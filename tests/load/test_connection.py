@@ -46,3 +46,20 @@ def test_a_message_right_before_a_goodbye_is_received(peers: tuple[Connection, s
         connection.receive()
     with pytest.raises(ConnectionError, match="goodbye"):
         connection.send(b"")
+
+
+def test_a_goodbye_is_received_though_nothing_can_be_sent_any_more(
+    peers: tuple[Connection, socket.socket],
+) -> None:
+    connection, node = peers
+    connection.send(b"never read")
+    assert select.select([node], [], [], 60)[0]
+    node.sendall(server_frame(GOODBYE, 0x88))
+    # What was never read makes this a reset.
+    node.close()
+    poll = select.poll()
+    poll.register(connection.socket, 0)
+    assert poll.poll(60_000)
+    connection.send(b"too late")
+    with pytest.raises(ConnectionError, match="the node said goodbye: 1001 going away"):
+        connection.receive()

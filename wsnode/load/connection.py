@@ -49,6 +49,9 @@ class Connection:
                 self._unsent = self._unsent[self.socket.send(self._unsent) :]
             except (BlockingIOError, ssl.SSLWantWriteError):
                 return
+            except ConnectionError:
+                # Why the node left may wait to be read: receiving tells.
+                self._unsent = memoryview(b"")
 
     def receive(self) -> list[bytes]:
         """Send the waiting bytes, and return the messages completed by the arrived bytes.
