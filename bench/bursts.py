@@ -4,9 +4,9 @@
 
 Gives a connection's own function bursts of masked frames and throws the replies away, in one process and on a
 chain of one block, as a server would: results that last are kept for all connections. For each method without
-parameters, for all of them by turns and for the balances of the accounts by turns it is a burst of one
-request and one of sixteen. Microseconds of the best of many rounds, and how many of them reading frames alone
-takes.
+parameters, for all of them by turns, and for the balances of the accounts and a contract's word on each by
+turns it is a burst of one request and one of sixteen. Microseconds of the best of many rounds, and how many
+of them reading frames alone takes.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 from websockets.frames import Frame, Opcode
@@ -39,13 +39,16 @@ from wsnode.server.websocket.frames import Framing
 ROUNDS = 50
 BURSTS = 200
 SIZE = 16
+TOKEN = "70" * 20
+BALANCE_OF = "600435600052600560205260406000205460005260206000f3"
+"""Code that returns the slot in which Solidity keeps what the account in the input has."""
 
 
 class Call(NamedTuple):
     """A method, and what it is given."""
 
     method: str
-    params: tuple[str, ...] = ()
+    params: tuple[Any, ...] = ()
 
 
 class Bursts:
@@ -100,7 +103,20 @@ def cases_of(methods: Sequence[str]) -> dict[str, list[Call]]:
     """Return what is asked by turns, by what the line is called."""
     alone = {method: [Call(method)] for method in methods}
     balances = [Call("eth_getBalance", (f"0x{address}", "latest")) for address in ADDRESSES]
-    return alone | {", ".join(methods): [Call(method) for method in methods], "eth_getBalance": balances}
+    together = {", ".join(methods): [Call(method) for method in methods]}
+    return alone | together | {"eth_getBalance": balances, "eth_call": [balance_of(one) for one in ADDRESSES]}
+
+
+def balance_of(address: str) -> Call:
+    """Return the call that asks a contract for what an account has."""
+    return Call("eth_call", ({"to": f"0x{TOKEN}", "data": f"0x70a08231{address:0>64}"}, "latest"))
+
+
+def genesis() -> bytes:
+    """Return the demo's genesis with a contract that can be asked for balances."""
+    members = json.loads(demo_genesis())
+    members["alloc"][TOKEN] = {"balance": "0x0", "code": f"0x{BALANCE_OF}"}
+    return json.dumps(members).encode()
 
 
 def burst_of(calls: Sequence[Call], count: int) -> bytes:
@@ -144,7 +160,7 @@ def main() -> None:
     methods = parser.parse_args().methods.split(",")
     with (
         tempfile.TemporaryDirectory() as folder,
-        Chain.open(Path(folder), demo_genesis(), writer=True, durable=False) as chain,
+        Chain.open(Path(folder), genesis(), writer=True, durable=False) as chain,
     ):
         registry, bounds = build_registry(chain), Limits().bounds()
         dispatcher = Dispatcher(
