@@ -64,9 +64,12 @@ class Snapshot:
     @property
     def moment(self) -> Moment:
         """Return the snapshot in the engine's form."""
+        return self._moment_of(self.state)
+
+    def _moment_of(self, state: State) -> Moment:
         if self._moment is None:
             is_plain = not self.caller.service_form
-            self._moment = Moment(self.state, self.reader, self.number, self.head.hash, is_plain=is_plain)
+            self._moment = Moment(state, self.reader, self.number, self.head.hash, is_plain=is_plain)
         return self._moment
 
     @property

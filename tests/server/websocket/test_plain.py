@@ -187,7 +187,7 @@ def test_the_engine_is_let_at_connections_that_are_at_rest(tmp_path: Path) -> No
     async def act(world: World) -> None:
         await warm(world)
         one, two, three = world.connections
-        # Whoever was answered last: that is decided by the time that each has taken.
+        # The fair queue chooses the connection that is read last: from here on it is this one.
         three.largest_plain_reply()
         assert one.largest_plain_reply() > 0
         assert two.largest_plain_reply() > 0

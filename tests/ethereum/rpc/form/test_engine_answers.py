@@ -12,7 +12,7 @@ from tests.clocks import stopped
 from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from tests.memory_transport import run
 from tests.server.websocket.test_frames import masked
-from wsnode.ethereum.chain import LOCAL_CALLER, Chain
+from wsnode.ethereum.chain import LOCAL_CALLER, Chain, LocalCaller
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.bounds import Bounds
@@ -81,18 +81,15 @@ def test_what_is_unknown_is_left_to_its_method(dispatcher: Dispatcher) -> None:
     assert assert_same_answers(dispatcher, [("eth_getTransactionReceipt", [unknown])]) == 1
 
 
-class Service:
-    """A caller who gets the service's form."""
-
-    service_form, key_name, party = True, None, None
-
-
 @pytest.mark.parametrize("block", ["latest", "0x1"])
 def test_blocks_in_the_services_form_are_left_to_their_method(
     execution_apis_chain: Chain, dispatcher: Dispatcher, block: str
 ) -> None:
     session = Session(
-        Dispatcher(dispatcher.registry, lambda _: execution_apis_chain.snapshot(Service())), None
+        Dispatcher(
+            dispatcher.registry, lambda _: execution_apis_chain.snapshot(LocalCaller(service_form=True))
+        ),
+        None,
     )
     messages = [message(0, *FIRST), message(1, "eth_getBlockByNumber", [block, False])]
     session.receive(messages[0])

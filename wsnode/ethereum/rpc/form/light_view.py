@@ -26,9 +26,4 @@ class LightView(Snapshot):
     @property
     def moment(self) -> Moment:
         """Return the snapshot in the engine's form; the engine finds no state either, and says nothing."""
-        if self._moment is None:
-            is_plain = not self.caller.service_form
-            self._moment = Moment(
-                self._chain.state, self.reader, self.number, self.head.hash, is_plain=is_plain
-            )
-        return self._moment
+        return self._moment_of(self._chain.state)

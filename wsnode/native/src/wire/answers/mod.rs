@@ -4,11 +4,9 @@ mod replies;
 mod state;
 
 pub use replies::{Form, Replies, Room};
-use state::content;
-pub use state::{write_balance, write_code, write_storage, write_transaction_count};
+pub use state::{write_balance, write_bytes, write_code, write_storage, write_transaction_count};
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::B256;
 use heed::{RoTxn, WithoutTls};
 
 use crate::chain::tables::{ChainError, ChainTables};
@@ -106,26 +104,20 @@ impl<'s, 'm> Moment<'s, 'm> {
             Read::StorageAt => self.write_state(parameters::slot_parameters(params), write_storage, text),
             Read::Transaction => self.write_found(params, ChainTables::write_transaction, text),
             Read::Receipt => self.write_found(params, ChainTables::write_receipt_or_null, text),
-            Read::BlockByNumber => self.write_block(parameters::block_parameters(params), text).is_some(),
-            Read::BlockByHash => {
-                let asked = parameters::block_hash_parameters(params);
-                self.write_block(asked.and_then(|(hash, full)| Some((self.numbered(&hash)?, full))), text)
-                    .is_some()
-            }
+            Read::BlockByNumber => parameters::block_parameters(params)
+                .is_some_and(|(block, full)| self.write_block(block.unwrap_or(self.head.number), full, text)),
+            Read::BlockByHash => parameters::block_hash_parameters(params).is_some_and(|(hash, full)| {
+                let number = self.chain.number_of(self.txn, &hash).unwrap_or(None);
+                number.is_some_and(|number| self.write_block(number, full, text))
+            }),
             Read::Call(limits) => self.write_call(params, limits, text).is_some(),
         }
     }
 
-    fn numbered(&self, hash: &B256) -> Option<Option<u64>> {
-        Some(Some(self.chain.number_of(self.txn, hash).ok()??))
-    }
-
-    /// Write a block in a node's plain form, if that is the caller's.
-    fn write_block(&self, asked: Option<(Option<u64>, bool)>, text: &mut Writer) -> Option<()> {
-        let (block, full) = asked.filter(|_| self.is_plain)?;
-        let number = block.unwrap_or(self.head.number);
+    /// Write a block in a node's plain form, if that is the caller's; whether it was written.
+    fn write_block(&self, number: u64, full: bool, text: &mut Writer) -> bool {
         let longest = if full { LONGEST_FULL_BODY } else { LONGEST_BODY };
-        self.chain.write_block(self.txn, number, full, longest, text).ok()?.then_some(())
+        self.is_plain && self.chain.write_block(self.txn, number, full, longest, text).unwrap_or(false)
     }
 
     /// Run a call on the head's state, if it is a short one that succeeds.
@@ -137,7 +129,7 @@ impl<'s, 'm> Moment<'s, 'm> {
         if self.series.is_none() {
             self.series = self.begin_series();
         }
-        content(text, &self.series.as_mut()?.run(&message, limits)?);
+        write_bytes(text, &self.series.as_mut()?.run(&message, limits)?);
         Some(())
     }
 

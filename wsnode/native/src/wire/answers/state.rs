@@ -27,7 +27,7 @@ pub fn write_code(view: &HistoryView<'_>, address: Address, text: &mut Writer) -
         Some(account) => view.code(account.code_hash)?,
         None => <_>::default(),
     };
-    content(text, &code);
+    write_bytes(text, &code);
     Ok(())
 }
 
@@ -36,7 +36,7 @@ pub fn write_storage(
     (address, slot): (Address, U256),
     text: &mut Writer,
 ) -> Result<(), Error> {
-    content(text, &view.storage(address, slot)?.to_be_bytes::<32>());
+    write_bytes(text, &view.storage(address, slot)?.to_be_bytes::<32>());
     Ok(())
 }
 
@@ -46,7 +46,8 @@ fn quantity(text: &mut Writer, number: &U256) {
     text.fixed(b"\"");
 }
 
-pub(super) fn content(text: &mut Writer, bytes: &[u8]) {
+/// Write bytes as a JSON string of hexadecimal digits.
+pub fn write_bytes(text: &mut Writer, bytes: &[u8]) {
     text.fixed(b"\"0x");
     text.bytes(bytes);
     text.fixed(b"\"");
