@@ -120,6 +120,17 @@ def test_calls_that_have_to_be_admitted_are_left_to_their_methods(dispatcher: Di
 
 
 def assert_same_answers(dispatcher: Dispatcher, calls: Calls) -> int:
+    """Return how many calls the engine has answered, in bursts behind one for a balance.
+
+    One burst would do, but on a busy machine the time of one may pass before.
+    """
+    answered = 0
+    while answered < len(calls) and (count := assert_same_burst(dispatcher, calls[answered:])):
+        answered += count
+    return answered
+
+
+def assert_same_burst(dispatcher: Dispatcher, calls: Calls) -> int:
     """Return how many calls the engine has answered behind one for a balance."""
     messages = [message(number, *call) for number, call in enumerate([FIRST, *calls])]
     session = Session(dispatcher, LOCAL_CALLER)
