@@ -241,7 +241,7 @@ class CountingReader:
         return blocks, behind
 
     def locate_logs(
-        self, _reader: Reader, base: int, positions: Sequence[int], start: int, most: int
+        self, _reader: Reader, base: int, positions: bytes, start: int, most: int
     ) -> tuple[list[tuple[int, Sequence[int]]], int]:
         """Return the blocks of logs."""
         located, place = locate_logs(self._reader, base, positions, start, most)

@@ -146,15 +146,17 @@ def stored_receipt(reader: Reader, hash: bytes, /) -> bytes | None:
     """Return the receipt of a canonical transaction as JSON, or None."""
 
 def locate_logs(
-    reader: Reader, base: int, positions: Sequence[int], start: int, most: int, /
+    reader: Reader, base: int, positions: bytes, start: int, most: int, /
 ) -> tuple[list[tuple[int, Sequence[int]]], int]:
     """Return in which canonical blocks logs lie, and the place in `positions` behind those that were used up.
 
-    The logs are those numbered `base + position` for each of the ascending `positions` from place `start` on.
-    There are at most `most` blocks, each with its number and the ascending indices of the logs in it.
+    The logs are those numbered `base + position` for each of the ascending `positions` from place `start` on;
+    these are the bytes of an `array("I")`. There are at most `most` blocks, each with its number and the
+    ascending indices of the logs in it.
 
     Raises:
         CorruptRowError: There is no log of such a number.
+        ValueError: The bytes are no array's.
     """
 
 @final

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from wsnode.ethereum.codec.chain_tables import find_transaction, locate_logs, logs_before
+from wsnode.ethereum.codec.chain_tables import ITSELF, find_transaction, locate_logs, logs_before
 from wsnode.ethereum.codec.rows import Row, Rows, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -189,7 +189,7 @@ class Snapshot:
 
     def place_of_log(self, log: int) -> tuple[BlockNumber, int]:
         """Return in which canonical block the log of this number in the chain is, and its index there."""
-        ((number, indices),), _place = locate_logs(self.reader, log, range(1), 0, 1)
+        ((number, indices),), _place = locate_logs(self.reader, log, ITSELF, 0, 1)
         return BlockNumber(number), indices[0]
 
     def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from tests.slices import result_of
+from wsnode.ethereum.codec.chain_tables import ITSELF, locate_logs
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import first_logs, look_up_logs, search_logs
 from wsnode.ethereum.logs.matches import LogMatches, first_of
@@ -270,3 +271,8 @@ def test_positions_of_many_values_in_one_chunk_are_united_between_pauses(store: 
         # 128 values at a time are looked up, and then their positions read.
         assert len(list(look_up_logs(reader, wanted.criteria, 0, 1_000))) == 2 * (1_000 // 128)
         assert flat(run(reader, wanted, 1, 1), chain) == [(1, index) for index in range(1_000)]
+
+
+def test_positions_are_whole_numbers(store: Environment) -> None:
+    with store.read() as reader, pytest.raises(ValueError, match="four bytes each"):
+        locate_logs(reader, 0, ITSELF[:-1], 0, 1)

@@ -11,7 +11,7 @@ from pyroaring import BitMap
 
 from wsnode.doctor.chain.rows import StoredBlock, search_others
 from wsnode.doctor.findings import Findings
-from wsnode.ethereum.codec.chain_tables import locate_logs
+from wsnode.ethereum.codec.chain_tables import ITSELF, locate_logs
 from wsnode.ethereum.codec.rows import CorruptRowError, log_entries
 from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
 from wsnode.ethereum.storage.tables import LOG_INDEX, RECEIPTS, number_key
@@ -95,7 +95,7 @@ class LogIndex:
 
     def _block_of(self, log: int) -> int | None:
         try:
-            ((number, _),), _ = locate_logs(self._reader, log, range(1), 0, 1)
+            ((number, _),), _ = locate_logs(self._reader, log, ITSELF, 0, 1)
         except (CorruptRowError, ValueError):
             return None
         return number
@@ -103,7 +103,7 @@ class LogIndex:
     def _lists_a_log(self, key: bytes, row: bytes) -> bool:
         try:
             log = (_chunk_of((key, b"")) << CHUNK_BITS) + decode_positions(row).max()
-            ((number, indices),), _ = locate_logs(self._reader, log, range(1), 0, 1)
+            ((number, indices),), _ = locate_logs(self._reader, log, ITSELF, 0, 1)
             return self._has(number, indices[0], log, key)
         except (CorruptRowError, ValueError, SystemError):
             return False

@@ -1,5 +1,7 @@
 """A chain's tables as the engine keeps them: their names, both ends of the chain, and where its logs lie."""
 
+from typing import Final
+
 from wsnode._native.chain import (
     TABLES,
     LogCriteria,
@@ -15,6 +17,7 @@ from wsnode._native.chain import (
 )
 
 __all__ = [
+    "ITSELF",
     "TABLES",
     "LogCriteria",
     "append_blocks",
@@ -27,3 +30,6 @@ __all__ = [
     "take_away_block",
     "take_off_block",
 ]
+
+ITSELF: Final = bytes(4)
+"""The positions by which `locate_logs` finds the log of the number that it is given, and no other."""

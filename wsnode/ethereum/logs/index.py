@@ -6,6 +6,7 @@ all groups are at one chunk, and only then bitmaps are read and intersected. Man
 searched without the index (`reading`).
 """
 
+from array import array
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 
@@ -111,9 +112,9 @@ def _locate(
     """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
     seeks = 0
     for base, found in chunks:
-        positions = found.to_array() if isinstance(found, BitMap) else found
-        place = 0
-        while place < len(positions):
+        numbers = found.to_array() if isinstance(found, BitMap) else array("I", found)
+        positions, place = numbers.tobytes(), 0
+        while place < len(numbers):
             located, place = locate_logs(reader, base, positions, place, ROWS_A_SLICE - seeks)
             seeks += len(located)
             add_located(blocks, located)

@@ -1,6 +1,7 @@
 //! Transactions and logs in a snapshot of a chain.
 
 use alloy_primitives::B256;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyRange};
 
@@ -50,24 +51,28 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
 
 pub type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
-/// The blocks of the logs `base + positions[start:]`, these ascending, each with the logs' indices in it; at most so
-/// many, and the place behind the positions that they have used up.
+/// The blocks of the logs `base + positions[start:]`, each with the logs' indices in it; at most so many, and the place
+/// behind the positions that they have used up. Positions are ascending native numbers of 32 bits: as a list of Python's
+/// they cost a tenth of a search for 10,000 logs.
 #[pyfunction]
 #[pyo3(signature = (reader, base, positions, start, most, /))]
 fn locate_logs<'py>(
     py: Python<'py>,
     reader: &Bound<'py, Reader>,
     base: u64,
-    positions: &Bound<'py, PyAny>,
+    positions: &[u8],
     start: usize,
     most: usize,
 ) -> PyResult<(Located<'py>, usize)> {
-    let (reader, count) = (reader.get(), positions.len()?);
+    let (positions, []) = positions.as_chunks::<4>() else {
+        return Err(PyValueError::new_err("positions have four bytes each"));
+    };
+    let (reader, count) = (reader.get(), positions.len());
     let tables = reader.chain()?;
-    let log_at = |place: usize| Ok::<u64, PyErr>(base + positions.get_item(place)?.extract::<u64>()?);
+    let log_at = |place: usize| base + u64::from(u32::from_ne_bytes(positions[place]));
     let (mut located, mut place) = (Vec::new(), start);
     while place < count && located.len() < most {
-        let mut log = log_at(place)?;
+        let mut log = log_at(place);
         let block = caught(|| reader.transaction.with(|txn| tables.block_of_log(txn, log)))?
             .map_err(|error| raised(reader, error))?;
         let mut indices = Vec::new();
@@ -77,7 +82,7 @@ fn locate_logs<'py>(
             if place == count {
                 break;
             }
-            log = log_at(place)?;
+            log = log_at(place);
         }
         located.push((block.number, ascending(py, indices)?));
     }
