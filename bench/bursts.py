@@ -4,9 +4,9 @@
 
 Gives a connection's own function bursts of masked frames and throws the replies away, in one process and on a
 chain of one block, as a server would: results that last are kept for all connections. For each method without
-parameters, for all of them by turns, and for the balances of the accounts and a contract's word on each by
-turns it is a burst of one request and one of sixteen. Microseconds of the best of many rounds, and how many
-of them reading frames alone takes.
+parameters, for all of them by turns, and for balances of the accounts, in ether and in a token, by turns it
+is a burst of one request and one of sixteen. Microseconds of the best of many rounds, and how many of them
+reading frames alone takes.
 """
 
 import argparse
@@ -41,7 +41,7 @@ BURSTS = 200
 SIZE = 16
 TOKEN = "70" * 20
 BALANCE_OF = "600435600052600560205260406000205460005260206000f3"
-"""Code that returns the slot in which Solidity keeps what the account in the input has."""
+"""Code of `balanceOf`: it returns what a mapping in slot 0 has for the account in the input."""
 
 
 class Call(NamedTuple):
@@ -108,12 +108,12 @@ def cases_of(methods: Sequence[str]) -> dict[str, list[Call]]:
 
 
 def balance_of(address: str) -> Call:
-    """Return the call that asks a contract for what an account has."""
+    """Return a call of the token's `balanceOf`."""
     return Call("eth_call", ({"to": f"0x{TOKEN}", "data": f"0x70a08231{address:0>64}"}, "latest"))
 
 
 def genesis() -> bytes:
-    """Return the demo's genesis with a contract that can be asked for balances."""
+    """Return the demo's genesis, and a token in it."""
     members = json.loads(demo_genesis())
     members["alloc"][TOKEN] = {"balance": "0x0", "code": f"0x{BALANCE_OF}"}
     return json.dumps(members).encode()

@@ -51,9 +51,10 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
 
 pub type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
-/// The blocks of the logs `base + positions[start:]`, each with the logs' indices in it; at most so many, and the place
-/// behind the positions that they have used up. Positions are ascending native numbers of 32 bits: as a list of Python's
-/// they cost a tenth of a search for 10,000 logs.
+/// The blocks of logs, `most` at most, each with the indices of its logs; and the first position that was not looked up.
+///
+/// A log's number is `base` plus its position; `positions` are ascending, 32 bits each in native order, and are looked up
+/// from `start` on. As a list of Python's numbers they took a tenth of a search for 10,000 logs.
 #[pyfunction]
 #[pyo3(signature = (reader, base, positions, start, most, /))]
 fn locate_logs<'py>(
