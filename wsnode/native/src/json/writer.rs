@@ -54,6 +54,13 @@ impl Writer {
         write_digits(bytes, &mut self.text[start..]);
     }
 
+    /// A string of `0x` and the digits of any bytes.
+    pub fn quoted_bytes(&mut self, bytes: &[u8]) {
+        self.fixed(b"\"0x");
+        self.bytes(bytes);
+        self.fixed(b"\"");
+    }
+
     /// The digits of a number, without prefix and without leading zeros.
     #[inline]
     pub fn quantity(&mut self, number: u64) {

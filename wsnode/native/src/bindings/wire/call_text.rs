@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::evm::build::Base;
 use crate::evm::call::{self, Estimate, Message, Outcome, Place, Watch};
 use crate::json;
-use crate::wire::answers::write_bytes;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
 
@@ -39,7 +38,7 @@ fn run_call_text(
     answer(py, state, (number, header), params, budget, run, |result| match result {
         Outcome::Success { output, .. } => {
             let mut text = json::Writer::new(Vec::with_capacity(4 + 2 * output.len()));
-            write_bytes(&mut text, &output);
+            text.quoted_bytes(&output);
             Ok(PyBytes::new(py, &text.into_text()).into())
         }
         other => outcome(py, other),

@@ -72,9 +72,7 @@ fn write_optional<const N: usize>(text: &mut Writer, key: &[u8; N], number: Opti
 
 fn write_transactions(text: &mut Writer, body: &BodyRow<'_>) -> Result<(), RowError> {
     text.list(body.transaction_rows(), |text, transaction| {
-        text.fixed(b"\"0x");
-        text.bytes(transaction.envelope);
-        text.fixed(b"\"");
+        text.quoted_bytes(transaction.envelope);
         Ok(())
     })
 }

@@ -4,7 +4,7 @@ mod replies;
 mod state;
 
 pub use replies::{Form, Replies, Room};
-pub use state::{write_balance, write_bytes, write_code, write_storage, write_transaction_count};
+pub use state::{write_balance, write_code, write_storage, write_transaction_count};
 
 use alloy_eips::BlockNumHash;
 use heed::{RoTxn, WithoutTls};
@@ -129,7 +129,7 @@ impl<'s, 'm> Moment<'s, 'm> {
         if self.series.is_none() {
             self.series = self.begin_series();
         }
-        write_bytes(text, &self.series.as_mut()?.run(&message, limits)?);
+        text.quoted_bytes(&self.series.as_mut()?.run(&message, limits)?);
         Some(())
     }
 

@@ -27,7 +27,7 @@ pub fn write_code(view: &HistoryView<'_>, address: Address, text: &mut Writer) -
         Some(account) => view.code(account.code_hash)?,
         None => <_>::default(),
     };
-    write_bytes(text, &code);
+    text.quoted_bytes(&code);
     Ok(())
 }
 
@@ -36,19 +36,12 @@ pub fn write_storage(
     (address, slot): (Address, U256),
     text: &mut Writer,
 ) -> Result<(), Error> {
-    write_bytes(text, &view.storage(address, slot)?.to_be_bytes::<32>());
+    text.quoted_bytes(&view.storage(address, slot)?.to_be_bytes::<32>());
     Ok(())
 }
 
 fn quantity(text: &mut Writer, number: &U256) {
     text.fixed(b"\"0x");
     text.big_quantity(&number.to_be_bytes::<32>());
-    text.fixed(b"\"");
-}
-
-/// Write bytes as a JSON string of hexadecimal digits.
-pub fn write_bytes(text: &mut Writer, bytes: &[u8]) {
-    text.fixed(b"\"0x");
-    text.bytes(bytes);
     text.fixed(b"\"");
 }
