@@ -192,3 +192,15 @@ class Cursor:
 
     def item(self) -> tuple[bytes, bytes]:
         """Return key and value of the entry, both empty where the cursor stands at none."""
+
+def release_free_pages(path: Path, /) -> int:
+    """Give the free pages of the file in the folder `path` back to the file system; return how many bytes.
+
+    They become holes, which take no space on the disk and are filled when the file grows again. Pages of an
+    older version that some process reads stay. Nothing is done while this process has the file open, and
+    where the file system knows no holes (`fallocate(2)`). Writers wait meanwhile, for milliseconds. Releases
+    the interpreter's lock.
+
+    Raises:
+        StoreError: There is no such file, or LMDB refuses.
+    """

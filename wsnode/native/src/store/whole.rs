@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use heed::{Env, WithoutTls};
 
-const FILE: &str = "data.mdb";
+use super::FILE;
+
 /// How often a version is looked for that no writer replaces meanwhile.
 const ATTEMPTS: usize = 100;
 /// The two meta pages of an empty store.

@@ -6,6 +6,7 @@ mod reader;
 mod view;
 mod writer;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::create_exception;
@@ -18,7 +19,7 @@ pub use reader::Reader;
 pub use writer::Writer;
 
 use crate::chain::tables::ChainTables;
-use crate::store::{Environment, StoreError as Failure, Table};
+use crate::store::{free_pages, Environment, StoreError as Failure, Table};
 
 create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");
 create_exception!(
@@ -50,7 +51,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<environment::PyEnvironment>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<writer::Writer>()?;
-    module.add_class::<cursor::Cursor>()
+    module.add_class::<cursor::Cursor>()?;
+    module.add_function(wrap_pyfunction!(release_free_pages, module)?)
+}
+
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+fn release_free_pages(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+    py.detach(|| free_pages::release(&path)).map_err(raised)
 }
 
 /// An open file and the objects that stand for its tables.

@@ -1,0 +1,244 @@
+//! Free pages of a closed file, given back to the file system.
+//!
+//! A commit writes changed pages beside their originals, which later commits may use again, and LMDB never makes a file
+//! smaller. What is free when a large import ends would be taken for good: a hole in the file takes nothing, and a
+//! commit that writes there fills it. LMDB reads no free page. Why no smaller copy: decision 0059.
+
+use lmdb_master_sys as lmdb;
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use super::{StoreError, FILE};
+
+/// LMDB's own table of free pages: which a transaction has freed, by its number.
+const FREE: lmdb::MDB_dbi = 0;
+const WORD: usize = size_of::<usize>();
+
+/// Give the free pages of the file in the folder `path` back, except those that some process reads in an older
+/// version, and return how many bytes they are.
+///
+/// Nothing is done while this process has the file open, and where the file system knows no holes. Writers wait
+/// meanwhile; readers do not.
+pub fn release(path: &Path) -> Result<u64, StoreError> {
+    let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
+    // LMDB would make a file where there is none.
+    let found = std::fs::metadata(path.join(FILE)).and_then(|_| path.canonicalize());
+    let path = found.map_err(|reason| unusable(heed::Error::Io(reason)))?;
+    // Closing one of two handles would free the locks of both (fcntl(2)).
+    match heed::env_closing_event(&path) {
+        Some(_) => Ok(0),
+        None => released(&path).map_err(|code| unusable(failure(code))),
+    }
+}
+
+fn released(path: &Path) -> Result<u64, c_int> {
+    let store = Handle::open(path)?;
+    // From here on the version that is on the disk is the last one, and no page is used or freed.
+    let _turn = store.begin(0)?;
+    store.sync()?;
+    let reading = store.begin(lmdb::MDB_RDONLY)?;
+    let pages = reading.free_pages(store.oldest_read()?)?;
+    let (file, size) = (store.file()?, store.page_size()?);
+    let mut bytes = 0;
+    for (first, count) in runs(pages) {
+        if !holes::punch(&file, first * size, count * size) {
+            break;
+        }
+        bytes += count * size;
+    }
+    Ok(bytes)
+}
+
+/// Adjacent pages: the first one, and how many.
+fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
+    pages.sort_unstable();
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for page in pages {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == page => *count += 1,
+            _ => runs.push((page, 1)),
+        }
+    }
+    runs
+}
+
+fn failure(code: c_int) -> heed::Error {
+    match code {
+        system if system > 0 => heed::Error::Io(std::io::Error::from_raw_os_error(system)),
+        own => heed::Error::Mdb(heed::MdbError::from_err_code(own)),
+    }
+}
+
+fn done(code: c_int) -> Result<(), c_int> {
+    match code {
+        0 => Ok(()),
+        code => Err(code),
+    }
+}
+
+/// An open file, until it is dropped.
+struct Handle(*mut lmdb::MDB_env);
+
+impl Handle {
+    fn open(path: &Path) -> Result<Self, c_int> {
+        const FLAGS: c_uint = lmdb::MDB_NOTLS | lmdb::MDB_NORDAHEAD;
+        let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
+        let mut env = null_mut();
+        // SAFETY: `env` is a place for a handle.
+        done(unsafe { lmdb::mdb_env_create(&mut env) })?;
+        let handle = Self(env);
+        // SAFETY: the handle is new, and the text ends with a zero.
+        done(unsafe { lmdb::mdb_env_open(env, text.as_ptr(), FLAGS, 0o600) })?;
+        let mut dead = 0;
+        // SAFETY: the file is open.
+        done(unsafe { lmdb::mdb_reader_check(env, &mut dead) })?;
+        Ok(handle)
+    }
+
+    fn begin(&self, flags: c_uint) -> Result<Transaction<'_>, c_int> {
+        let mut txn = null_mut();
+        // SAFETY: the file is open; with its flags a thread may read beside its change.
+        done(unsafe { lmdb::mdb_txn_begin(self.0, null_mut(), flags, &mut txn) })?;
+        Ok(Transaction { txn, _store: self })
+    }
+
+    fn sync(&self) -> Result<(), c_int> {
+        // SAFETY: the file is open.
+        done(unsafe { lmdb::mdb_env_sync(self.0, 1) })
+    }
+
+    /// The number of the oldest version that a process reads.
+    fn oldest_read(&self) -> Result<u64, c_int> {
+        let mut oldest = u64::MAX;
+        // SAFETY: the file is open, and the function gets what it asks for.
+        let listed =
+            unsafe { lmdb::mdb_reader_list(self.0, Some(lower), (&raw mut oldest).cast::<c_void>()) };
+        if listed < 0 {
+            return Err(libc::EIO);
+        }
+        Ok(oldest)
+    }
+
+    fn file(&self) -> Result<ManuallyDrop<File>, c_int> {
+        let mut descriptor = 0;
+        // SAFETY: the file is open.
+        done(unsafe { lmdb::mdb_env_get_fd(self.0, &mut descriptor) })?;
+        // SAFETY: LMDB closes it, and this does not outlive the call.
+        Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
+    }
+
+    fn page_size(&self) -> Result<u64, c_int> {
+        // SAFETY: a structure of numbers.
+        let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_stat>() };
+        // SAFETY: the file is open.
+        done(unsafe { lmdb::mdb_env_stat(self.0, &mut found) })?;
+        Ok(u64::from(found.ms_psize))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: transactions borrow the handle, so none is left.
+        unsafe { lmdb::mdb_env_close(self.0) };
+    }
+}
+
+/// Take the lowest number of those that LMDB lists; `-` stands for a reader that rests.
+///
+/// # Safety
+/// `context` points to a number.
+unsafe extern "C" fn lower(line: *const c_char, context: *mut c_void) -> c_int {
+    // SAFETY: LMDB gives a text that ends with a zero.
+    let line = unsafe { CStr::from_ptr(line) }.to_string_lossy();
+    // A line of names says `txnid` there.
+    if let Some(Ok(number)) = line.split_whitespace().nth(2).map(str::parse::<u64>) {
+        // SAFETY: what the caller gave.
+        let oldest = unsafe { &mut *context.cast::<u64>() };
+        *oldest = number.min(*oldest);
+    }
+    0
+}
+
+/// A transaction, ended without a change when it is dropped.
+struct Transaction<'s> {
+    txn: *mut lmdb::MDB_txn,
+    _store: &'s Handle,
+}
+
+impl Transaction<'_> {
+    /// The pages that transactions up to `last` have freed, and none has used since.
+    fn free_pages(&self, last: u64) -> Result<Vec<u64>, c_int> {
+        let mut cursor = null_mut();
+        // SAFETY: a transaction that only reads may look at this table.
+        done(unsafe { lmdb::mdb_cursor_open(self.txn, FREE, &mut cursor) })?;
+        let mut pages = Vec::new();
+        let end = loop {
+            let mut key = lmdb::MDB_val { mv_size: 0, mv_data: null_mut() };
+            let mut row = lmdb::MDB_val { mv_size: 0, mv_data: null_mut() };
+            // SAFETY: the cursor is open.
+            let code = unsafe { lmdb::mdb_cursor_get(cursor, &mut key, &mut row, lmdb::MDB_NEXT) };
+            // SAFETY: what was found lies in the map while the transaction lasts.
+            if code != 0 || unsafe { words(&key) }.next().is_none_or(|freed_by| freed_by > last) {
+                break code;
+            }
+            // SAFETY: as the key.
+            let mut row = unsafe { words(&row) };
+            let count = row.next().unwrap_or(0);
+            pages.extend(row.take(usize::try_from(count).unwrap_or(0)));
+        };
+        // SAFETY: it is open, and its transaction has not ended.
+        unsafe { lmdb::mdb_cursor_close(cursor) };
+        match end {
+            0 | lmdb::MDB_NOTFOUND => Ok(pages),
+            code => Err(code),
+        }
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it has not ended, and no cursor is open.
+        unsafe { lmdb::mdb_txn_abort(self.txn) };
+    }
+}
+
+/// The numbers of a key or a row, in this machine's order.
+///
+/// # Safety
+/// `value` points to as many bytes as it says, for as long as the numbers are read.
+unsafe fn words(value: &lmdb::MDB_val) -> impl Iterator<Item = u64> + '_ {
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) };
+    bytes.chunks_exact(WORD).filter_map(|word| Some(usize::from_ne_bytes(word.try_into().ok()?) as u64))
+}
+
+#[cfg(target_os = "linux")]
+mod holes {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    /// Make a hole, and return whether the file system could.
+    pub fn punch(file: &File, start: u64, length: u64) -> bool {
+        const MODE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (Ok(start), Ok(length)) = (i64::try_from(start), i64::try_from(length)) else {
+            return false;
+        };
+        // SAFETY: the file is open for writing.
+        unsafe { libc::fallocate64(file.as_raw_fd(), MODE, start, length) == 0 }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod holes {
+    use std::fs::File;
+
+    /// No other system has the call.
+    pub fn punch(_file: &File, _start: u64, _length: u64) -> bool {
+        false
+    }
+}
