@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -24,12 +25,15 @@ from websockets.typing import Origin
 from tests.node_process import PATIENCE, Node, conversation, import_chain, kept_address, post, run, started
 from tests.vector_files import require_vectors
 from wsnode.cli.main import app
+from wsnode.store.environment import release_free_pages
 
 GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
+DISK_BLOCK = 512
+"""The bytes of what `st_blocks` counts (stat(2))."""
 SCRIPTED = 42
 """The last block of the demo that is the same in every run."""
 HEAD = "head 54 0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
@@ -84,6 +88,16 @@ def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, t
     for _ in range(2):
         ended = import_chain(tmp_path, genesis, [chain])
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, HEAD + "\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
+def test_an_import_leaves_no_free_pages_on_the_disk(chain: Path, genesis: Path, tmp_path: Path) -> None:
+    assert import_chain(tmp_path, genesis, [chain]).returncode == 0
+    for store in (tmp_path / "eth" / "chain", tmp_path / "eth" / "state"):
+        left = (store / "data.mdb").stat()
+        assert left.st_blocks * DISK_BLOCK < left.st_size
+        release_free_pages(store)
+        assert (store / "data.mdb").stat().st_blocks == left.st_blocks
 
 
 @pytest.mark.slow

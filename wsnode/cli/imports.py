@@ -56,6 +56,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
                         trio.run(publishing, chain, told, work)
             finally:
                 announce_head(chain.head)
+        chain.folder.release_free_pages()
 
 
 @app.command("alt")
@@ -87,6 +88,7 @@ def import_alt(
 
         from wsnode.node.config_line import journal_config
         from wsnode.starknet.chain import Chain
+        from wsnode.store.environment import release_free_pages
         from wsnode.sync.starknet_folder import import_folder
 
         told = journal_config(journal)
@@ -113,6 +115,7 @@ def import_alt(
                         trio.run(alt_publishing, chain, told, work)
             finally:
                 announce_alt_head(chain)
+        release_free_pages(chain.folder)
 
 
 def announce_alt_head(chain: "StarknetChain") -> None:

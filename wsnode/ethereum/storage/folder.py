@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError, OtherConfigurationError
+from wsnode.store.environment import release_free_pages
 
 FOLDER: Final = "eth"
 """The name of a chain's folder in that of its network."""
@@ -76,6 +77,15 @@ class ChainFolder(msgspec.Struct, frozen=True):
         """
         if _configuration(text) != _configuration(self.read_genesis()):
             raise OtherConfigurationError(self.path)
+
+    def release_free_pages(self) -> None:
+        """Give what neither store needs any more back to the file system, once this process has closed them.
+
+        Raises:
+            StoreError: A store is missing, or LMDB refuses.
+        """
+        for store in (self.chain, self.state):
+            release_free_pages(store)
 
     def lock(self) -> IO[str]:
         """Return the lock file, locked until it is closed or the process ends, however it ends.
