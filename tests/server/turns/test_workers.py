@@ -1,5 +1,6 @@
 """Threads: as many as there are, fairly shared, and never left behind."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -9,7 +10,7 @@ import pytest
 import trio
 
 from tests.server.conftest import until
-from tests.server.turns.test_collector import open_server
+from tests.server.turns.test_collector import cycles, open_server
 from wsnode.jsonrpc.work import CancelToken
 from wsnode.server.turns.workers import NICENESS, SWITCH_SECONDS, WorkerPool
 
@@ -24,6 +25,19 @@ async def test_a_result_and_an_error_come_back() -> None:
     with pytest.raises(ValueError, match="no"):
         await pool.run("a", fail)
     assert pool.waiting == 0
+
+
+async def test_an_error_leaves_nothing_for_the_collector() -> None:
+    pool = WorkerPool(1)
+
+    def fail(_cancel: CancelToken) -> None:
+        raise ValueError("no")
+
+    with cycles() as found:
+        for _ in range(3):
+            with contextlib.suppress(ValueError):
+                await pool.run("a", fail)
+    assert found == []
 
 
 async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:

@@ -5,13 +5,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import outcome
 import trio
 
-from wsnode.jsonrpc.errors import RpcError
-from wsnode.jsonrpc.requests import UnusableRequestError
 from wsnode.jsonrpc.work import CancelToken
 from wsnode.server.turns.fair import FairLimiter
 
@@ -24,9 +22,6 @@ SWITCH_SECONDS = 0.001
 """Within which a thread that runs Python makes way for the loop. The loop gives way at each system call, so a
 turn with ten of them beside one busy thread waits ten times as long: with CPython's 5 ms, more than a client
 should notice."""
-
-EXPECTED = (RpcError, UnusableRequestError)
-"""Errors that say what a caller did wrong, and not where."""
 
 _thread = threading.local()
 
@@ -88,14 +83,23 @@ class WorkerPool:
             self._limiter.release(party)
 
 
-class _Refused(NamedTuple):
-    """An error that is for the caller.
+class _Failed:
+    """An error for the caller, who takes it out.
 
-    If it had passed through the thread's frames, it would be in a cycle with them, which would keep a text of
-    5 MB that was refused until the collector comes.
+    The frames of its traceback lead to that of the thread's loop, which keeps what it delivers. With the
+    error in there all of them would be garbage in a cycle, a text of 5 MB that was refused too.
     """
 
-    error: Exception
+    __slots__ = ("_error",)
+
+    def __init__(self, error: Exception) -> None:
+        self._error: Exception | None = error
+
+    def take(self) -> Exception:
+        """Return the error, once."""
+        error, self._error = self._error, None
+        assert error is not None, "taken once"
+        return error
 
 
 async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
@@ -103,34 +107,26 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
     task = trio.lowlevel.current_task()
     loop = trio.lowlevel.current_trio_token()
 
-    def deliver(result: outcome.Outcome[T | _Refused]) -> None:
+    def deliver(result: outcome.Outcome[T | _Failed]) -> None:
         loop.run_sync_soon(trio.lowlevel.reschedule, task, result)
 
     def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
         token.set()
         return trio.lowlevel.Abort.FAILED
 
-    def work() -> T | _Refused:
+    def work() -> T | _Failed:
         step_back()
-        return _refusing(function, token)
+        try:
+            return function(token)
+        except Exception as error:
+            return _Failed(error)
 
     trio.lowlevel.start_thread_soon(work, deliver, "wsnode worker")
-    result: T | _Refused = await trio.lowlevel.wait_task_rescheduled(abort)
+    result: T | _Failed = await trio.lowlevel.wait_task_rescheduled(abort)
     await trio.lowlevel.checkpoint_if_cancelled()
-    if not isinstance(result, _Refused):
-        return result
-    try:
-        raise result.error
-    finally:
-        # The error has this frame.
-        del result
-
-
-def _refusing(function: Callable[[CancelToken], T], token: CancelToken) -> T | _Refused:
-    try:
-        return function(token)
-    except EXPECTED as error:
-        return _Refused(error.with_traceback(None))
+    if isinstance(result, _Failed):
+        raise result.take()
+    return result
 
 
 @contextlib.contextmanager
