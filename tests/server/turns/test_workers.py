@@ -40,6 +40,23 @@ async def test_an_error_leaves_nothing_for_the_collector() -> None:
     assert found == []
 
 
+async def test_an_error_that_comes_too_late_leaves_nothing_for_the_collector() -> None:
+    pool, begun = WorkerPool(1), threading.Event()
+
+    def fail(cancel: CancelToken) -> None:
+        begun.set()
+        while not cancel.is_set:
+            time.sleep(0.001)
+        raise ValueError("no")
+
+    with cycles() as found:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.run, "a", fail)
+            await until(begun.is_set)
+            nursery.cancel_scope.cancel()
+    assert found == []
+
+
 async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:
     pool, begun, ended = WorkerPool(1), threading.Event(), list[bool]()
 

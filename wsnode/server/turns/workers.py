@@ -123,10 +123,16 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
 
     trio.lowlevel.start_thread_soon(work, deliver, "wsnode worker")
     result: T | _Failed = await trio.lowlevel.wait_task_rescheduled(abort)
-    await trio.lowlevel.checkpoint_if_cancelled()
-    if isinstance(result, _Failed):
-        raise result.take()
-    return result
+    if not isinstance(result, _Failed):
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return result
+    error = result.take()
+    try:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        raise error
+    finally:
+        # Its traceback has this frame.
+        del error
 
 
 @contextlib.contextmanager
