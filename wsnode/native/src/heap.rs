@@ -14,9 +14,14 @@ pub struct Text(*const c_char);
 unsafe impl Sync for Text {}
 
 /// Freed pages go back within seconds, by a thread that an idle process has too.
+///
+/// A run of small blocks has one page, where jemalloc has up to seven: one of them that is in use keeps less. After
+/// four minutes of all attacks 119 MB of pages held 55 MB of blocks with those runs, 99 MB with these.
 #[export_name = "_rjem_malloc_conf"]
-pub static CONFIGURATION: Text =
-    Text(c"background_thread:true,max_background_threads:1,dirty_decay_ms:3000,muzzy_decay_ms:0".as_ptr());
+pub static CONFIGURATION: Text = Text(
+    c"background_thread:true,max_background_threads:1,dirty_decay_ms:3000,muzzy_decay_ms:0,slab_sizes:8-256:1"
+        .as_ptr(),
+);
 
 const PAGE: usize = 4096;
 
