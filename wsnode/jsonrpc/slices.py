@@ -32,6 +32,9 @@ def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generato
             step = resume(value)
         except StopIteration as stop:
             return stop.value
+        finally:
+            # An error in here has this frame, and would be in a cycle.
+            value = None
         if (left := end - clock()) <= 0:
             raise method.timeout_error
         if isinstance(step, InThread | AsyncCall):

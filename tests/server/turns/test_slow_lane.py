@@ -9,11 +9,12 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.server.conftest import Gate, View
+from tests.server.turns.test_collector import cycles
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import AsyncCall, InThread, SlowCall, Step
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import SlowLane
@@ -21,6 +22,10 @@ from wsnode.server.turns.slow_lane import SlowLane
 SECONDS = 5.0
 ABORTED = {"code": -32000, "message": "execution aborted (timeout = 5s)"}
 BUSY = {"code": -32005, "message": "the server is busy: the call was not begun in time, try again"}
+
+
+def fail(_cancel: CancelToken) -> None:
+    raise ValueError("no")
 
 
 def dispatcher(gate: Gate) -> Dispatcher:
@@ -39,6 +44,13 @@ def dispatcher(gate: Gate) -> Dispatcher:
     def wait_twice(view: View) -> Generator[Step, Any, Any]:
         yield InThread(lambda _cancel: None)
         return (yield InThread(view.gate.pass_through))
+
+    @methods.method("translate", deadline=SECONDS, timeout_error=timed_out)
+    def translate(_view: View) -> Generator[Step, Any, Any]:
+        try:
+            return (yield InThread(fail))
+        except ValueError:
+            raise server_error("it failed") from None
 
     return Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
 
@@ -86,3 +98,14 @@ async def test_threads_are_free_again_after_calls_that_were_never_begun(mock_clo
     await errors_after_the_limit(lane, [begun(calls, "wait") for _ in range(3)], mock_clock)
     assert lane.workers.waiting == 0
     assert await lane.workers.run("key", lambda _cancel: 5) == 5
+
+
+async def test_a_call_that_failed_in_a_thread_leaves_nothing_for_the_collector() -> None:
+    lane, calls, replies = SlowLane(Limits(threads=1)), dispatcher(Gate()), list[bytes | None]()
+    account = Account(lane.making, 1 << 20)
+    with cycles() as found:
+        for _ in range(3):
+            replies.append(await lane.finish(begun(calls, "translate"), "key", account))
+    errors = [json.loads(reply or b"")["error"] for reply in replies]
+    assert errors == 3 * [{"code": -32000, "message": "it failed"}]
+    assert found == []
