@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -24,6 +25,7 @@ from websockets.typing import Origin
 
 from tests.node_process import PATIENCE, Node, conversation, import_chain, kept_address, post, run, started
 from tests.vector_files import require_vectors
+from wsnode.cli.imports import give_back
 from wsnode.cli.main import app
 from wsnode.store.environment import release_free_pages
 
@@ -98,6 +100,15 @@ def test_an_import_leaves_no_free_pages_on_the_disk(chain: Path, genesis: Path, 
         assert left.st_blocks * DISK_BLOCK < left.st_size
         release_free_pages(store)
         assert (store / "data.mdb").stat().st_blocks == left.st_blocks
+
+
+def test_free_pages_that_cannot_be_given_back_are_told_and_no_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give_back(partial(release_free_pages, tmp_path / "absent"))
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"note: free pages stay on the disk: {tmp_path / 'absent'}")
 
 
 @pytest.mark.slow

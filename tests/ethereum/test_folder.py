@@ -1,11 +1,17 @@
-"""The folder of a chain on a disk without room: files that may not grow stand for it."""
+"""The folder of a chain, on a disk without room too: files that may not grow stand for that."""
 
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.file_limits import files_of_at_most
 from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.store.environment import Environment
+from wsnode.store.table import Table
+
+ENTRIES = Table("entries")
 
 
 def test_a_genesis_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -22,3 +28,27 @@ def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         folder.lock()
     assert raised.value.filename == str(tmp_path / "lock")
     folder.lock().close()
+
+
+def with_free_pages(store: Path) -> int:
+    """Make a store of which much is free; return how much it takes on the disk."""
+    with closing(Environment(store, [ENTRIES], writer=True, durable=False)) as file:
+        file.write(lambda writer: writer.put(ENTRIES, b"key", bytes(100_000)))
+        file.write(lambda writer: writer.delete(ENTRIES, b"key"))
+    return taken(store)
+
+
+def taken(store: Path) -> int:
+    return (store / "data.mdb").stat().st_blocks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
+def test_free_pages_of_both_stores_are_given_back_unless_there_is_another_writer(tmp_path: Path) -> None:
+    folder = ChainFolder(tmp_path)
+    before = with_free_pages(folder.chain), with_free_pages(folder.state)
+    with folder.lock():
+        folder.release_free_pages()
+    assert (taken(folder.chain), taken(folder.state)) == before
+    folder.release_free_pages()
+    assert taken(folder.chain) < before[0]
+    assert taken(folder.state) < before[1]

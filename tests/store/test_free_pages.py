@@ -33,6 +33,15 @@ for line in sys.stdin:
     found = [reader.get(entries, number.to_bytes(4, "big")) for number in range(int(line))]
     print(all(value == bytes([number % 251]) * 1000 for number, value in enumerate(found)), flush=True)
 """
+NARROW = """
+import resource
+import sys
+from pathlib import Path
+from wsnode.store.environment import release_free_pages
+resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))
+print(release_free_pages(Path(sys.argv[1])))
+"""
+"""Has less address space than a writer gives a file."""
 
 
 def change(folder: Path, values: dict[int, bytes | None]) -> None:
@@ -140,6 +149,16 @@ def test_nothing_is_done_to_a_file_that_this_process_has_open(tmp_path: Path) ->
     with closing(Environment(tmp_path, [ENTRIES], writer=False)):
         assert release_free_pages(tmp_path) == 0
     assert on_disk(tmp_path) == before
+
+
+def test_a_file_whose_map_would_not_fit_is_done_too(tmp_path: Path) -> None:
+    filled(tmp_path)
+    change(tmp_path, dict.fromkeys(range(COUNT)))
+    ended = subprocess.run(
+        [sys.executable, "-c", NARROW, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert int(ended.stdout) > COUNT * SIZE
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

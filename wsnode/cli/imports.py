@@ -1,6 +1,7 @@
 """`wsnode import`: chains from files."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
                         trio.run(publishing, chain, told, work)
             finally:
                 announce_head(chain.head)
-        chain.folder.release_free_pages()
+        give_back(chain.folder.release_free_pages)
 
 
 @app.command("alt")
@@ -87,8 +88,7 @@ def import_alt(
         import trio
 
         from wsnode.node.config_line import journal_config
-        from wsnode.starknet.chain import Chain
-        from wsnode.store.environment import release_free_pages
+        from wsnode.starknet.chain import Chain, release_free_pages
         from wsnode.sync.starknet_folder import import_folder
 
         told = journal_config(journal)
@@ -115,7 +115,17 @@ def import_alt(
                         trio.run(alt_publishing, chain, told, work)
             finally:
                 announce_alt_head(chain)
-        release_free_pages(chain.folder)
+        give_back(partial(release_free_pages, data))
+
+
+def give_back(release_free_pages: Callable[[], object]) -> None:
+    """Have free pages given back; if that fails say so, for what was imported is stored all the same."""
+    from wsnode.store.errors import StoreError
+
+    try:
+        release_free_pages()
+    except (OSError, StoreError) as error:
+        print(f"note: free pages stay on the disk: {error}", file=sys.stderr)
 
 
 def announce_alt_head(chain: "StarknetChain") -> None:

@@ -1,14 +1,14 @@
 """The alt chain of one data folder."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from wsnode.starknet.block import VerifiedBlock
 from wsnode.starknet.classes.definition import ContractClass
-from wsnode.starknet.errors import StarknetError
+from wsnode.starknet.errors import BusyError, StarknetError
 from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.snapshot import Snapshot
 from wsnode.starknet.storage.lock import WriterLock
@@ -22,6 +22,7 @@ from wsnode.starknet.storage.tables import (
     number_key,
 )
 from wsnode.starknet.storage.writing import put_block, put_class, remove_blocks_above
+from wsnode.store import environment
 from wsnode.store.environment import Environment, Reader, Writer
 
 FOLDER: Final = "alt"
@@ -35,8 +36,8 @@ KNOWN_CHAINS: Final = {
 class Chain:
     """Blocks from the first to the head, the state after each, and the classes that they name."""
 
-    def __init__(self, environment: Environment, lock: WriterLock | None, folder: Path) -> None:
-        self.store = environment
+    def __init__(self, store: Environment, lock: WriterLock | None, folder: Path) -> None:
+        self.store = store
         self._lock = lock
         self.folder = folder
 
@@ -53,8 +54,8 @@ class Chain:
             raise StarknetError(f"{folder}: no alt chain here; `wsnode import alt` makes one")
         lock = WriterLock(folder / "lock") if writer else None
         # Another layout may lack tables, so its number is read first, alone.
-        with closing(Environment(folder / "chain", (META,), writer=writer)) as environment:
-            _check_schema(environment, folder, writer=writer)
+        with closing(Environment(folder / "chain", (META,), writer=writer)) as store:
+            _check_schema(store, folder, writer=writer)
         return cls(Environment(folder / "chain", TABLES, writer=writer), lock, folder / "chain")
 
     @property
@@ -126,14 +127,27 @@ class Chain:
             self._lock.close()
 
 
-def _check_schema(environment: Environment, folder: Path, *, writer: bool) -> None:
-    with environment.read() as reader:
+def _check_schema(store: Environment, folder: Path, *, writer: bool) -> None:
+    with store.read() as reader:
         schema = reader.get(META, SCHEMA_KEY)
     if schema is None and writer:
         note: Callable[[Writer], None] = lambda transaction: transaction.put(META, SCHEMA_KEY, SCHEMA)  # noqa: E731
-        environment.write(note)
+        store.write(note)
     elif schema != SCHEMA:
         known = SCHEMA.decode()
         raise StarknetError(
             f"{folder}: its layout is {(schema or b'none').decode()}, this version knows {known}"
         )
+
+
+def release_free_pages(data: Path) -> None:
+    """Give what the chain in `data/alt` needs no more back to the file system, once it is closed here.
+
+    Nothing is done where another process has begun to write: it uses that again.
+
+    Raises:
+        StoreError: There is no chain, or LMDB refuses.
+    """
+    folder = data / FOLDER
+    with suppress(BusyError), closing(WriterLock(folder / "lock")):
+        environment.release_free_pages(folder / "chain")

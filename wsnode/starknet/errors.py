@@ -1,10 +1,20 @@
 """Errors of a chain or a dump, each a line that names the place."""
 
+from pathlib import Path
+
 from wsnode.starknet.felt import felt_text
 
 
 class StarknetError(Exception):
     """The alt chain cannot continue."""
+
+
+class BusyError(StarknetError):
+    """Another process writes to the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}: another process writes to this folder")
+        self.folder = folder
 
 
 class DumpError(StarknetError):

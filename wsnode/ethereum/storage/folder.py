@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -81,11 +81,15 @@ class ChainFolder(msgspec.Struct, frozen=True):
     def release_free_pages(self) -> None:
         """Give what neither store needs any more back to the file system, once this process has closed them.
 
+        Nothing is done where another process has begun to write: it uses them again.
+
         Raises:
+            OSError: The lock file cannot be written.
             StoreError: A store is missing, or LMDB refuses.
         """
-        for store in (self.chain, self.state):
-            release_free_pages(store)
+        with suppress(ChainBusyError), self.lock():
+            for store in (self.chain, self.state):
+                release_free_pages(store)
 
     def lock(self) -> IO[str]:
         """Return the lock file, locked until it is closed or the process ends, however it ends.

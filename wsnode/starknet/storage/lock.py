@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from wsnode.starknet.errors import StarknetError
+from wsnode.starknet.errors import BusyError
 
 
 class WriterLock:
@@ -14,7 +14,7 @@ class WriterLock:
         """Take the lock.
 
         Raises:
-            StarknetError: Another process has it.
+            BusyError: Another process has it.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -22,7 +22,7 @@ class WriterLock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise StarknetError(f"{path.parent}: another process writes to this folder") from None
+            raise BusyError(path.parent) from None
 
     def close(self) -> None:
         """Release the lock."""

@@ -18,6 +18,8 @@ use super::{StoreError, FILE};
 /// LMDB's own table of free pages: which a transaction has freed, by its number.
 const FREE: lmdb::MDB_dbi = 0;
 const WORD: usize = size_of::<usize>();
+/// What LMDB's list of readers has in place of a version: its heading, and readers that rest.
+const NO_VERSION: [&str; 2] = ["txnid", "-"];
 
 /// Give the free pages of the file in the folder `path` back, except those that some process reads in an older
 /// version, and return how many bytes they are.
@@ -26,6 +28,9 @@ const WORD: usize = size_of::<usize>();
 /// meanwhile; readers do not.
 pub fn release(path: &Path) -> Result<u64, StoreError> {
     let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
+    if !holes::KNOWN {
+        return Ok(0);
+    }
     // LMDB would make a file where there is none.
     let found = std::fs::metadata(path.join(FILE)).and_then(|_| path.canonicalize());
     let path = found.map_err(|reason| unusable(heed::Error::Io(reason)))?;
@@ -87,12 +92,16 @@ struct Handle(*mut lmdb::MDB_env);
 impl Handle {
     fn open(path: &Path) -> Result<Self, c_int> {
         const FLAGS: c_uint = lmdb::MDB_NOTLS | lmdb::MDB_NORDAHEAD;
+        // LMDB makes it as large as the file is used: what the file says may be more than this process may have.
+        const LEAST_MAP_SIZE: usize = 1;
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
         let mut env = null_mut();
         // SAFETY: `env` is a place for a handle.
         done(unsafe { lmdb::mdb_env_create(&mut env) })?;
         let handle = Self(env);
-        // SAFETY: the handle is new, and the text ends with a zero.
+        // SAFETY: the handle is new.
+        done(unsafe { lmdb::mdb_env_set_mapsize(env, LEAST_MAP_SIZE) })?;
+        // SAFETY: the text ends with a zero.
         done(unsafe { lmdb::mdb_env_open(env, text.as_ptr(), FLAGS, 0o600) })?;
         let mut dead = 0;
         // SAFETY: the file is open.
@@ -148,18 +157,18 @@ impl Drop for Handle {
     }
 }
 
-/// Take the lowest number of those that LMDB lists; `-` stands for a reader that rests.
+/// Take the lowest number of those that LMDB lists.
 ///
 /// # Safety
 /// `context` points to a number.
 unsafe extern "C" fn lower(line: *const c_char, context: *mut c_void) -> c_int {
     // SAFETY: LMDB gives a text that ends with a zero.
     let line = unsafe { CStr::from_ptr(line) }.to_string_lossy();
-    // A line of names says `txnid` there.
-    if let Some(Ok(number)) = line.split_whitespace().nth(2).map(str::parse::<u64>) {
+    if let Some(version) = line.split_whitespace().nth(2).filter(|word| !NO_VERSION.contains(word)) {
         // SAFETY: what the caller gave.
         let oldest = unsafe { &mut *context.cast::<u64>() };
-        *oldest = number.min(*oldest);
+        // What is no number holds everything back.
+        *oldest = version.parse().unwrap_or(0).min(*oldest);
     }
     0
 }
@@ -220,7 +229,10 @@ unsafe fn words(value: &lmdb::MDB_val) -> impl Iterator<Item = u64> + '_ {
 #[cfg(target_os = "linux")]
 mod holes {
     use std::fs::File;
+    use std::io::{Error, ErrorKind};
     use std::os::fd::AsRawFd;
+
+    pub const KNOWN: bool = true;
 
     /// Make a hole, and return whether the file system could.
     pub fn punch(file: &File, start: u64, length: u64) -> bool {
@@ -228,14 +240,21 @@ mod holes {
         let (Ok(start), Ok(length)) = (i64::try_from(start), i64::try_from(length)) else {
             return false;
         };
-        // SAFETY: the file is open for writing.
-        unsafe { libc::fallocate64(file.as_raw_fd(), MODE, start, length) == 0 }
+        loop {
+            // SAFETY: the file is open for writing.
+            let code = unsafe { libc::fallocate64(file.as_raw_fd(), MODE, start, length) };
+            if code == 0 || Error::last_os_error().kind() != ErrorKind::Interrupted {
+                return code == 0;
+            }
+        }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod holes {
     use std::fs::File;
+
+    pub const KNOWN: bool = false;
 
     /// No other system has the call.
     pub fn punch(_file: &File, _start: u64, _length: u64) -> bool {
