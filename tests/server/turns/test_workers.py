@@ -5,12 +5,14 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 import trio
 
 from tests.server.conftest import until
 from tests.server.turns.test_collector import cycles, open_server
+from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.work import CancelToken
 from wsnode.server.turns.workers import NICENESS, SWITCH_SECONDS, WorkerPool
 
@@ -40,21 +42,31 @@ async def test_an_error_leaves_nothing_for_the_collector() -> None:
     assert found == []
 
 
-async def test_an_error_that_comes_too_late_leaves_nothing_for_the_collector() -> None:
+async def run_cancelled(error: Callable[[str], Exception]) -> None:
+    """Run what raises an error once its caller has been cancelled."""
     pool, begun = WorkerPool(1), threading.Event()
 
     def fail(cancel: CancelToken) -> None:
         begun.set()
         while not cancel.is_set:
             time.sleep(0.001)
-        raise ValueError("no")
+        raise error("no")
 
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pool.run, "a", fail)
+        await until(begun.is_set)
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_error_that_comes_too_late_leaves_nothing_for_the_collector() -> None:
     with cycles() as found:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(pool.run, "a", fail)
-            await until(begun.is_set)
-            nursery.cancel_scope.cancel()
+        await run_cancelled(invalid_params)
     assert found == []
+
+
+async def test_a_bug_is_heard_of_even_if_its_caller_was_cancelled() -> None:
+    with pytest.RaisesGroup(pytest.RaisesExc(ValueError, match="no")):
+        await run_cancelled(ValueError)
 
 
 async def test_a_cancellation_tells_the_function_and_waits_for_it() -> None:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import outcome
 import trio
 
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.requests import UnusableRequestError
 from wsnode.jsonrpc.work import CancelToken
 from wsnode.server.turns.fair import FairLimiter
 
@@ -22,6 +24,9 @@ SWITCH_SECONDS = 0.001
 """Within which a thread that runs Python makes way for the loop. The loop gives way at each system call, so a
 turn with ten of them beside one busy thread waits ten times as long: with CPython's 5 ms, more than a client
 should notice."""
+
+EXPECTED = (RpcError, UnusableRequestError)
+"""Errors that say what a caller did wrong: of all others somebody hears, even if the caller was cancelled."""
 
 _thread = threading.local()
 
@@ -128,7 +133,8 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
         return result
     error = result.take()
     try:
-        await trio.lowlevel.checkpoint_if_cancelled()
+        if isinstance(error, EXPECTED):
+            await trio.lowlevel.checkpoint_if_cancelled()
         raise error
     finally:
         # Its traceback has this frame.
