@@ -5,15 +5,15 @@ import trio
 import trio.testing
 
 from wsnode.jsonrpc.share import Party
-from wsnode.server.turns.fair import FIRST_SLICES, SHORTEST_TURN, FairLimiter, first_turn
+from wsnode.server.turns.fair import SHORTEST_TURN, FairLimiter, first_turn
 
 
 @pytest.mark.parametrize("ready", [1, 2, 4, 8, 64, 256, 10_000])
-def test_first_turns_are_no_longer_than_a_slice_and_a_few_slices_together(ready: int) -> None:
+def test_first_turns_together_take_a_slice_at_most_or_the_shortest_each(ready: int) -> None:
     seconds = first_turn(0.002, ready)
     assert SHORTEST_TURN <= seconds <= 0.002
-    assert ready * seconds <= max(FIRST_SLICES * 0.002, ready * SHORTEST_TURN) + 1e-12
-    assert ready > FIRST_SLICES or seconds == 0.002
+    assert ready * seconds <= max(0.002, ready * SHORTEST_TURN) + 1e-12
+    assert ready > 1 or seconds == 0.002
 
 
 async def test_keys_take_turns() -> None:

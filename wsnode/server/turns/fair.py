@@ -9,17 +9,14 @@ from wsnode.jsonrpc.share import Share, holder_of
 
 SHORTEST_TURN = 0.0001
 """Seconds, for as many as sixteen quick calls."""
-FIRST_SLICES = 4
-"""Slices that all first turns together may take. With one, bursts of sixteen searches on eight connections
-each ended in a second turn, behind those of the others: 40 ms at the 99th percentile, 21 with four."""
 
 
 def first_turn(slice_seconds: float, ready: int) -> float:
     """Return the seconds of a turn that did not wait, while `ready` connections have requests.
 
-    All of them run before any next request, so together they take no more than a few slices.
+    All of them run before any next request, so together they take about one slice.
     """
-    return max(SHORTEST_TURN, min(slice_seconds, FIRST_SLICES * slice_seconds / ready))
+    return max(SHORTEST_TURN, slice_seconds / ready)
 
 
 class _Waiters:
