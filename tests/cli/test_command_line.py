@@ -24,6 +24,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from tests.node_process import PATIENCE, Node, conversation, import_chain, kept_address, post, run, started
+from tests.store.disk_space import disk_bytes
 from tests.vector_files import require_vectors
 from wsnode.cli.imports import give_back
 from wsnode.cli.main import app
@@ -34,8 +35,6 @@ HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
-DISK_BLOCK = 512
-"""The bytes of what `st_blocks` counts (stat(2))."""
 SCRIPTED = 42
 """The last block of the demo that is the same in every run."""
 HEAD = "head 54 0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
@@ -96,10 +95,10 @@ def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, t
 def test_an_import_leaves_no_free_pages_on_the_disk(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
     for store in (tmp_path / "eth" / "chain", tmp_path / "eth" / "state"):
-        left = (store / "data.mdb").stat()
-        assert left.st_blocks * DISK_BLOCK < left.st_size
+        left = disk_bytes(store)
+        assert left < (store / "data.mdb").stat().st_size
         release_free_pages(store)
-        assert (store / "data.mdb").stat().st_blocks == left.st_blocks
+        assert disk_bytes(store) == left
 
 
 def test_free_pages_that_cannot_be_given_back_are_told_and_no_failure(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.file_limits import files_of_at_most
+from tests.store.disk_space import disk_bytes
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table
@@ -35,11 +36,7 @@ def with_free_pages(store: Path) -> int:
     with closing(Environment(store, [ENTRIES], writer=True, durable=False)) as file:
         file.write(lambda writer: writer.put(ENTRIES, b"key", bytes(100_000)))
         file.write(lambda writer: writer.delete(ENTRIES, b"key"))
-    return taken(store)
-
-
-def taken(store: Path) -> int:
-    return (store / "data.mdb").stat().st_blocks
+    return disk_bytes(store)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
@@ -48,7 +45,7 @@ def test_free_pages_of_both_stores_are_given_back_unless_there_is_another_writer
     before = with_free_pages(folder.chain), with_free_pages(folder.state)
     with folder.lock():
         folder.release_free_pages()
-    assert (taken(folder.chain), taken(folder.state)) == before
+    assert (disk_bytes(folder.chain), disk_bytes(folder.state)) == before
     folder.release_free_pages()
-    assert taken(folder.chain) < before[0]
-    assert taken(folder.state) < before[1]
+    assert disk_bytes(folder.chain) < before[0]
+    assert disk_bytes(folder.state) < before[1]

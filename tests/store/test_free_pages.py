@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from tests.store.disk_space import disk_bytes
 from wsnode.store.environment import Environment, Writer, release_free_pages
 from wsnode.store.errors import StoreError
 from wsnode.store.table import Table
@@ -18,7 +19,6 @@ from wsnode.store.table import Table
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
 
 ENTRIES = Table("entries")
-BLOCK = 512
 SIZE = 1000
 COUNT = 2000
 READER = """
@@ -74,10 +74,6 @@ def filled(folder: Path) -> None:
     change(folder, {number: value_of(number) for number in range(COUNT)})
 
 
-def on_disk(folder: Path) -> int:
-    return (folder / "data.mdb").stat().st_blocks * BLOCK
-
-
 def said(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None
     return process.stdout.readline()
@@ -93,11 +89,11 @@ def reading_elsewhere(folder: Path) -> Iterator["subprocess.Popen[str]"]:
 
 def test_what_was_deleted_takes_no_space(tmp_path: Path) -> None:
     filled(tmp_path)
-    before = on_disk(tmp_path)
+    before = disk_bytes(tmp_path)
     change(tmp_path, dict.fromkeys(range(1, COUNT)))
     freed = release_free_pages(tmp_path)
     assert freed > COUNT * SIZE
-    assert on_disk(tmp_path) <= before - COUNT * SIZE
+    assert disk_bytes(tmp_path) <= before - COUNT * SIZE
     assert content(tmp_path) == {0: value_of(0)}
 
 
@@ -105,9 +101,9 @@ def test_a_second_time_there_is_no_more_to_take(tmp_path: Path) -> None:
     filled(tmp_path)
     change(tmp_path, dict.fromkeys(range(COUNT)))
     release_free_pages(tmp_path)
-    once = on_disk(tmp_path)
+    once = disk_bytes(tmp_path)
     release_free_pages(tmp_path)
-    assert on_disk(tmp_path) == once
+    assert disk_bytes(tmp_path) == once
 
 
 def test_holes_are_filled_again(tmp_path: Path) -> None:
@@ -145,10 +141,10 @@ def test_a_killed_reader_keeps_nothing(tmp_path: Path) -> None:
 def test_nothing_is_done_to_a_file_that_this_process_has_open(tmp_path: Path) -> None:
     filled(tmp_path)
     change(tmp_path, dict.fromkeys(range(COUNT)))
-    before = on_disk(tmp_path)
+    before = disk_bytes(tmp_path)
     with closing(Environment(tmp_path, [ENTRIES], writer=False)):
         assert release_free_pages(tmp_path) == 0
-    assert on_disk(tmp_path) == before
+    assert disk_bytes(tmp_path) == before
 
 
 def test_a_file_whose_map_would_not_fit_is_done_too(tmp_path: Path) -> None:
