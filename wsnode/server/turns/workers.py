@@ -26,7 +26,7 @@ turn with ten of them beside one busy thread waits ten times as long: with CPyth
 should notice."""
 
 EXPECTED = (RpcError, UnusableRequestError)
-"""Errors that say what a caller did wrong: of all others somebody hears, even if the caller was cancelled."""
+"""Faults of a request. A cancelled call drops them; every other error is a bug, and is reported."""
 
 _thread = threading.local()
 
