@@ -25,6 +25,9 @@ from wsnode.server.websocket.handshake import refusal
 
 logger = logging.getLogger("wsnode.server")
 
+TASK_NAME = "connection"
+"""One text for all tasks of connections; trio would make one for each."""
+
 
 class Reception:
     """Begins to serve connections that were accepted, in this process or by one that passed them to it."""
@@ -57,9 +60,9 @@ class Reception:
         else:
             serving = partial(_refuse, transport)
         if on_end is None:
-            self._connections.start_soon(serving)
+            self._connections.start_soon(serving, name=TASK_NAME)
         else:
-            self._connections.start_soon(_then, serving, on_end)
+            self._connections.start_soon(_then, serving, on_end, name=TASK_NAME)
 
     def _service(self, door: Door) -> Service:
         match door:

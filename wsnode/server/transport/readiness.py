@@ -177,17 +177,16 @@ class Arrivals:
             self._polling.watch(descriptor)
             self._watched.add(descriptor)
         self._due.watch(descriptor, peer, plain)
-        reader = self._readers[descriptor] = _Reader(connected, take, full, plain)
-
-        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            self._due.hand_over(descriptor)
-            del self._readers[descriptor]
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        reader = self._readers[descriptor] = _Reader(self, descriptor, connected, take, full, plain)
+        await trio.lowlevel.wait_task_rescheduled(reader.abort)
         if reader.failure is not None:
             raise reader.failure
         return not reader.ended
+
+    def leave(self, descriptor: int) -> None:
+        """Let a socket have no reader any more."""
+        self._due.hand_over(descriptor)
+        del self._readers[descriptor]
 
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more, until it is fed from again; to be called before it is closed."""
@@ -222,10 +221,33 @@ class Arrivals:
 class _Reader:
     """A task that waits for what its function does not take."""
 
-    __slots__ = ("_full", "_plain", "_receive", "_take", "ended", "failure", "has_more", "is_ending", "task")
+    # Of ten thousand connections nearly all wait here, so it has no closure and no bound method of its own.
+    __slots__ = (
+        "_arrivals",
+        "_connected",
+        "_descriptor",
+        "_full",
+        "_plain",
+        "_take",
+        "ended",
+        "failure",
+        "has_more",
+        "is_ending",
+        "task",
+    )
 
-    def __init__(self, connected: Readable, take: Take, full: int, plain: Plain | None) -> None:
-        self._receive = connected.recv
+    def __init__(
+        self,
+        arrivals: Arrivals,
+        descriptor: int,
+        connected: Readable,
+        take: Take,
+        full: int,
+        plain: Plain | None,
+    ) -> None:
+        self._arrivals = arrivals
+        self._descriptor = descriptor
+        self._connected = connected
         self._take = take
         self._full = full
         self._plain = plain
@@ -237,6 +259,11 @@ class _Reader:
         """Whether something is left behind what was read last, as far as is known."""
         self.failure: Exception | None = None
         """The exception of `take`, for its own task to raise."""
+
+    def abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        """Wait no more, because the task was cancelled."""
+        self._arrivals.leave(self._descriptor)
+        return trio.lowlevel.Abort.SUCCEEDED
 
     def pass_on(self, received: bytes | None, unsent: bytes | None) -> bool:
         """Pass on replies that were not sent, and arrived bytes; those are read first where there is neither.
@@ -261,7 +288,7 @@ class _Reader:
     def _read(self) -> bytes | None:
         """Return what has arrived, None if nothing has, empty at the end."""
         try:
-            return self._receive(RECEIVE_BYTES)
+            return self._connected.recv(RECEIVE_BYTES)
         except BlockingIOError:
             return None
         except OSError:

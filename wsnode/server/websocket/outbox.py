@@ -48,12 +48,12 @@ class Outbox:
         "_budget",
         "_current",
         "_half_sent",
-        "_limit",
         "_party",
         "_room",
         "_transport",
         "_urgent",
         "_waiting",
+        "limit",
         "progressed",
         "waiting_bytes",
     )
@@ -62,7 +62,8 @@ class Outbox:
         self._transport = transport
         self._budget = budget
         self._party = party
-        self._limit = limit
+        self.limit = limit
+        """Bytes beyond which the client should read before more is sent."""
         # Idle connections are many, so nothing is kept for what most of them never need.
         self._waiting: deque[bytes | LargeReply] | None = None
         self._urgent: dict[int, bytes] | None = None
@@ -84,7 +85,7 @@ class Outbox:
         It is less where clients together leave much unread. Half of `TURN_BYTES` cost eight clients with
         sixteen large replies each a fifth more of the processor's time.
         """
-        room = min(TURN_BYTES, self._limit - self.waiting_bytes - self._aside)
+        room = min(TURN_BYTES, self.limit - self.waiting_bytes - self._aside)
         return room if self._budget.is_ample(room) else min(room, SHARE_BYTES)
 
     @property
@@ -96,12 +97,12 @@ class Outbox:
     def is_full(self) -> bool:
         """Return whether the client should read before more is sent."""
         kept = self.waiting_bytes + self._aside
-        return kept > 0 and (kept > self._limit or not self._budget.allows(self._party))
+        return kept > 0 and (kept > self.limit or not self._budget.allows(self._party))
 
     def has_room(self, size: int) -> bool:
         """Return whether `size` bytes more are within the bounds; always if nothing waits."""
         kept = self.waiting_bytes + self._aside
-        return not kept or (kept + size <= self._limit and self._budget.allows(self._party, size))
+        return not kept or (kept + size <= self.limit and self._budget.allows(self._party, size))
 
     @contextmanager
     def kept_aside(self, size: int) -> Iterator[None]:
@@ -186,7 +187,7 @@ class Outbox:
 
     async def wait_half(self) -> None:
         """Wait until the outbox is half empty at least."""
-        while self.is_full or 2 * self.waiting_bytes > self._limit:
+        while self.is_full or 2 * self.waiting_bytes > self.limit:
             if self._room is None:
                 self._room = trio.Event()
             await self._room.wait()

@@ -30,6 +30,7 @@ class SlowCalls:
         "_account",
         "_channel",
         "_idle",
+        "_outbox",
         "_party",
         "_scopes",
         "_sending",
@@ -49,7 +50,7 @@ class SlowCalls:
     ) -> None:
         self._session = session
         self._sending = sending
-        self._account = Account(shared.making, shared.limits.outbox_bytes, outbox, party)
+        self._outbox = outbox
         self._channel = channel
         self._shared = shared
         self._party = party
@@ -57,6 +58,8 @@ class SlowCalls:
         """Bytes of the messages of calls in flight, without small ones."""
         # Of most connections it is always empty, and an empty set takes 150 bytes more than a dictionary.
         self._scopes: dict[trio.CancelScope, None] = {}
+        self._account: Account | None = None
+        """That of the calls in flight, while there are some."""
         self._idle: trio.Event | None = None
 
     @property
@@ -92,7 +95,9 @@ class SlowCalls:
         self._session.eager = False
         if self.is_full:
             self._session.refusal = too_many_calls()
-        start(self._finish, slow_call, scope, size, recount)
+        if self._account is None:
+            self._account = Account(self._shared.making, self._outbox.limit, self._outbox, self._party)
+        start(self._finish, slow_call, self._account, scope, size, recount)
 
     def cancel(self) -> None:
         """End all of them unanswered."""
@@ -124,16 +129,22 @@ class SlowCalls:
             recount()
 
     async def _finish(
-        self, slow_call: SlowCall, scope: trio.CancelScope, size: int, recount: Callable[[], None]
+        self,
+        slow_call: SlowCall,
+        account: Account,
+        scope: trio.CancelScope,
+        size: int,
+        recount: Callable[[], None],
     ) -> None:
         reply = None
         try:
             with scope:
-                reply = await self._shared.lane.finish(slow_call, self._party, self._account)
+                reply = await self._shared.lane.finish(slow_call, self._party, account)
         finally:
             self._scopes.pop(scope, None)
             self._count(-size, recount)
             if not self._scopes:
+                self._account = None
                 self._session.eager = True
                 if self._idle is not None:
                     self._idle.set()
