@@ -70,6 +70,7 @@ class Script:
         self.pieces = pieces
         self.chance = chance
         self.answer = bytearray()
+        self.woken = False
 
     @property
     def ready(self) -> int:
@@ -81,9 +82,13 @@ class Script:
 
     async def feed(self, take: Take, peer: str | None = None, plain: Plain | None = None) -> bool:
         while data := await self.receive():
-            if not take(data):
+            if not take(data) or self.woken:
+                self.woken = False
                 return True
         return False
+
+    def wake(self) -> None:
+        self.woken = True
 
     def receive_by(self, deadline: float) -> bytes | None:
         if self.chance.random() < 0.5:

@@ -95,6 +95,40 @@ async def test_what_arrives_while_nobody_reads_is_kept_for_the_next_reader(socke
     assert await transport.receive() == b"third"
 
 
+async def test_a_reader_that_is_woken_goes_on_and_has_lost_nothing(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    taker, more = Taker(), list[bool]()
+
+    async def read() -> None:
+        more.append(await transport.feed(taker))
+
+    transport.wake()
+    sockets.nursery.start_soon(read)
+    await sockets.settle()
+    assert more == []
+    transport.wake()
+    client.send(b"!")
+    await sockets.settle()
+    assert (taker.taken, more) == ([], [True])
+    assert await transport.feed(taker)
+    assert taker.taken == [b"!"]
+
+
+async def test_a_reader_that_is_woken_while_it_takes_goes_on_behind_it(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    taken = list[bytes]()
+
+    def take(data: bytes) -> bool:
+        taken.append(data)
+        transport.wake()
+        return True
+
+    for text in (b"first", b"second"):
+        client.send(text)
+        assert await transport.feed(take)
+    assert taken == [b"first", b"second"]
+
+
 async def test_a_reader_that_gave_up_has_lost_nothing(sockets: Sockets) -> None:
     client, transport = sockets.pair()
     taker = Taker()

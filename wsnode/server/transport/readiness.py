@@ -97,6 +97,10 @@ class Arrivals:
         self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
         """Those that have something."""
         self._note_due = 0.0
+        self._passing: _Reader | None = None
+        """The reader whose function is being called."""
+        self._is_woken = False
+        """Whether its task has been woken meanwhile."""
 
     @property
     def ready(self) -> int:
@@ -183,6 +187,16 @@ class Arrivals:
             raise reader.failure
         return not reader.ended
 
+    def wake(self, descriptor: int) -> None:
+        """Have `feed` return True soon, if a task waits there for this socket."""
+        if (reader := self._readers.get(descriptor)) is None:
+            return
+        if reader is self._passing:
+            self._is_woken = True
+        else:
+            self.leave(descriptor)
+            trio.lowlevel.reschedule(reader.task)
+
     def leave(self, descriptor: int) -> None:
         """Let a socket have no reader any more."""
         self._due.hand_over(descriptor)
@@ -201,7 +215,10 @@ class Arrivals:
             # It is looked at again when it has a reader.
             self.forget(descriptor)
             return False
-        if reader.pass_on(received, unsent):
+        self._passing, self._is_woken = reader, False
+        takes_more = reader.pass_on(received, unsent) and not self._is_woken
+        self._passing = None
+        if takes_more:
             if reader.has_more:
                 self._partly_read.append(descriptor)
             return False

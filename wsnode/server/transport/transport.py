@@ -36,6 +36,10 @@ class Transport(Protocol):
         """
         ...
 
+    def wake(self) -> None:
+        """Have `feed` return True soon, if it waits."""
+        ...
+
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
         ...
@@ -102,6 +106,10 @@ class SocketTransport:
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
         return self._arrivals.feed(self._socket, take, peer, plain)
 
+    def wake(self) -> None:
+        """Have `feed` return True soon, if it waits."""
+        self._arrivals.wake(self._socket.fileno())
+
     def receive_by(self, deadline: float) -> bytes | None:
         """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
         while True:
@@ -148,10 +156,11 @@ class SocketTransport:
 class StreamTransport:
     """A trio stream, which can only be sent to by waiting."""
 
-    __slots__ = ("_stream",)
+    __slots__ = ("_feeding", "_stream")
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
+        self._feeding = trio.CancelScope()
 
     @property
     def ready(self) -> int:
@@ -167,10 +176,15 @@ class StreamTransport:
 
     async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
-        while data := await self.receive():
-            if not take(data):
-                return True
-        return False
+        with trio.CancelScope() as self._feeding:
+            while data := await self.receive():
+                if not take(data):
+                    return True
+        return self._feeding.cancelled_caught
+
+    def wake(self) -> None:
+        """Have `feed` return True soon, if it waits."""
+        self._feeding.cancel()
 
     def receive_by(self, deadline: float) -> bytes | None:
         """Return None; a stream cannot be polled."""

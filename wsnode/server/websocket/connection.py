@@ -1,10 +1,12 @@
 """One WebSocket connection: bursts of messages in, replies out, slow calls beside it.
 
 The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
-slow ones become tasks of the connection's nursery, and end with it.
+slow ones become tasks of the connection's nursery, and end with it. Most connections need no task beside the
+reader's and no deadline for long, so the nursery is opened when they do (docs/decisions/0060).
 """
 
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -45,7 +47,9 @@ class WebSocketConnection:
         "_backlog",
         "_channel",
         "_deflate",
+        "_ends_at",
         "_framing",
+        "_has_ended_well",
         "_held",
         "_nursery",
         "_outbox",
@@ -56,6 +60,7 @@ class WebSocketConnection:
         "_shared",
         "_slow",
         "_transport",
+        "_wanted",
         "party",
         "post",
     )
@@ -86,6 +91,12 @@ class WebSocketConnection:
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
         self._nursery: trio.Nursery | None = None
+        self._wanted: list[tuple[Callable[..., Awaitable[None]], tuple[Any, ...]]] | None = None
+        """Tasks that are to begin in the nursery, and their arguments; None if it need not be opened."""
+        self._ends_at = math.inf
+        """When the connection is to end, in trio's time."""
+        self._has_ended_well = False
+        """Whether both sides have said goodbye."""
         self._held = 0
         """Bytes of unfinished messages and of those in flight, as counted in the process's budget."""
         self._awaits_rest = False
@@ -99,19 +110,17 @@ class WebSocketConnection:
         """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
         self._session.channel = self._channel
         try:
-            async with trio.open_nursery() as nursery:
-                self._nursery = nursery
-                if farewell is not None:
-                    self.close(*farewell)
-                try:
-                    await self._read_until_the_end(early)
-                finally:
-                    has_ended_well = self._sending.stage is Stage.OVER
-                    self._sending.advance(Stage.ENDING)
-                    await self._wait_turn_to_end()
-                    self._channel.end()
-                    await self._slow.end()
-                self.end_within(self._closing_seconds if has_ended_well else 0)
+            if farewell is not None:
+                self.close(*farewell)
+            needs_tasks = more = False
+            try:
+                more = await self._read(early)
+                needs_tasks = more or self._wanted is not None
+            finally:
+                if not needs_tasks:
+                    await self._end()
+            if needs_tasks:
+                await self._go_on_beside_tasks(more=more)
         finally:
             self._channel.end()
             self._session.channel = None
@@ -120,8 +129,31 @@ class WebSocketConnection:
             self._framing.release()
             self._shared.received.hold(self, 0)
             self._shared.unfinished.pop(self, None)
-        if has_ended_well:
+        if self._has_ended_well:
             await linger(self._transport, self._closing_seconds)
+
+    async def _go_on_beside_tasks(self, *, more: bool) -> None:
+        """Begin what is to begin, and read if there is more; return when all tasks have ended."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            wanted, self._wanted = self._wanted, None
+            nursery.cancel_scope.deadline = self._ends_at
+            for function, arguments in wanted or ():
+                nursery.start_soon(function, *arguments)
+            try:
+                if more:
+                    await self._read()
+            finally:
+                await self._end()
+            self.end_within(self._closing_seconds if self._has_ended_well else 0)
+
+    async def _end(self) -> None:
+        """Have what runs for the client end; tasks may be left that send, or that end."""
+        self._has_ended_well = self._sending.stage is Stage.OVER
+        self._sending.advance(Stage.ENDING)
+        await self._wait_turn_to_end()
+        self._channel.end()
+        await self._slow.end()
 
     async def _wait_turn_to_end(self) -> None:
         """Wait until no other connection ends that has as much to end, if this one has much."""
@@ -199,15 +231,18 @@ class WebSocketConnection:
 
     # Each coroutine between a task and what it waits for takes 220 to 340 bytes, so a connection has few.
 
-    async def _read_until_the_end(self, early: bytes) -> None:
+    async def _read(self, early: bytes = b"") -> bool:
+        """Read until the end; return whether there is more, which takes a nursery."""
         more = True
         try:
             if early:
                 self._take(early)
             while more:
+                if self._needs_tasks:
+                    return True
                 await self._catch_up()
                 if self._sending.stage >= Stage.OVER:
-                    return
+                    return False
                 more = await self._transport.feed(self._take, self.party.peer, self)
             self._framing.receive_eof()
         except Exception:
@@ -215,6 +250,14 @@ class WebSocketConnection:
             self._framing.fail(CloseCode.INTERNAL_ERROR, "")
             self._sending.post_control()
             self._sending.advance(Stage.OVER)
+        return False
+
+    @property
+    def _needs_tasks(self) -> bool:
+        """Return whether something is to be done that takes a nursery, and there is none yet."""
+        if self._nursery is not None:
+            return False
+        return self._wanted is not None or bool(self._backlog) or self._framing.has_more
 
     def _take(self, data: bytes | None) -> bool:
         """Answer the arrived bytes, and those that follow at once; return False when the task must act."""
@@ -225,6 +268,8 @@ class WebSocketConnection:
             if data:
                 messages += self._receive(data)
             if self._backlog or self._framing.has_more or self._sending.stage >= Stage.OVER:
+                return False
+            if self._wanted is not None:
                 return False
             data = dialogue.receive(self, self._transport, messages)
         return True
@@ -420,9 +465,20 @@ class WebSocketConnection:
         """Run `function` until the connection ends."""
         if self._nursery is not None:
             self._nursery.start_soon(function, *arguments)
+        else:
+            self._want_tasks().append((function, arguments))
 
     def end_within(self, seconds: float) -> None:
         """End the connection after `seconds` at the latest."""
+        self._ends_at = min(self._ends_at, trio.current_time() + seconds)
         if self._nursery is not None:
-            scope = self._nursery.cancel_scope
-            scope.deadline = min(scope.deadline, trio.current_time() + seconds)
+            self._nursery.cancel_scope.deadline = self._ends_at
+        else:
+            self._want_tasks()
+
+    def _want_tasks(self) -> list[tuple[Callable[..., Awaitable[None]], tuple[Any, ...]]]:
+        """Have the reader open the nursery, and return what it is to begin there."""
+        if self._wanted is None:
+            self._wanted = []
+            self._transport.wake()
+        return self._wanted
