@@ -18,7 +18,7 @@ from wsnode.load.mix.samples import take_samples
 from wsnode.load.mix.window import WARM_UP, Pattern
 from wsnode.load.node import Asker
 from wsnode.load.plan import Node, Outcome, Plan
-from wsnode.load.progress import Beat, Progress, Show
+from wsnode.load.progress import BEAT_SECONDS, Beat, Progress, Show
 from wsnode.load.report import ramp as ramp_text
 from wsnode.load.report import regions as regions_text
 from wsnode.load.report import text
@@ -168,6 +168,7 @@ class Turns:
             self._slice_seconds,
             hear=hearing.take,
         )
+        hearing.end(measured.seconds)
         measured.machine = machine_time().part_since(before)
         measured.usage = hearing.usage
         self.is_stopped = self.is_stopped or hearing.is_stopped
@@ -202,7 +203,13 @@ class Hearing:
             self._look(beat.at - self._warm_up)
         return self.is_stopped
 
+    def end(self, at: float) -> None:
+        """Look once more at the end of the run, unless a beat has just been taken."""
+        if at - self._looked > BEAT_SECONDS / 2:
+            self._look(at)
+
     def _look(self, at: float) -> None:
+        self._looked = at
         usage = self._watch.sample(time.perf_counter(), at) if self._watch else None
         if usage is not None and at >= 0:
             self.usage.append(usage)

@@ -8,8 +8,9 @@ import pytest
 
 from wsnode.load.measured import Measured, Usage
 from wsnode.load.mix.regions import ProcessError, Watch, family, regions_of
+from wsnode.load.progress import Progress
 from wsnode.load.report import regions as report
-from wsnode.load.run import slices_of
+from wsnode.load.run import Hearing, slices_of
 
 
 def measured() -> Measured:
@@ -38,6 +39,20 @@ def test_a_region_has_the_mean_of_the_cores_and_the_most_memory() -> None:
     lines = list(report.lines([measured()], 2))
     assert lines[2].split()[-2:] == ["50", "3.0"]
     assert list(report.lines([measured()], 0)) == []
+
+
+def test_what_was_seen_after_the_end_is_in_the_last_region() -> None:
+    found = measured()
+    found.usage = [Usage(3.0, 1.0, 1 << 20), Usage(4.2, 2.0, 5 << 20)]
+    assert [region.memory for region in regions_of(found, 2)] == [None, 5 << 20]
+
+
+def test_a_run_without_beats_is_looked_at_in_its_end() -> None:
+    shown = Hearing(Progress(""), lambda _line: False, Watch(os.getpid()), warm_up=0.1)
+    shown.end(at=0.9)
+    assert [usage.at for usage in shown.usage] == [0.9]
+    shown.end(at=1.0)
+    assert len(shown.usage) == 1
 
 
 def test_slices_make_whole_regions() -> None:

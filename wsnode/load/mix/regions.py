@@ -1,5 +1,6 @@
 """The results of a run by regions of its time, with the memory and the processors of the node's processes."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -86,7 +87,9 @@ def _regions(measured: Measured, width: float, count: int) -> Iterator[Region]:
             if min(count - 1, int((place + 0.5) * measured.slice_seconds / width)) == number:
                 latencies.merge(piece.latencies)
                 errors += piece.errors
-        usage = [each for each in measured.usage if begin <= each.at < end]
+        # On a busy machine the last look comes after the end.
+        last = math.inf if number == count - 1 else end
+        usage = [each for each in measured.usage if begin <= each.at < last]
         yield Region(
             begin, end, latencies, errors, _mean(usage), max((u.memory for u in usage), default=None)
         )
