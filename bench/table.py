@@ -13,10 +13,11 @@ CPU is that of the node's process, which must run on this machine; it says more 
 shares the cores. `others` are cores that neither of both used: on a busy machine believe the CPU only. --idle
 opens that number of idle connections before anything else, beside a client whose latency is printed, and
 measures their memory. --limit measures in each case what a server in C takes that does nothing but send a
-reply of the same size to each request (bench/clients/echo.c): no node can take less. --difficult asks the
-same nodes what bench.head_of_line and bench.slow_reader ask; --fan-out and --import run those scripts on
-nodes of their own. The client is bench/clients/load.c, compiled when first needed; without a C compiler it is
-Python, which is slower than a fast node and sends no batches.
+reply of the same size to each request (bench/clients/echo.c): no node can take less. --beside has another
+client ask for the block number a hundred times a second meanwhile, and prints how long it waits, with what a
+late reply delays. --difficult asks the same nodes what bench.head_of_line and bench.slow_reader ask; --import
+and --fan-out run those scripts on nodes of their own. The client is bench/clients/load.c, compiled when first
+needed; without a C compiler it is Python, which is slower than a fast node and sends no batches.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 from bench import fan_out, head_of_line, idle, import_chain, slow_reader
@@ -39,6 +40,7 @@ from bench.lib.load import Load, LoadError, run_load
 from bench.lib.markdown import Row, ratio_text, table_text
 from bench.lib.material import Material, UnfitChainError, read_material
 from bench.lib.nodes import Node, allow_many_files, parser_of, wait_settled
+from bench.lib.peer import Steady, steady_client
 from bench.lib.started import StartError
 
 OTHERS_SHOWN = 0.1
@@ -80,6 +82,7 @@ def options_of() -> argparse.Namespace:
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--limit", action="store_true", help="measure what no node can take less than")
+    parser.add_argument("--beside", action="store_true", help="measure the waits of another client meanwhile")
     parser.add_argument("--difficult", action="store_true", help="measure difficult clients as well")
     parser.add_argument("--fan-out", action="store_true", help="measure subscriptions as well")
     parser.add_argument("--import", dest="imports", action="store_true", help="measure the import as well")
@@ -143,17 +146,24 @@ def shape_of(text: str) -> Shape:
 def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Namespace) -> list[Load | None]:
     """Return the median run of each node, None of one that failed; print a line for each."""
     runs: list[list[Load]] = [[] for _ in nodes]
+    others = [Steady() for _ in nodes]
     for _ in range(options.repeats):
-        for node, case, done in zip(nodes, cases, runs, strict=True):
+        for node, case, done, other in zip(nodes, cases, runs, others, strict=True):
             wait_settled(node.process)
             try:
-                done.append(run_load(node, case.messages, case.shape, options.seconds * case.length))
+                with steady_client(node.url) if options.beside else nullcontext(Steady()) as steady:
+                    done.append(run_load(node, case.messages, case.shape, options.seconds * case.length))
+                other.latencies += steady.latencies
             except (OSError, LoadError) as error:
                 print(f"{case.name}: {node.name}: {error}", file=sys.stderr, flush=True)
     loads = [median(done) for done in runs]
     if options.limit:
         loads.append(limit_of(cases[0], loads[0], options))
     say(columns_of(nodes, options), cases[0].name, loads)
+    if options.beside:
+        for node, other in zip(nodes, others, strict=True):
+            if other.latencies:
+                print(f"{'':26} {node.name:>8} another client meanwhile: {other}", flush=True)
     return loads
 
 

@@ -97,9 +97,11 @@ def test_the_limit_of_each_case_is_what_it_takes_to_send_a_reply(demo: Node, tmp
 @pytest.mark.slow
 def test_two_nodes_are_compared(demo: Node) -> None:
     nodes = [f"{name}={place(demo)}" for name in ("one", "other")]
-    ended = run("table", *nodes, *SHORT, "--only", "eth_chainId 1x1,rare")
+    ended = run("table", *nodes, *SHORT, "--only", "eth_chainId 1x1,rare", "--beside")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert [" one: " in line for line in measured(ended)] == [False, True] * 3
+    beside = [line for line in ended.stdout.splitlines() if "another client meanwhile: p50 " in line]
+    assert [line.split()[0] for line in beside] == ["one", "other"] * 3
 
 
 @pytest.mark.slow
