@@ -61,7 +61,15 @@ def test_what_replicas_have_acknowledged_is_in_a_block_of_the_next_writer(
             come_together(writer, copy)
             assert all(copy("eth_getTransactionReceipt", name) for name in names)
             assert copy("txpool_status") == {"pending": "0x0", "queued": "0x0"}
-        counted = samples(alone.node)
-        # Its own, and perhaps those of the other one, whose process that sends was being started.
-        sent_again = counted['wsnode_replica_sent_again_total{network="alone",result="taken"}']
-        assert EACH <= sent_again <= 2 * EACH
+        # Each sends its own, unless the other, which knows them as well, has been first.
+        until(lambda: sent_again(alone) + sent_again(several) >= 2 * EACH)
+        assert max(sent_again(alone), sent_again(several)) <= 2 * EACH
+
+
+def sent_again(copy: Asked) -> float:
+    """Return how many transactions of all nodes it has sent to the next writer."""
+    return sum(
+        count
+        for name, count in samples(copy.node).items()
+        if name.startswith("wsnode_replica_sent_again_total{") and 'result="taken"' in name
+    )
