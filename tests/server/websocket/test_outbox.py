@@ -78,7 +78,7 @@ async def test_what_is_left_of_a_large_reply_counts_no_more_once_it_is_forgotten
         reader.allow(SIZE // 2)
         await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
-    outbox.discard()
+    outbox.close()
     assert (outbox.waiting_bytes, budget.used) == (0, 0)
 
 
@@ -99,3 +99,16 @@ async def test_replies_that_wait_to_be_compressed_count_and_keep_others_from_bei
         site.gate.opened = 1
         assert sorted([(await peer.reply())["id"] for _ in range(20)]) == [*range(20)]
         await until(lambda: shared.waiting.used == 0)
+
+
+async def test_a_closed_outbox_forgets_what_waits_and_takes_nothing_more() -> None:
+    reader, budget = Reader(), Budget(1 << 30)
+    outbox = Outbox(reader, 1 << 20, budget, Party())
+    assert outbox.send(b"half of it is sent")
+    outbox.close()
+    assert (outbox.waiting_bytes, budget.used) == (0, 0)
+    reader.allow(1000)
+    assert not outbox.send(b"more")
+    assert not outbox.send_urgent(b"\x89\x00")
+    assert not outbox.send_large(LargeReply(b"0" * SIZE, FRAGMENT, compressed=False))
+    assert (reader.allowed, outbox.waiting_bytes, budget.used) == (1000, 0, 0)

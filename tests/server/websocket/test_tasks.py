@@ -128,3 +128,17 @@ async def test_a_client_that_leaves_a_connection_at_rest_needs_none(over_sockets
         assert over_sockets.nurseries == [0]
         await trio.lowlevel.checkpoint()
     assert not over_sockets.site.server._alive
+
+
+async def test_no_call_begins_behind_the_end(open_site: OpenSite) -> None:
+    async with sockets_of(open_site, Limits(close_seconds=0.05, outbox_bytes=20_000)) as found:
+        peer, site = await found.peer(), found.site
+        await peer.call("zeros", 3_000_000)
+        peer.protocol.send_text(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "wait"}).encode())
+        # The reply is larger than the outbox, so the call waits; then comes what is no frame.
+        await peer.stream.send_all(b"".join(peer.protocol.data_to_send()) + b"\xff\xff\xff")
+        await trio.testing.wait_all_tasks_blocked(0.002)
+        assert await peer.close_code() == 1002
+        while found.nurseries:  # noqa: ASYNC110 - its time ends it
+            await trio.sleep(0.01)
+        assert (site.gate.entered, site.server.shared.lane.in_flight) == (0, 0)

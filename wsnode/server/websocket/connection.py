@@ -151,6 +151,8 @@ class WebSocketConnection:
         """Have what runs for the client end; tasks may be left that send, or that end."""
         self._has_ended_well = self._sending.stage is Stage.OVER
         self._sending.advance(Stage.ENDING)
+        # What still sends would answer it, and begin calls that nothing ends.
+        self._backlog = []
         await self._wait_turn_to_end()
         self._channel.end()
         await self._slow.end()
@@ -200,7 +202,7 @@ class WebSocketConnection:
     def give_up_replies(self) -> None:
         """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
         self._sending.advance(Stage.OVER)
-        self._outbox.discard()
+        self._outbox.close()
         self.end_within(0)
 
     def dismiss(self) -> None:

@@ -48,6 +48,7 @@ class Outbox:
         "_budget",
         "_current",
         "_half_sent",
+        "_is_closed",
         "_party",
         "_room",
         "_transport",
@@ -69,6 +70,7 @@ class Outbox:
         self._urgent: dict[int, bytes] | None = None
         self._current: memoryview | None = None
         self._room: trio.Event | None = None
+        self._is_closed = False
         self.waiting_bytes = 0
         """Bytes that were put here and are not sent."""
         self._aside = 0
@@ -123,6 +125,8 @@ class Outbox:
             trio.BrokenResourceError: The other side is gone.
         """
         if self._waiting is None:
+            if self._is_closed:
+                return False
             if (sent := self._transport.send_nowait(frames)) == len(frames):
                 return False
             self._waiting = deque()
@@ -137,6 +141,8 @@ class Outbox:
         """Send a text message in fragments; True when `drain` must be called."""
         idle = self._waiting is None
         if self._waiting is None:
+            if self._is_closed:
+                return False
             self._waiting = deque()
         self._waiting.append(reply)
         self._add(reply.size)
@@ -171,10 +177,14 @@ class Outbox:
             if not self.is_full:
                 self._tell_of_room()
                 on_room()
-        self.discard()
+        self._discard()
 
-    def discard(self) -> None:
-        """Forget what waits."""
+    def close(self) -> None:
+        """Forget what waits, and take nothing more: half a frame may have been sent."""
+        self._is_closed = True
+        self._discard()
+
+    def _discard(self) -> None:
         self._waiting = self._urgent = self._current = None
         self._take_off(self.waiting_bytes)
 

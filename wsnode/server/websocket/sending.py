@@ -143,7 +143,7 @@ class Sending:
     def end(self) -> None:
         """Send nothing more; what waits is forgotten."""
         self._host = None
-        self._outbox.discard()
+        self._outbox.close()
 
     def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         if self._host is not None:
