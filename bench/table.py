@@ -160,10 +160,7 @@ def by_turns(nodes: Sequence[Node], cases: Sequence[Case], options: argparse.Nam
     if options.limit:
         loads.append(limit_of(cases[0], loads[0], options))
     say(columns_of(nodes, options), cases[0].name, loads)
-    if options.beside:
-        for node, other in zip(nodes, others, strict=True):
-            if other.latencies:
-                print(f"{'':26} {node.name:>8} another client meanwhile: {other}", flush=True)
+    say_waits(nodes, others)
     return loads
 
 
@@ -195,6 +192,13 @@ def say(nodes: Sequence[Node], name: str, loads: Sequence[Load | None]) -> None:
             continue
         ratios = "" if first is None or load is first else f"  {nodes[0].name}: {ratio_text(first, load)}"
         print(f"{name:26} {node.name:>8} {load_text(load)}{ratios}", flush=True)
+
+
+def say_waits(nodes: Sequence[Node], others: Sequence[Steady]) -> None:
+    """Print how long the client beside each node's runs has waited, if there was one."""
+    for node, other in zip(nodes, others, strict=True):
+        if other.latencies:
+            print(f"{'':26} {node.name:>8} another client meanwhile: {other}", flush=True)
 
 
 def load_text(load: Load) -> str:

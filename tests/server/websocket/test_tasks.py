@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from socket import socket, socketpair
 
 import pytest
 import trio
@@ -11,33 +10,26 @@ import trio.testing
 from websockets.frames import Opcode
 
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
+from tests.server.transport.test_readiness import Sockets
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
 from wsnode.server.transport.readiness import Arrivals
-from wsnode.server.transport.transport import SocketTransport
 
 
-class Sockets:
-    """A site whose clients come over sockets."""
+class Clients:
+    """The clients of a site, over sockets."""
 
-    def __init__(self, site: Site, arrivals: Arrivals) -> None:
+    def __init__(self, site: Site, sockets: Sockets) -> None:
         self.site = site
-        self._arrivals = arrivals
-        self._ends: list[socket] = []
+        self._sockets = sockets
 
     async def peer(self) -> Peer:
-        client, ours = socketpair()
-        self._ends.append(client)
-        transport = SocketTransport(ours, self._arrivals)
+        client, transport = self._sockets.pair()
         self.site.nursery.start_soon(self.site.server.serve_transport, transport)
         peer = Peer(trio.SocketStream(trio.socket.from_stdlib_socket(client)))
         assert (await peer.open()).status_code == 101
-        await trio.testing.wait_all_tasks_blocked(0.002)
+        await self._sockets.settle()
         return peer
-
-    def close(self) -> None:
-        for client in self._ends:
-            client.close()
 
     @property
     def nurseries(self) -> list[int]:
@@ -47,24 +39,25 @@ class Sockets:
 
 
 @pytest.fixture
-async def over_sockets(open_site: OpenSite) -> AsyncIterator[Sockets]:
+async def over_sockets(open_site: OpenSite) -> AsyncIterator[Clients]:
     async with sockets_of(open_site, Limits(close_seconds=0.05)) as found:
         yield found
 
 
 @asynccontextmanager
-async def sockets_of(open_site: OpenSite, limits: Limits) -> AsyncIterator[Sockets]:
+async def sockets_of(open_site: OpenSite, limits: Limits) -> AsyncIterator[Clients]:
     arrivals = Arrivals()
     with trio.fail_after(60):
         async with open_site(limits) as site:
             site.nursery.start_soon(arrivals.run)
-            found = Sockets(site, arrivals)
-            yield found
-            found.close()
+            sockets = Sockets(arrivals, site.nursery)
+            yield Clients(site, sockets)
+            for client in sockets.clients:
+                client.close()
     arrivals.close()
 
 
-async def test_quick_calls_pings_and_subscriptions_need_none(over_sockets: Sockets) -> None:
+async def test_quick_calls_pings_and_subscriptions_need_none(over_sockets: Clients) -> None:
     peer = await over_sockets.peer()
     await peer.send(NUMBER % 1)
     assert (await peer.reply())["result"] == "0x1"
@@ -78,7 +71,7 @@ async def test_quick_calls_pings_and_subscriptions_need_none(over_sockets: Socke
     assert over_sockets.nurseries == [0]
 
 
-async def test_slow_calls_of_a_connection_at_rest_are_answered(over_sockets: Sockets) -> None:
+async def test_slow_calls_of_a_connection_at_rest_are_answered(over_sockets: Clients) -> None:
     peer, site = await over_sockets.peer(), over_sockets.site
     for identity in range(3):
         peer.protocol.send_text(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "wait"}).encode())
@@ -91,7 +84,7 @@ async def test_slow_calls_of_a_connection_at_rest_are_answered(over_sockets: Soc
     assert {(await peer.reply())["id"] for _ in range(3)} == {0, 1, 2}
 
 
-async def test_what_a_client_does_not_read_is_sent_when_it_does(over_sockets: Sockets) -> None:
+async def test_what_a_client_does_not_read_is_sent_when_it_does(over_sockets: Clients) -> None:
     peer = await over_sockets.peer()
     await peer.call("zeros", 3_000_000)
     await trio.testing.wait_all_tasks_blocked(0.01)
@@ -99,15 +92,14 @@ async def test_what_a_client_does_not_read_is_sent_when_it_does(over_sockets: So
     assert len((await peer.reply())["result"]) == 3_000_000
 
 
-async def test_a_goodbye_ends_a_connection_at_rest_that_does_not_answer(over_sockets: Sockets) -> None:
+async def test_a_goodbye_ends_a_connection_at_rest_that_does_not_answer(over_sockets: Clients) -> None:
     peer, _silent = await over_sockets.peer(), await over_sockets.peer()
     assert over_sockets.nurseries == [0, 0]
     for connection in list(over_sockets.site.server._alive):
         connection.close(*RESTARTING)
     assert await peer.close_code() == 1012
     await peer.flush()
-    while over_sockets.nurseries:  # noqa: ASYNC110 - their time ends it
-        await trio.sleep(0.01)
+    await until(lambda: not over_sockets.nurseries)
     assert not over_sockets.site.server._alive
 
 
@@ -121,7 +113,7 @@ async def test_a_connection_at_rest_ends_with_its_server(open_site: OpenSite) ->
     assert not server._alive
 
 
-async def test_a_client_that_leaves_a_connection_at_rest_needs_none(over_sockets: Sockets) -> None:
+async def test_a_client_that_leaves_a_connection_at_rest_needs_none(over_sockets: Clients) -> None:
     peer = await over_sockets.peer()
     await peer.stream.aclose()
     while over_sockets.nurseries:
@@ -139,6 +131,5 @@ async def test_no_call_begins_behind_the_end(open_site: OpenSite) -> None:
         await peer.stream.send_all(b"".join(peer.protocol.data_to_send()) + b"\xff\xff\xff")
         await trio.testing.wait_all_tasks_blocked(0.002)
         assert await peer.close_code() == 1002
-        while found.nurseries:  # noqa: ASYNC110 - its time ends it
-            await trio.sleep(0.01)
+        await until(lambda: not found.nurseries)
         assert (site.gate.entered, site.server.shared.lane.in_flight) == (0, 0)

@@ -194,8 +194,11 @@ class Arrivals:
         if reader is self._passing:
             self._is_woken = True
         else:
-            self.leave(descriptor)
-            trio.lowlevel.reschedule(reader.task)
+            self._let_go(descriptor, reader)
+
+    def _let_go(self, descriptor: int, reader: "_Reader") -> None:
+        self.leave(descriptor)
+        trio.lowlevel.reschedule(reader.task)
 
     def leave(self, descriptor: int) -> None:
         """Let a socket have no reader any more."""
@@ -224,10 +227,7 @@ class Arrivals:
             return False
         if reader.ended:
             self.forget(descriptor)
-        else:
-            self._due.hand_over(descriptor)
-        del self._readers[descriptor]
-        trio.lowlevel.reschedule(reader.task)
+        self._let_go(descriptor, reader)
         return True
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class Arrivals:
 class _Reader:
     """A task that waits for what its function does not take."""
 
-    # Of ten thousand connections nearly all wait here, so it has no closure and no bound method of its own.
+    # Nearly all of ten thousand connections wait here, so `abort` is no closure, which takes 300 bytes more.
     __slots__ = (
         "_arrivals",
         "_connected",
