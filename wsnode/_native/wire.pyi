@@ -17,7 +17,7 @@ def take_messages(data: bytes | bytearray, position: int, limit: int, messages: 
     """Append the messages of the WebSocket frames that begin at `position`; return where the last one ends.
 
     It stops at anything but a whole, masked, single, unextended frame of text or binary of at most `limit`
-    bytes, and at a text that is not UTF-8. Keeps the lock.
+    bytes, and at a text that is not UTF-8. Whole pongs are passed over. Keeps the lock.
     """
 
 def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None:

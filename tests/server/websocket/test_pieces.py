@@ -41,12 +41,11 @@ def turns(framing: Framing, data: bytes) -> list[tuple[int, int]]:
     ("before", "unit"),
     [
         (b"", masked(0x89, b"")),
-        (b"", masked(0x8A, b"")),
         (masked(0x01, b""), masked(0x00, b"")),
         (b"", masked(0xC1, b"\x00")),
         (b"", masked(0x01, b"") + masked(0x80, b"")),
     ],
-    ids=["pings", "pongs", "empty fragments", "empty compressed messages", "messages in fragments"],
+    ids=["pings", "empty fragments", "empty compressed messages", "messages in fragments"],
 )
 def test_a_turn_reads_so_many_frames_whatever_they_are(before: bytes, unit: bytes) -> None:
     framing = Framing(MIB, [PerMessageDeflate(True, True, 15, 15)])
@@ -55,6 +54,13 @@ def test_a_turn_reads_so_many_frames_whatever_they_are(before: bytes, unit: byte
     made = turns(framing, unit * (CHUNK // len(unit)))
     assert len(made) >= frames * 6 // (TURN_FRAMES * len(unit))
     assert all(messages <= TURN_FRAMES and answers <= TURN_FRAMES for messages, answers in made)
+
+
+def test_pongs_are_passed_over_without_a_parser() -> None:
+    framing = Framing(MIB)
+    framing.heard = False
+    assert framing.receive(masked(0x8A, b"sign of life") * 1000 + masked(0x81, b"{}")) == [b"{}"]
+    assert (framing.heard, framing.has_more, framing.is_midway, framing.writes) == (True, False, False, [])
 
 
 def test_a_turn_inflates_so_many_bytes() -> None:
@@ -287,6 +293,7 @@ async def test_requests_behind_one_another_end_a_turn(open_site: OpenSite, form:
     ends = {"posts": b'"result"', "pages": b"ok\n", "chunks": b'"result"'}
     arrivals = Arrivals()
     async with open_site(Limits(slice_seconds=0.0001)) as site:
+        site.nursery.start_soon(arrivals.run)
         client = pair(site, arrivals)
         await trio.testing.wait_all_tasks_blocked()
         answers = 1 if form == "chunks" else 300

@@ -2,7 +2,12 @@
 
 const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
+const PONG: u8 = 0x8a;
 const MASKED: u8 = 0x80;
+/// The longest payload of a control frame, in bytes.
+const LONGEST_CONTROL: u8 = 125;
+/// The head of a client's frame with the shortest form of its length, in bytes.
+const SHORT_HEAD: usize = 6;
 
 /// A whole message of a client's: one masked frame, without extensions, that has arrived to its end.
 #[derive(Debug)]
@@ -54,6 +59,15 @@ impl<'a> Whole<'a> {
             *target = source ^ mask;
         }
     }
+}
+
+/// The size of the whole pong that `data` begins with; None for anything else, or if it has not arrived to its end.
+pub fn pong_size(data: &[u8]) -> Option<usize> {
+    let [PONG, second, ..] = data else {
+        return None;
+    };
+    let length = second.checked_sub(MASKED).filter(|length| *length <= LONGEST_CONTROL)?;
+    Some(SHORT_HEAD + usize::from(length)).filter(|size| *size <= data.len())
 }
 
 /// Append the head of a text message of `size` bytes.
@@ -109,6 +123,28 @@ mod tests {
         assert!(Whole::read(&[TEXT, 0, 0, 0, 0, 0], 10).is_none());
         assert!(Whole::read(&[TEXT, 0xff, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0], usize::MAX)
             .is_none());
+    }
+
+    #[test]
+    fn a_whole_pong_is_known_by_its_size() {
+        // An empty one, and RFC 6455's masked pong of section 5.7.
+        assert_eq!(pong_size(&[PONG, 0x80, 1, 2, 3, 4, TEXT]), Some(6));
+        let hello = [0x8a, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+        assert_eq!(pong_size(&hello), Some(11));
+        for end in 0..hello.len() {
+            assert_eq!(pong_size(&hello[..end]), None);
+        }
+    }
+
+    #[test]
+    fn a_pong_that_is_not_masked_or_too_long_is_none() {
+        assert_eq!(pong_size(&[PONG, 0, 1, 2, 3, 4]), None);
+        for second in 126..=127 {
+            assert_eq!(pong_size(&[&[PONG, MASKED | second][..], &[0; 200]].concat()), None);
+        }
+        for first in (0..=255).filter(|first| *first != PONG) {
+            assert_eq!(pong_size(&[first, 0x80, 1, 2, 3, 4]), None);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
-use crate::wire::frame::Whole;
+use crate::wire::frame::{pong_size, Whole};
 use crate::wire::request::Envelope;
 use crate::wire::valid;
 
@@ -12,7 +12,8 @@ const LONG: usize = 256 * 1024;
 
 /// Append to `messages` those that begin at `position`, one after another, and return where the last one ends.
 ///
-/// They end at whatever is no whole message of at most `limit` bytes, or a text that is not UTF-8.
+/// They end at whatever is no whole message of at most `limit` bytes, or a text that is not UTF-8. Whole pongs are passed
+/// over.
 #[pyfunction]
 #[pyo3(signature = (data, position, limit, messages, /))]
 fn take_messages(
@@ -28,7 +29,15 @@ fn take_messages(
         Err(_) => unsafe { data.cast::<PyByteArray>()?.as_bytes() },
     };
     let mut position = position;
-    while let Some(whole) = data.get(position..).and_then(|rest| Whole::read(rest, limit)) {
+    while let Some(rest) = data.get(position..) {
+        // A sign of life, of which nothing else follows (RFC 6455, section 5.5.3).
+        if let Some(size) = pong_size(rest) {
+            position += size;
+            continue;
+        }
+        let Some(whole) = Whole::read(rest, limit) else {
+            break;
+        };
         let message = PyBytes::new_with(py, whole.message_size(), |target| {
             whole.unmask(target);
             Ok(())
