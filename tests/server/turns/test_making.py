@@ -74,6 +74,23 @@ async def test_calls_of_a_connection_take_turns_beyond_its_bytes() -> None:
     assert stage.most <= limit + PIECE * PIECES + PIECE * 2
 
 
+async def test_calls_of_a_closed_account_make_no_more_and_can_be_ended() -> None:
+    stage = Stage(1 << 30)
+    account = Account(stage.lane.making, 1 << 30)
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(stage.lane.finish, stage.begun(), Party(), account)
+        await until(lambda: stage.held >= 6 * PIECE)
+        account.close()
+        await trio.lowlevel.checkpoint()
+        held = stage.held
+        nursery.start_soon(stage.lane.finish, stage.begun(), Party(), account)
+        await wait_all_tasks_blocked()
+        assert 0 < stage.held == held < 3 * PIECE * PIECES
+        nursery.cancel_scope.cancel()
+    assert (stage.held, stage.lane.making.used) == (0, 0)
+
+
 async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to() -> None:
     gate, lane, size = Gate(), SlowLane(Limits()), 2 << 20
     methods = Registry()

@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from tests.server.conftest import OpenSite, until
+from wsnode.jsonrpc.share import Party
 from wsnode.server.limits import Limits
 from wsnode.server.turns.slow_lane import SlowLane
 from wsnode.server.websocket.slow_calls import ENDED_AT_ONCE
@@ -56,3 +58,23 @@ async def test_calls_of_a_connection_that_ends_do_so_a_few_at_a_time(
         # One of them is in the thread, and ends when that does.
         assert 0 < await most_ended_at_once(lane, end) <= ENDED_AT_ONCE + 1
         assert site.gate.cancelled == 1
+
+
+async def test_no_call_of_a_connection_that_waits_to_end_gets_a_thread(open_site: OpenSite) -> None:
+    async with open_site(Limits(threads=1)) as site:
+        peer, lane, other = await site.peer(), site.server.shared.lane, Party()
+        for _ in range(CALLS):
+            await peer.call("wait")
+        await until(lambda: lane.in_flight == CALLS)
+        await lane.turns.acquire(other)
+        (connection,) = site.server._alive
+        connection.give_up_replies()
+        await until(lambda: lane.turns.waiting > 0)
+        site.gate.opened = 1
+        await until(lambda: lane.in_flight < CALLS)
+        await wait_all_tasks_blocked(0.01)
+        seen = lane.in_flight, site.gate.entered
+        lane.turns.release(other)
+        assert seen == (CALLS - 1, 1)
+        await until(lambda: not lane.in_flight)
+        assert site.gate.entered == 1

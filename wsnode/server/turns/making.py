@@ -106,7 +106,17 @@ class Making:
 class Account:
     """The bytes that the calls of one connection hold, and the calls that may add to them."""
 
-    __slots__ = ("_calls", "_limit", "_making", "_refused", "_waiters", "_waiting", "made", "party")
+    __slots__ = (
+        "_calls",
+        "_is_closed",
+        "_limit",
+        "_making",
+        "_refused",
+        "_waiters",
+        "_waiting",
+        "made",
+        "party",
+    )
 
     def __init__(self, making: Making, limit: int, waiting: Waiting | None = None, party: Any = None) -> None:
         """Beyond `limit` bytes calls take turns; their bytes count for `party`."""
@@ -114,6 +124,7 @@ class Account:
         self._making = making
         self._limit = limit
         self._waiting = waiting
+        self._is_closed = False
         self.made = 0
         """Bytes that they hold."""
         # In the order in which they began.
@@ -123,6 +134,10 @@ class Account:
         self._waiters: dict[SlowCall, trio.Event] = {}
         """The calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks
         at each change would block the event loop."""
+
+    def close(self) -> None:
+        """Have no call make more, nor begin: they are about to end unanswered."""
+        self._is_closed = True
 
     def begin(self, slow_call: SlowCall) -> None:
         """Take a call up."""
@@ -155,7 +170,7 @@ class Account:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        if not self._is_settled(slow_call):
+        if self._is_closed or not self._is_settled(slow_call):
             try:
                 await self._wait_settled(slow_call)
             finally:
@@ -169,7 +184,9 @@ class Account:
         return slow_call in self._refused or self.may_go_on(slow_call)
 
     async def _wait_settled(self, slow_call: SlowCall) -> None:
-        while not self._is_settled(slow_call):
+        while self._is_closed or not self._is_settled(slow_call):
+            if self._is_closed:
+                await trio.sleep_forever()
             if not self._making.budget.allows(self.party):
                 self._making.shed()
             woken = self._waiters[slow_call] = trio.Event()
@@ -201,7 +218,7 @@ class Account:
 
     def may_go_on(self, slow_call: SlowCall) -> bool:
         """Return whether the call may extend its result now."""
-        if not self._making.budget.allows(self.party):
+        if self._is_closed or not self._making.budget.allows(self.party):
             return False
         if self._kept <= self._limit:
             return True

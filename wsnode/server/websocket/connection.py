@@ -156,6 +156,10 @@ class WebSocketConnection:
         self._sending.advance(Stage.ENDING)
         # What still sends would answer it, and begin calls that nothing ends.
         self._backlog = []
+        # To wait for its turn takes time, in which nothing is to be made, or kept, that nobody gets.
+        self._slow.halt()
+        if not self._has_ended_well:
+            self._outbox.close()
         await self._wait_turn_to_end()
         self._channel.end()
         await self._slow.end()

@@ -99,6 +99,11 @@ class SlowCalls:
             self._account = Account(self._shared.making, self._outbox.limit, self._outbox, self._party)
         start(self._finish, slow_call, self._account, scope, size, recount)
 
+    def halt(self) -> None:
+        """Have none of them make more of its result: all are about to end unanswered."""
+        if self._account is not None:
+            self._account.close()
+
     def cancel(self) -> None:
         """End all of them unanswered."""
         for scope in self._scopes:
