@@ -16,7 +16,7 @@ from wsnode.server.doors import Door, door_of
 from wsnode.server.http.connection import Service
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import EncryptedTransport
-from wsnode.server.transport.readiness import Arrivals
+from wsnode.server.transport.readiness import Arrivals, Peer
 from wsnode.server.transport.sockets import accept_each
 from wsnode.server.transport.transport import SocketTransport, Transport, say
 from wsnode.server.turns.workers import making_way
@@ -44,9 +44,10 @@ class Reception:
         self, connected: socket.socket, address: object, door: Door, on_end: Callable[[], None] | None = None
     ) -> None:
         """Serve a connection from `address`, or refuse it; `on_end` is called when it has ended."""
+        party = Party(peer_of(address))
         try:
             tls = self._tls if door is Door.CLIENTS else None
-            transport = _transport(connected, self._arrivals, tls)
+            transport = _transport(connected, self._arrivals, party.peer, tls)
         except Exception as error:
             # The client may have gone already.
             connected.close()
@@ -54,7 +55,7 @@ class Reception:
             if on_end is not None:
                 on_end()
             return
-        party, service = Party(peer_of(address)), self._service(door)
+        service = self._service(door)
         if self._server.admit(party, service):
             serving = partial(self._server.serve_admitted, transport, party, service)
         else:
@@ -145,10 +146,12 @@ async def _accept(listener: socket.socket, door: Door, reception: Reception) -> 
     await accept_each(listener, take, logger)
 
 
-def _transport(connected: socket.socket, arrivals: Arrivals, tls: ssl.SSLContext | None) -> Transport:
+def _transport(
+    connected: socket.socket, arrivals: Arrivals, peer: Peer, tls: ssl.SSLContext | None
+) -> Transport:
     if tls is None:
-        return SocketTransport(connected, arrivals)
-    return EncryptedTransport(connected, tls, arrivals)
+        return SocketTransport(connected, arrivals, peer)
+    return EncryptedTransport(connected, tls, arrivals, peer)
 
 
 async def _refuse(transport: Transport) -> None:

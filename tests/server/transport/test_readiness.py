@@ -1,6 +1,7 @@
 import contextlib
 import select
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator
 from time import perf_counter
 
@@ -141,6 +142,33 @@ async def test_a_reader_that_gave_up_has_lost_nothing(sockets: Sockets) -> None:
     assert taker.taken == []
     assert await transport.feed(taker)
     assert taker.taken == [b"!"]
+
+
+@pytest.mark.parametrize("reads_before", [True, False])
+async def test_an_end_that_came_while_nobody_read_is_seen_behind_the_last_bytes(
+    sockets: Sockets, *, reads_before: bool
+) -> None:
+    client, transport = sockets.pair()
+    if reads_before:
+        with trio.move_on_after(0):
+            await transport.receive()
+    client.send(b"last words")
+    client.close()
+    await sockets.settle()
+    assert await transport.receive() == b"last words"
+    assert await transport.receive() == b""
+
+
+async def test_a_reader_that_gives_up_after_the_end_has_come_leaves_it_to_the_next(sockets: Sockets) -> None:
+    client, transport = sockets.pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(transport.receive)
+        await sockets.settle()
+        client.send(b"last words")
+        client.close()
+        nursery.cancel_scope.cancel()
+    assert await transport.receive() == b"last words"
+    assert await transport.receive() == b""
 
 
 async def test_the_end_of_a_stream_is_told_after_its_last_bytes(sockets: Sockets) -> None:
@@ -316,6 +344,41 @@ async def test_a_quick_request_comes_before_the_ends_of_many_connections() -> No
     arrivals.close()
     assert order[0] == "quick"
     assert len(order) == len(pairs)
+
+
+async def test_of_many_tasks_whose_bytes_come_at_once_few_go_on_at_a_time() -> None:
+    passes, went_on = [0], Counter[int]()
+
+    async def count() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes[0] += 1
+
+    async def begin(transport: SocketTransport) -> None:
+        assert await transport.receive() == b"x"
+        went_on[passes[0]] += 1
+
+    # However busy the machine is, no time passes.
+    arrivals = Arrivals(lambda: 0.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(arrivals.run)
+        sockets = Sockets(arrivals, nursery)
+        pairs = [sockets.pair() for _ in range(10 * WOKEN_AT_ONCE)]
+        for _client, transport in pairs:
+            nursery.start_soon(begin, transport)
+        await sockets.settle()
+        for client, _transport in pairs:
+            client.send(b"x")
+        nursery.start_soon(count)
+        while went_on.total() < len(pairs):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    for client, transport in pairs:
+        client.close()
+        await transport.aclose()
+    arrivals.close()
+    # The counter's place within a pass is not the tasks'.
+    assert max(went_on.values()) <= 2 * WOKEN_AT_ONCE
 
 
 async def test_more_than_one_read_takes_is_read_without_another_arrival(sockets: Sockets) -> None:

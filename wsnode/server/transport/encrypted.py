@@ -3,7 +3,9 @@
 import contextlib
 import socket
 import ssl
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -31,7 +33,7 @@ class _Deciphered:
         return self._socket.fileno()
 
     def recv(self, most: int, /) -> bytes:
-        """Return what one record holds, empty at the end.
+        """Return what one record holds, empty at the end; the handshake comes before the first one.
 
         Raises:
             BlockingIOError: No whole record has arrived.
@@ -41,57 +43,36 @@ class _Deciphered:
             return self._socket.recv(most)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
+        except ssl.SSLError:
+            # To close it with unread bytes would discard the alert that says why.
+            with contextlib.suppress(OSError):
+                socket.socket.recv(self._socket, RECEIVE_BYTES)
+            raise
 
 
 class EncryptedTransport(SocketTransport):
     """The server's end of a TLS connection; its handshake is part of the first read."""
 
-    __slots__ = ("_has_shaken_hands", "_stuck", "_tls")
+    __slots__ = ("_stuck", "_tls")
+    _full = ANY_RECORD
 
-    def __init__(self, connected: socket.socket, tls: ssl.SSLContext, arrivals: Arrivals) -> None:
-        """Take over a connected socket.
+    def __init__(
+        self, connected: socket.socket, tls: ssl.SSLContext, arrivals: Arrivals, peer: Peer = None
+    ) -> None:
+        """Take over a connected socket of `peer`.
 
         Raises:
             OSError: The client has gone already.
         """
         self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
-        super().__init__(self._tls, arrivals, _Deciphered(self._tls))
-        self._has_shaken_hands = False
+        super().__init__(self._tls, arrivals, peer, _Deciphered(self._tls))
         self._stuck = b""
         """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
 
-    async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
-        return await super().receive() if await self._is_secure() else b""
-
-    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
+    def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
-        if not await self._is_secure():
-            return False
         # The engine reads what arrives as it is, so nothing is answered for `plain`.
-        return await self._arrivals.feed(self._readable, take, peer, full=ANY_RECORD)
-
-    async def _is_secure(self) -> bool:
-        """Return whether the handshake is done, once it is or has failed."""
-        try:
-            await self._shake_hands()
-        except (OSError, ValueError, trio.ClosedResourceError):
-            return False
-        return True
-
-    async def _shake_hands(self) -> None:
-        while not self._has_shaken_hands:
-            try:
-                self._tls.do_handshake()
-                self._has_shaken_hands = True
-            except ssl.SSLWantReadError:
-                await trio.lowlevel.wait_readable(self._tls)
-            except ssl.SSLWantWriteError:
-                await trio.lowlevel.wait_writable(self._tls)
-            except ssl.SSLError:
-                # To close it with unread bytes would discard the alert that says why.
-                socket.socket.recv(self._tls, RECEIVE_BYTES)
-                raise
+        return self._arrivals.feed(self._readable, take, peer, full=self._full)
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send the bytes that the kernel accepts in records, and return their number.

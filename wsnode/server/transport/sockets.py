@@ -11,7 +11,7 @@ from typing import Any, Final
 import trio
 
 BACKLOG: Final = 4096
-ACCEPTS_AT_ONCE: Final = 16
+ACCEPTS_AT_ONCE: Final = 8
 """Connections that are accepted before anything else has its turn."""
 
 

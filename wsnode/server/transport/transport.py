@@ -72,15 +72,22 @@ class Transport(Protocol):
 class SocketTransport:
     """A non-blocking stream socket."""
 
-    __slots__ = ("_arrivals", "_readable", "_socket")
+    __slots__ = ("_arrivals", "_peer", "_readable", "_socket")
+    _full = RECEIVE_BYTES
+    """Where so many bytes are read at once, more may be left."""
 
     def __init__(
-        self, connected: socket.socket, arrivals: Arrivals, readable: Readable | None = None
+        self,
+        connected: socket.socket,
+        arrivals: Arrivals,
+        peer: Peer = None,
+        readable: Readable | None = None,
     ) -> None:
-        """Take over a socket, whose bytes come from `readable` where they are decrypted first."""
+        """Take over a socket of `peer`, whose bytes come from `readable` where they are decrypted first."""
         self._socket = connected
         self._readable = readable or connected
         self._arrivals = arrivals
+        self._peer = peer
         connected.setblocking(False)
         if connected.family in (socket.AF_INET, socket.AF_INET6):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,15 +98,18 @@ class SocketTransport:
         return self._arrivals.ready
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
-        while True:
-            try:
-                await trio.lowlevel.wait_readable(self._socket)
-                return self._readable.recv(RECEIVE_BYTES)
-            except BlockingIOError:
-                continue
-            except (OSError, ValueError, trio.ClosedResourceError):
-                return b""
+        """Return the bytes that have arrived, empty when the other side has ended or is gone.
+
+        Not all tasks go on at once whose bytes arrive at once: thousands would keep the others waiting.
+        """
+        arrived = list[bytes]()
+
+        def take(data: bytes) -> bool:
+            arrived.append(data)
+            return False
+
+        await self._arrivals.feed(self._readable, take, self._peer, full=self._full)
+        return arrived[0] if arrived else b""
 
     def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""

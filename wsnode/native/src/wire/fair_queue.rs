@@ -4,8 +4,10 @@
 //! if all places ran side by side, and the earliest comes first. A peer that asks for little waits for little, even
 //! beside peers with ten thousand sockets or with long bursts, which wait for each other.
 //!
-//! Places whose last burst was quick wait in a line, all others in a heap. One that takes its turn from the line, and is
-//! quick again, owes nothing more than the line's common price, which `pop` has charged.
+//! Places whose last bursts were quick wait in a line, all others in a heap. One that takes its turn from the line, and is
+//! quick again, owes nothing more than the line's common price, which `pop` has charged. Now and then one may take longer:
+//! its client, which a reply wakes, may have taken the very core. While both have some, the line gets half of the time at
+//! least, so that thousands which come at once delay a quick place by one of them.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;
@@ -23,6 +25,12 @@ const UNKNOWN_COST: f64 = 0.002;
 const QUICK_COST: f64 = 0.0002;
 /// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
 const LONGEST_PENALTY: f64 = 0.02;
+/// Seconds that it costs however many others wait: more than a quick one.
+const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
+/// About so many bursts make the average of a place.
+const AVERAGED: f64 = 8.0;
+/// Seconds that one of them counts at the most, be it a pause.
+const LONGEST_COUNTED: f64 = 0.001;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
 
@@ -33,15 +41,13 @@ enum Place {
     Peer(Arc<str>),
 }
 
-/// What the last burst of a place was.
+/// What the last bursts of a place were.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    Quick,
-    /// The virtual time at which it ended, and what it cost, in seconds.
-    Long {
-        end: f64,
-        cost: f64,
-    },
+    /// What they cost on an average, in seconds, all that were quick being counted as nothing.
+    Quick { average: f64 },
+    /// The virtual time at which the last one ended, and what it cost, in seconds.
+    Long { end: f64, cost: f64 },
 }
 
 /// A place in the heap.
@@ -103,6 +109,7 @@ struct Turn {
     has_rest: bool,
     /// Whether it is paid for if it takes `QUICK_COST` seconds at most.
     is_paid: bool,
+    is_of_the_line: bool,
 }
 
 /// A queue of sockets, in which a peer has one place however many it has.
@@ -119,6 +126,8 @@ pub struct FairQueue {
     former: HashMap<Place, Known>,
     /// The virtual time.
     now: f64,
+    /// The seconds that the line has had more than all others, since both have had places.
+    lead: f64,
     arrivals: u64,
     turn: Option<Turn>,
 }
@@ -132,6 +141,7 @@ impl Default for FairQueue {
             history: HashMap::new(),
             former: HashMap::new(),
             now: 0.0,
+            lead: 0.0,
             arrivals: 0,
             turn: None,
         }
@@ -172,7 +182,7 @@ impl FairQueue {
 
     fn push(&mut self, place: Place) {
         let (end, cost) = match self.recall(&place) {
-            Some(Known::Quick) => return self.line.push_back(place),
+            Some(Known::Quick { .. }) => return self.line.push_back(place),
             Some(Known::Long { end, cost }) => (end, cost),
             None => (0.0, UNKNOWN_COST),
         };
@@ -189,7 +199,8 @@ impl FairQueue {
     /// Remove and return the first socket of the first place, which `charge` is to follow.
     pub fn pop(&mut self) -> Option<Descriptor> {
         let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
-        let is_quick = !self.line.is_empty() && !self.others.peek().is_some_and(is_before_the_line);
+        let are_first = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
+        let is_quick = !self.line.is_empty() && !are_first;
         let (place, start) = if is_quick {
             let (place, start) = (self.line.pop_front()?, self.now);
             // When all in the line have had a turn, each has taken as much.
@@ -201,7 +212,8 @@ impl FairQueue {
             (first.place, first.start)
         };
         let (descriptor, has_rest) = self.take_socket(&place)?;
-        self.turn = Some(Turn { place, start, has_rest, is_paid: is_quick && !has_rest });
+        self.turn =
+            Some(Turn { place, start, has_rest, is_paid: is_quick && !has_rest, is_of_the_line: is_quick });
         Some(descriptor)
     }
 
@@ -223,13 +235,17 @@ impl FairQueue {
     /// Have the place of the last socket pay for its turn, and wait again if it has more.
     pub fn charge(&mut self, seconds: f64) {
         let is_quick = seconds <= QUICK_COST;
-        let Some(turn) = self.turn.take().filter(|turn| !(turn.is_paid && is_quick)) else {
+        let Some(turn) = self.turn.take() else {
             return;
         };
-        let known = if is_quick {
-            Known::Quick
+        self.note_lead(turn.is_of_the_line, seconds);
+        if turn.is_paid && is_quick {
+            return;
+        }
+        let known = if let Some(average) = self.quick_average(&turn.place, seconds) {
+            Known::Quick { average }
         } else {
-            let cost = seconds.min(QUICK_COST.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
+            let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
             Known::Long { end: turn.start + cost, cost }
         };
         self.history.insert(turn.place.clone(), known);
@@ -242,9 +258,31 @@ impl FairQueue {
         }
     }
 
-    /// What is known of a place; from before `history` began anew it is kept longer.
+    fn note_lead(&mut self, is_of_the_line: bool, seconds: f64) {
+        let (more, do_others_wait) = if is_of_the_line {
+            (seconds, !self.others.is_empty())
+        } else {
+            (-seconds, !self.line.is_empty())
+        };
+        self.lead =
+            if do_others_wait { (self.lead + more).clamp(-LONGEST_PENALTY, LONGEST_PENALTY) } else { 0.0 };
+    }
+
+    /// What the bursts of a place cost on an average with one of so many seconds; None if it is not quick.
+    fn quick_average(&self, place: &Place, seconds: f64) -> Option<f64> {
+        let longer = if seconds <= QUICK_COST { 0.0 } else { seconds.min(LONGEST_COUNTED) / AVERAGED };
+        match self.history.get(place) {
+            Some(Known::Quick { average }) => Some(average + longer).filter(|average| *average <= QUICK_COST),
+            _ => (longer == 0.0).then_some(0.0),
+        }
+    }
+
+    /// Note that a place has come, and return what is known of it; from before `history` began anew it is kept longer.
     fn recall(&mut self, place: &Place) -> Option<Known> {
-        if let Some(known) = self.history.get(place) {
+        if let Some(known) = self.history.get_mut(place) {
+            if let Known::Quick { average } = known {
+                *average -= *average / AVERAGED;
+            }
             return Some(*known);
         }
         let known = self.former.remove(place)?;
