@@ -149,6 +149,22 @@ def test_a_quick_socket_comes_first_while_thousands_of_new_ones_arrive() -> None
         queue.charge(0.0001 if number % 2 else 0.001)
 
 
+def test_a_new_socket_comes_within_few_rounds_of_those_that_are_quick() -> None:
+    queue = Queue()
+    for number in range(1000):
+        queue.add(number, None)
+        queue.pop()
+        queue.charge(0.0)
+    for number in range(1001):
+        queue.add(number, None)
+    turns = 0
+    while (number := queue.pop()) != 1000:
+        queue.charge(0.0001)
+        queue.add(number, None)
+        turns += 1
+    assert turns <= 3000
+
+
 def test_a_quick_socket_comes_before_thousands_that_came_at_once() -> None:
     queue = Queue()
     for number in range(5000):

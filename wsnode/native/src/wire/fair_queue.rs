@@ -20,7 +20,7 @@ pub type Descriptor = i32;
 pub type Peer = Option<Arc<str>>;
 
 /// Seconds that the first burst of a place is expected to take.
-const UNKNOWN_COST: f64 = 0.002;
+const UNKNOWN_COST: f64 = LEAST_PENALTY;
 /// Seconds that every quick burst costs alike, so that quick places take turns in their order.
 const QUICK_COST: f64 = 0.0002;
 /// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
