@@ -91,6 +91,25 @@ async def test_calls_of_a_closed_account_make_no_more_and_can_be_ended() -> None
     assert (stage.held, stage.lane.making.used) == (0, 0)
 
 
+async def test_calls_that_are_about_to_end_are_not_refused_in_place_of_others() -> None:
+    stage, party = Stage(1 << 30), Party("peer")
+    making = stage.lane.making
+    closed, other = (Account(making, 1 << 30, party=party) for _ in range(2))
+    async with trio.open_nursery() as nursery:
+        pendings = [stage.begun() for _ in range(3)]
+        for pending, account in zip(pendings, (closed, other, other), strict=True):
+            nursery.start_soon(stage.lane.finish, pending, party, account)
+        await until(lambda: stage.held >= 6 * PIECE)
+        closed.close()
+        making.shed()
+        await until(lambda: all(pending.reply is not None for pending in pendings[1:]))
+        making.shed()
+        nursery.cancel_scope.cancel()
+    answers = [json.loads(pending.reply or b"") for pending in pendings[1:]]
+    assert sorted("error" in answer for answer in answers) == [False, True]
+    assert (stage.held, making.used, making.accounts) == (0, 0, {})
+
+
 async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to() -> None:
     gate, lane, size = Gate(), SlowLane(Limits()), 2 << 20
     methods = Registry()

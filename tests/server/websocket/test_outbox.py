@@ -112,3 +112,18 @@ async def test_a_closed_outbox_forgets_what_waits_and_takes_nothing_more() -> No
     assert not outbox.send_urgent(b"\x89\x00")
     assert not outbox.send_large(LargeReply(b"0" * SIZE, FRAGMENT, compressed=False))
     assert (reader.allowed, outbox.waiting_bytes, budget.used) == (1000, 0, 0)
+
+
+async def test_nothing_is_sent_behind_what_is_on_its_way_when_an_outbox_is_closed() -> None:
+    reader = Reader()
+    outbox = Outbox(reader, 1 << 20, Budget(1 << 30), Party())
+    assert outbox.send(b"0" * 500)
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(outbox.drain, lambda: None)
+            await wait_all_tasks_blocked()
+            outbox.close()
+            reader.allow(10)
+            await wait_all_tasks_blocked()
+            reader.allow(1000)
+    assert reader.allowed == 1000

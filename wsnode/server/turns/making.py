@@ -85,7 +85,9 @@ class Making:
         if not self._refusable:
             return
         peer, made = self._refusable.most_common(1)[0]
-        mine = [account for account in self.accounts if holder_of(account.party) == peer]
+        mine = [
+            account for account in self.accounts if holder_of(account.party) == peer and not account.is_closed
+        ]
         largest = max(mine, key=lambda account: account.made)
         kept = self.budget.used
         if self.budget.has_used_up(largest.party):
@@ -108,12 +110,12 @@ class Account:
 
     __slots__ = (
         "_calls",
-        "_is_closed",
         "_limit",
         "_making",
         "_refused",
         "_waiters",
         "_waiting",
+        "is_closed",
         "made",
         "party",
     )
@@ -124,7 +126,8 @@ class Account:
         self._making = making
         self._limit = limit
         self._waiting = waiting
-        self._is_closed = False
+        self.is_closed = False
+        """Whether its calls are about to end unanswered."""
         self.made = 0
         """Bytes that they hold."""
         # In the order in which they began.
@@ -136,13 +139,19 @@ class Account:
         at each change would block the event loop."""
 
     def close(self) -> None:
-        """Have no call make more, nor begin: they are about to end unanswered."""
-        self._is_closed = True
+        """Have no call make more: they are about to end unanswered, and there is nothing to refuse."""
+        self.is_closed = True
+        for call, made in self._calls.items():
+            if call not in self._refused:
+                self._refused[call] = None
+                self._making.count_refusable(self.party, -made)
 
     def begin(self, slow_call: SlowCall) -> None:
         """Take a call up."""
         self._making.accounts[self] = None
         self._calls[slow_call] = 0
+        if self.is_closed:
+            self._refused[slow_call] = None
         self.note(slow_call)
 
     def note(self, slow_call: SlowCall) -> None:
@@ -170,7 +179,7 @@ class Account:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        if self._is_closed or not self._is_settled(slow_call):
+        if self.is_closed or not self._is_settled(slow_call):
             try:
                 await self._wait_settled(slow_call)
             finally:
@@ -184,8 +193,8 @@ class Account:
         return slow_call in self._refused or self.may_go_on(slow_call)
 
     async def _wait_settled(self, slow_call: SlowCall) -> None:
-        while self._is_closed or not self._is_settled(slow_call):
-            if self._is_closed:
+        while self.is_closed or not self._is_settled(slow_call):
+            if self.is_closed:
                 await trio.sleep_forever()
             if not self._making.budget.allows(self.party):
                 self._making.shed()
@@ -218,7 +227,7 @@ class Account:
 
     def may_go_on(self, slow_call: SlowCall) -> bool:
         """Return whether the call may extend its result now."""
-        if self._is_closed or not self._making.budget.allows(self.party):
+        if self.is_closed or not self._making.budget.allows(self.party):
             return False
         if self._kept <= self._limit:
             return True

@@ -108,7 +108,7 @@ class SlowLane:
     async def _work(self, call: SlowCall, work: InThread | AsyncCall, party: Any, account: Account) -> bool:
         # A call may use the room that it has reserved.
         has_room = isinstance(work, InThread) and work.most_bytes > 0
-        turn = Turn() if has_room else Turn(partial(account.may_go_on, call))
+        turn = Turn((lambda: not account.is_closed) if has_room else partial(account.may_go_on, call))
         with self._deadlines.move_on_at(_end_of(work, call)) as scope:
             try:
                 if isinstance(work, AsyncCall):

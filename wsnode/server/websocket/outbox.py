@@ -171,6 +171,8 @@ class Outbox:
         while (current := self._current or self._next()) is not None:
             self._current = current
             sent = await self._transport.send_some(current)
+            if self._is_closed:
+                return
             self._current = current[sent:] if sent < len(current) else None
             self._take_off(min(sent, self.waiting_bytes))
             self.progressed = True
