@@ -144,7 +144,8 @@ class Crowd:
         self._watch(attacker)
 
     def _schedule(self, attacker: _Attacker) -> None:
-        heapq.heappush(self._due, (time.monotonic() + self._pause, next(self._numbers), attacker))
+        due = self._attack.due_after(time.monotonic(), self._pause)
+        heapq.heappush(self._due, (due, next(self._numbers), attacker))
 
     def _begin_bursts(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:

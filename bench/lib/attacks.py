@@ -46,6 +46,13 @@ class Attack(NamedTuple):
     is_http: bool = False
     connections: int = 1
     """Of each client."""
+    is_together: bool = False
+    """Whether all connections send at the same moments, `pause` seconds apart."""
+
+    def due_after(self, now: float, pause: float) -> float:
+        """Return when a connection that has sent a burst `now` is to send the next one."""
+        due = now + pause
+        return due - due % pause if self.is_together else due
 
 
 def calm(_target: Target) -> Attack:
@@ -72,10 +79,12 @@ def one_byte_chunks(target: Target) -> Attack:
 
 def pipelined_posts(target: Target) -> Attack:
     """Ask by HTTP, without waiting for replies."""
-    body = request_text(1, "eth_chainId")
-    head = f"POST {target.path} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
-    post = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-    return Attack(bursts=[post * 512], is_http=True)
+    return Attack(bursts=[post_of(target) * 512], is_http=True)
+
+
+def posts_at_once(target: Target) -> Attack:
+    """Ask by HTTP on five thousand connections at the same moment, every three seconds."""
+    return Attack(bursts=[post_of(target)], pause=3.0, is_http=True, connections=500, is_together=True)
 
 
 def large_texts(_target: Target) -> Attack:
@@ -169,6 +178,7 @@ ATTACKS: Mapping[str, Callable[[Target], Attack]] = {
     "empty fragments": empty_fragments,
     "one-byte chunks": one_byte_chunks,
     "pipelined posts": pipelined_posts,
+    "posts at once": posts_at_once,
     "large texts": large_texts,
     "unread replies": unread_replies,
     "inline work": inline_work,
@@ -186,6 +196,13 @@ def unfinished(payload: bytes, opcode: int) -> bytes:
     """Return a frame that is not the last one of its message."""
     frame = masked_frame(payload, opcode)
     return bytes([frame[0] & 0x7F]) + frame[1:]
+
+
+def post_of(target: Target) -> bytes:
+    """Return a request by HTTP."""
+    body = request_text(1, "eth_chainId")
+    head = f"POST {target.path} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def request_text(identity: int, method: str, params: Sequence[object] = ()) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 from bench.attacked.keeping import Kept, guarding
 from bench.attacked.rows import Row, Seen, table_text
 from bench.lib.attackers import Outcome
+from bench.lib.attacks import Attack
 from bench.lib.nodes import Node, peak_bytes
 from bench.lib.probe import Probe
 from tests.bench.test_bench import run
@@ -99,6 +100,11 @@ def test_a_node_that_grew_too_much_begins_anew_before_the_next_attack() -> None:
     assert not Row("pings", (Probe(), calm, None)).is_worn
     assert Row("pings", (Probe(), calm._replace(was_stopped=True), None)).is_worn
     assert Row("pings", None, "killed at 6 GiB").is_worn
+
+
+def test_connections_that_send_together_do_so_at_the_same_moments() -> None:
+    assert [Attack(is_together=True).due_after(now, 3.0) for now in (9.0, 10.2, 11.9)] == [12.0] * 3
+    assert Attack().due_after(10.25, 3.0) == 13.25
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
 A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
 Here one task waits for all sockets together, and each connection's function is called with its bytes; the
-connection's own task runs only when there is more to do than that. Peers take turns, so the ten thousand
-connections of one address delay another's by one of them.
+connection's own task runs only when there is more to do than that, and few of them in each pass. Peers take
+turns, so the ten thousand connections of one address delay another's by one of them.
 
 The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and sends
 the replies to calls that ask for results which are still true, where the connection has nothing else to do
