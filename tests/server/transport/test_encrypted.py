@@ -164,6 +164,28 @@ async def test_the_end_is_seen_behind_what_was_sent(world: World, *, is_polite: 
         assert (reading.data, reading.has_more) == (b"last", False)
 
 
+async def test_a_handshake_whose_answer_is_not_taken_at_once_goes_on(
+    world: World, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    long = tmp_path / "chain.pem"
+    long.write_text(certificate[0].read_text() * 40)
+    theirs, ours = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    transport = EncryptedTransport(ours, tls_context(long, certificate[1]), world.arrivals)
+    client, received = Client(theirs, certificate[0]), list[bytes]()
+
+    async def receive() -> None:
+        received.append(await transport.receive())
+
+    world.nursery.start_soon(receive)
+    await client.shake_hands()
+    await client.send(client.encrypt(b"hello"))
+    await world.settle()
+    assert received == [b"hello"]
+    theirs.close()
+    await transport.aclose()
+
+
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x01" * 70_000, b""])
 async def test_what_is_no_handshake_ends_the_connection(world: World, said: bytes) -> None:
     async with world.pair() as (client, transport):

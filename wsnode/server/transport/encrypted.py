@@ -23,10 +23,12 @@ ANY_RECORD = 1
 class _Deciphered:
     """What is read of an encrypted socket."""
 
-    __slots__ = ("_socket",)
+    __slots__ = ("_socket", "owes_handshake")
 
     def __init__(self, connected: ssl.SSLSocket) -> None:
         self._socket = connected
+        self.owes_handshake = False
+        """Whether the system has not taken all of a handshake's answer, so that nothing can be read."""
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -41,7 +43,12 @@ class _Deciphered:
         """
         try:
             return self._socket.recv(most)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        except ssl.SSLWantReadError:
+            raise BlockingIOError from None
+        except ssl.SSLWantWriteError:
+            if self._socket.version() is None:
+                self.owes_handshake = True
+                raise
             raise BlockingIOError from None
         except ssl.SSLError:
             # To close it with unread bytes would discard the alert that says why.
@@ -53,7 +60,7 @@ class _Deciphered:
 class EncryptedTransport(SocketTransport):
     """The server's end of a TLS connection; its handshake is part of the first read."""
 
-    __slots__ = ("_stuck", "_tls")
+    __slots__ = ("_deciphered", "_stuck", "_tls")
     _full = ANY_RECORD
 
     def __init__(
@@ -65,9 +72,32 @@ class EncryptedTransport(SocketTransport):
             OSError: The client has gone already.
         """
         self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
-        super().__init__(self._tls, arrivals, peer, _Deciphered(self._tls))
+        self._deciphered = _Deciphered(self._tls)
+        super().__init__(self._tls, arrivals, peer, self._deciphered)
         self._stuck = b""
         """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
+
+    async def receive(self) -> bytes:
+        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
+        while not (data := await super().receive()):
+            if not self._deciphered.owes_handshake or not await self._send_handshake():
+                break
+        return data
+
+    async def _send_handshake(self) -> bool:
+        """Send what is left of a handshake's answer; False if the other side is gone."""
+        while self._deciphered.owes_handshake:
+            try:
+                await trio.lowlevel.wait_writable(self._tls)
+                self._tls.do_handshake()
+            except ssl.SSLWantWriteError:
+                continue
+            except ssl.SSLWantReadError:
+                pass
+            except (OSError, ValueError, trio.ClosedResourceError):
+                return False
+            self._deciphered.owes_handshake = False
+        return True
 
     def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
