@@ -6,8 +6,8 @@
 //!
 //! Places whose last bursts were quick wait in a line, all others in a heap. One that takes its turn from the line, and is
 //! quick again, owes nothing more than the line's common price, which `pop` has charged. Now and then one may take longer:
-//! its client, which a reply wakes, may have taken the very core. While both have some, the line gets half of the time at
-//! least, so that thousands which come at once delay a quick place by one of them.
+//! its client, which a reply wakes, may have taken the very core. While both have some, each gets about half of the time
+//! at least: thousands which come at once delay a quick place by one of them, and thousands that are quick no new one.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;
@@ -20,7 +20,7 @@ pub type Descriptor = i32;
 pub type Peer = Option<Arc<str>>;
 
 /// Seconds that the first burst of a place is expected to take.
-const UNKNOWN_COST: f64 = LEAST_PENALTY;
+const UNKNOWN_COST: f64 = 0.002;
 /// Seconds that every quick burst costs alike, so that quick places take turns in their order.
 const QUICK_COST: f64 = 0.0002;
 /// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
@@ -30,7 +30,7 @@ const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
 /// About so many bursts make the average of a place.
 const AVERAGED: f64 = 8.0;
 /// Seconds that one of them counts at the most, be it a pause.
-const LONGEST_COUNTED: f64 = 0.001;
+const LONGEST_COUNTED: f64 = 0.0004;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
 
@@ -199,7 +199,8 @@ impl FairQueue {
     /// Remove and return the first socket of the first place, which `charge` is to follow.
     pub fn pop(&mut self) -> Option<Descriptor> {
         let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
-        let are_first = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
+        let has_lead = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
+        let are_first = has_lead || (self.lead >= LONGEST_PENALTY && !self.others.is_empty());
         let is_quick = !self.line.is_empty() && !are_first;
         let (place, start) = if is_quick {
             let (place, start) = (self.line.pop_front()?, self.now);
