@@ -72,8 +72,7 @@ def empty_fragments(_target: Target) -> Attack:
 
 def one_byte_chunks(target: Target) -> Attack:
     """Send a body in chunks of one byte."""
-    head = f"POST {target.path} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
-    chunked = (head + "Transfer-Encoding: chunked\r\n\r\n").encode()
+    chunked = (post_head(target) + "Transfer-Encoding: chunked\r\n\r\n").encode()
     return Attack(chunked, [b"1\r\n[\r\n" * AT_ONCE], is_http=True)
 
 
@@ -201,8 +200,12 @@ def unfinished(payload: bytes, opcode: int) -> bytes:
 def post_of(target: Target) -> bytes:
     """Return a request by HTTP."""
     body = request_text(1, "eth_chainId")
-    head = f"POST {target.path} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    return f"{post_head(target)}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def post_head(target: Target) -> str:
+    """Return the head of a POST, up to the headers that tell its length."""
+    return f"POST {target.path} HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
 
 
 def request_text(identity: int, method: str, params: Sequence[object] = ()) -> bytes:

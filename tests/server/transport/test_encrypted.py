@@ -70,9 +70,13 @@ class World:
         self._tls = tls_context(*certificate)
 
     @asynccontextmanager
-    async def pair(self) -> AsyncIterator[tuple[Client, EncryptedTransport]]:
+    async def pair(
+        self, tls: ssl.SSLContext | None = None, *, send_bytes: int | None = None
+    ) -> AsyncIterator[tuple[Client, EncryptedTransport]]:
         theirs, ours = socket.socketpair()
-        transport = EncryptedTransport(ours, self._tls, self.arrivals)
+        if send_bytes is not None:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
+        transport = EncryptedTransport(ours, tls or self._tls, self.arrivals)
         with theirs:
             try:
                 yield Client(theirs, self._authority), transport
@@ -169,21 +173,17 @@ async def test_a_handshake_whose_answer_is_not_taken_at_once_goes_on(
 ) -> None:
     long = tmp_path / "chain.pem"
     long.write_text(certificate[0].read_text() * 40)
-    theirs, ours = socket.socketpair()
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    transport = EncryptedTransport(ours, tls_context(long, certificate[1]), world.arrivals)
-    client, received = Client(theirs, certificate[0]), list[bytes]()
+    received = list[bytes]()
+    async with world.pair(tls_context(long, certificate[1]), send_bytes=1) as (client, transport):
 
-    async def receive() -> None:
-        received.append(await transport.receive())
+        async def receive() -> None:
+            received.append(await transport.receive())
 
-    world.nursery.start_soon(receive)
-    await client.shake_hands()
-    await client.send(client.encrypt(b"hello"))
-    await world.settle()
+        world.nursery.start_soon(receive)
+        await client.shake_hands()
+        await client.send(client.encrypt(b"hello"))
+        await world.settle()
     assert received == [b"hello"]
-    theirs.close()
-    await transport.aclose()
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x01" * 70_000, b""])

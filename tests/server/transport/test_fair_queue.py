@@ -68,7 +68,7 @@ def test_each_socket_comes_once(peers: list[Peer], seconds: float) -> None:
 
 
 def spent_by(costs: list[float], turns: int) -> list[int]:
-    """Return how much of so many turns each place got that always has more, in tenths of milliseconds."""
+    """Return the time that each place got in `turns`, in tenths of milliseconds, all always having more."""
     queue, spent = Queue(), Counter[int]()
     for place in range(len(costs)):
         queue.add(place, None)

@@ -33,7 +33,7 @@ NOTE_PART = 5
 WOKEN_AT_ONCE = 8
 """Tasks woken in one pass of the scheduler: a connection that begins or ends takes 0.1 to 0.4 ms."""
 WOKEN_SECONDS = 0.0003
-"""Seconds that a task is expected to take which is woken, besides those until then."""
+"""Charged for a task that is woken, whose work follows in the next pass."""
 Peer: TypeAlias = str | None
 """A key or an address; None for a socket that stands for itself."""
 Take: TypeAlias = Callable[[bytes], bool]
@@ -96,8 +96,8 @@ class Arrivals:
         self._readers: dict[int, _Reader] = {}
         self._partly_read: list[int] = []
         """Those that have more than was read of them."""
-        self._half_read = set[int]()
-        """Those of which something is left, as far as is known, and that have no reader."""
+        self._unread = set[int]()
+        """Those without a reader that may have unread bytes of which no event comes any more."""
         self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
         """Those that have something."""
         self._note_due = 0.0
@@ -137,7 +137,7 @@ class Arrivals:
         began = self._clock()
         for descriptor in self._due.add_all(self._polling.arrivals(), ARRIVED):
             if (reader := self._readers.get(descriptor)) is None:
-                self._half_read.add(descriptor)
+                self._unread.add(descriptor)
             else:
                 reader.is_ending = True
         # Behind those that have arrived meanwhile.
@@ -195,9 +195,9 @@ class Arrivals:
         if descriptor not in self._watched:
             self._polling.watch(descriptor)
             self._watched.add(descriptor)
-        elif descriptor in self._half_read:
+        elif descriptor in self._unread:
             self._polling.watch_again(descriptor)
-        self._half_read.discard(descriptor)
+        self._unread.discard(descriptor)
 
     def wake(self, descriptor: int) -> None:
         """Have `feed` return True soon, if a task waits there for this socket."""
@@ -217,13 +217,13 @@ class Arrivals:
         self._due.hand_over(descriptor)
         reader = self._readers.pop(descriptor)
         if descriptor in self._watched and (reader.has_more or reader.is_ending):
-            self._half_read.add(descriptor)
+            self._unread.add(descriptor)
 
     def forget(self, descriptor: int) -> None:
         """Watch a socket no more, until it is fed from again; to be called before it is closed."""
         if descriptor in self._watched:
             self._watched.remove(descriptor)
-            self._half_read.discard(descriptor)
+            self._unread.discard(descriptor)
             self._due.forget(descriptor)
             self._polling.forget(descriptor)
 

@@ -74,7 +74,7 @@ class SocketTransport:
 
     __slots__ = ("_arrivals", "_peer", "_readable", "_socket")
     _full = RECEIVE_BYTES
-    """Where so many bytes are read at once, more may be left."""
+    """The size of a read, in bytes, that may have left more."""
 
     def __init__(
         self,

@@ -179,7 +179,7 @@ class Account:
         """Wait until the call may make more of its result; return why it is refused, if it is."""
         if self._waiting is not None:
             await self._waiting.wait_room()
-        if self.is_closed or not self._is_settled(slow_call):
+        if not self._is_settled(slow_call):
             try:
                 await self._wait_settled(slow_call)
             finally:
@@ -190,10 +190,10 @@ class Account:
         return limit_exceeded("too many bytes of replies are being made, try again")
 
     def _is_settled(self, slow_call: SlowCall) -> bool:
-        return slow_call in self._refused or self.may_go_on(slow_call)
+        return not self.is_closed and (slow_call in self._refused or self.may_go_on(slow_call))
 
     async def _wait_settled(self, slow_call: SlowCall) -> None:
-        while self.is_closed or not self._is_settled(slow_call):
+        while not self._is_settled(slow_call):
             if self.is_closed:
                 await trio.sleep_forever()
             if not self._making.budget.allows(self.party):

@@ -27,9 +27,9 @@ const QUICK_COST: f64 = 0.0002;
 const LONGEST_PENALTY: f64 = 0.02;
 /// Seconds that it costs however many others wait: more than a quick one.
 const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
-/// About so many bursts make the average of a place.
+/// A burst counts for one part in so many of its place's moving average.
 const AVERAGED: f64 = 8.0;
-/// Seconds that one of them counts at the most, be it a pause.
+/// The most that a burst, or a pause within it, adds to the average, in seconds before that division.
 const LONGEST_COUNTED: f64 = 0.0004;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
@@ -44,7 +44,7 @@ enum Place {
 /// What the last bursts of a place were.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// What they cost on an average, in seconds, all that were quick being counted as nothing.
+    /// Their moving average, in seconds, to which quick ones add nothing.
     Quick { average: f64 },
     /// The virtual time at which the last one ended, and what it cost, in seconds.
     Long { end: f64, cost: f64 },
@@ -107,8 +107,6 @@ struct Turn {
     start: f64,
     /// Whether the place has more sockets.
     has_rest: bool,
-    /// Whether it is paid for if it takes `QUICK_COST` seconds at most.
-    is_paid: bool,
     is_of_the_line: bool,
 }
 
@@ -201,8 +199,8 @@ impl FairQueue {
         let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
         let has_lead = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
         let are_first = has_lead || (self.lead >= LONGEST_PENALTY && !self.others.is_empty());
-        let is_quick = !self.line.is_empty() && !are_first;
-        let (place, start) = if is_quick {
+        let is_of_the_line = !self.line.is_empty() && !are_first;
+        let (place, start) = if is_of_the_line {
             let (place, start) = (self.line.pop_front()?, self.now);
             // When all in the line have had a turn, each has taken as much.
             self.now += QUICK_COST / (self.line.len() + 1) as f64;
@@ -213,8 +211,7 @@ impl FairQueue {
             (first.place, first.start)
         };
         let (descriptor, has_rest) = self.take_socket(&place)?;
-        self.turn =
-            Some(Turn { place, start, has_rest, is_paid: is_quick && !has_rest, is_of_the_line: is_quick });
+        self.turn = Some(Turn { place, start, has_rest, is_of_the_line });
         Some(descriptor)
     }
 
@@ -240,7 +237,8 @@ impl FairQueue {
             return;
         };
         self.note_lead(turn.is_of_the_line, seconds);
-        if turn.is_paid && is_quick {
+        // Its place has paid the line's price, and does not wait again.
+        if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
         let known = if let Some(average) = self.quick_average(&turn.place, seconds) {
@@ -269,7 +267,7 @@ impl FairQueue {
             if do_others_wait { (self.lead + more).clamp(-LONGEST_PENALTY, LONGEST_PENALTY) } else { 0.0 };
     }
 
-    /// What the bursts of a place cost on an average with one of so many seconds; None if it is not quick.
+    /// The moving average of a place's bursts, in seconds, after one of `seconds`; None if the place is not quick.
     fn quick_average(&self, place: &Place, seconds: f64) -> Option<f64> {
         let longer = if seconds <= QUICK_COST { 0.0 } else { seconds.min(LONGEST_COUNTED) / AVERAGED };
         match self.history.get(place) {
