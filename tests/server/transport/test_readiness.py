@@ -159,6 +159,25 @@ async def test_an_end_that_came_while_nobody_read_is_seen_behind_the_last_bytes(
     assert await transport.receive() == b""
 
 
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="only epoll tells of an end once")
+async def test_an_end_that_is_noted_before_there_is_a_reader_is_seen() -> None:
+    arrivals = Arrivals()
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            client, transport = Sockets(arrivals, nursery).pair()
+            with trio.move_on_after(0):
+                await transport.receive()
+            client.send(b"last words")
+            client.close()
+            assert arrivals._take_note()
+            nursery.start_soon(arrivals.run)
+            assert await transport.receive() == b"last words"
+            assert await transport.receive() == b""
+            nursery.cancel_scope.cancel()
+    await transport.aclose()
+    arrivals.close()
+
+
 async def test_a_reader_that_gives_up_after_the_end_has_come_leaves_it_to_the_next(sockets: Sockets) -> None:
     client, transport = sockets.pair()
     async with trio.open_nursery() as nursery:

@@ -94,19 +94,20 @@ async def test_calls_of_a_closed_account_make_no_more_and_can_be_ended() -> None
 async def test_calls_that_are_about_to_end_are_not_refused_in_place_of_others() -> None:
     stage, party = Stage(1 << 30), Party("peer")
     making = stage.lane.making
-    closed, other = (Account(making, 1 << 30, party=party) for _ in range(2))
+    closed, *others = (Account(making, 1 << 30, party=party) for _ in range(4))
     async with trio.open_nursery() as nursery:
-        pendings = [stage.begun() for _ in range(3)]
-        for pending, account in zip(pendings, (closed, other, other), strict=True):
+        pendings = [stage.begun() for _ in range(5)]
+        for pending, account in zip(pendings, (closed, closed, *others), strict=True):
             nursery.start_soon(stage.lane.finish, pending, party, account)
-        await until(lambda: stage.held >= 6 * PIECE)
+        await until(lambda: stage.held >= 10 * PIECE)
         closed.close()
+        assert closed.made > max(other.made for other in others)
         making.shed()
-        await until(lambda: all(pending.reply is not None for pending in pendings[1:]))
+        await until(lambda: all(pending.reply is not None for pending in pendings[2:]))
         making.shed()
         nursery.cancel_scope.cancel()
-    answers = [json.loads(pending.reply or b"") for pending in pendings[1:]]
-    assert sorted("error" in answer for answer in answers) == [False, True]
+    answers = [json.loads(pending.reply or b"") for pending in pendings[2:]]
+    assert sorted("error" in answer for answer in answers) == [False, False, True]
     assert (stage.held, making.used, making.accounts) == (0, 0, {})
 
 
