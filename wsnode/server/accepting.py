@@ -133,6 +133,7 @@ async def _hold_connections(
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
             publishing.start_soon(keep_running, arrivals.run)
+            publishing.start_soon(server.shared.shelter.look_often)
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 await stopping.wait()

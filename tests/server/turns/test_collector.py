@@ -15,7 +15,7 @@ from wsnode.server.server import Server
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport
 from wsnode.server.turns import collector
-from wsnode.server.turns.collector import Shelter
+from wsnode.server.turns.collector import BUSY_SECONDS, IDLE_SECONDS, RIPE_OBJECTS, Shelter
 
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -159,6 +159,21 @@ async def test_no_collection_looks_at_all_that_a_server_holds() -> None:
     assert max(counts) < 50_000
 
 
+@pytest.mark.usefixtures("_nothing_sheltered", "autojump_clock")
+async def test_what_takes_the_place_of_old_objects_is_looked_at_soon() -> None:
+    held = [[number] for number in range(100_000)]
+    with visits() as counts:
+        async with open_server():
+            for number in range(100_000):
+                # One more and one less: Python counts none.
+                held[number] = [number]
+                if number % 1_000 == 0:
+                    await trio.sleep(BUSY_SECONDS)
+            await trio.sleep(IDLE_SECONDS)
+    assert max(counts) < 10_000
+    assert sum(counts) > 100_000
+
+
 @pytest.mark.usefixtures("_nothing_sheltered")
 async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
     monkeypatch: pytest.MonkeyPatch,
@@ -203,6 +218,21 @@ async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pyte
         shelter.look()
     assert found() is not None
     shelter.look()
+    assert found() is None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_looks_at_young_objects_count_once_they_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "THAW", 1)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
+    shelter, ring = Shelter(), Ring()
+    found = weakref.ref(ring)
+    shelter.look_at_young()
+    del ring
+    shelter.look_at_young()
+    assert found() is not None
+    held = [[number] for number in range(RIPE_OBJECTS)]
+    assert shelter.look_at_young() >= len(held)
     assert found() is None
 
 
