@@ -182,6 +182,53 @@ def test_a_quick_socket_comes_before_thousands_that_came_at_once() -> None:
         queue.charge(0.0003)
 
 
+def test_a_quick_socket_waits_for_few_of_thousands_that_end() -> None:
+    queue = Queue()
+    queue.add(0, None)
+    queue.pop()
+    queue.charge(0.0001)
+    for number in range(1, 5000):
+        queue.add(number, None)
+    for _ in range(100):
+        queue.add(0, None)
+        others = 0
+        while (number := queue.pop()) != 0:
+            # It is closed within its turn.
+            queue.forget(number)
+            queue.charge(0.0003)
+            others += 1
+        queue.charge(0.0001)
+        assert others * 0.0003 <= LONGEST_PENALTY
+
+
+def test_what_nobody_waits_for_makes_no_quick_socket_a_slow_one() -> None:
+    queue = Queue()
+    for seconds in (0.0001, *[0.01] * 10):
+        queue.add(0, None)
+        queue.pop()
+        queue.charge(seconds)
+    for number in range(1, 10):
+        queue.add(number, None)
+    queue.add(0, None)
+    assert queue.pop() == 0
+
+
+def test_a_socket_that_is_nearly_quick_comes_before_thousands_that_are_not() -> None:
+    queue = Queue()
+    queue.add(0, None)
+    queue.pop()
+    queue.charge(0.0)
+    for number in range(1, 5000):
+        queue.add(number, None)
+    for _ in range(100):
+        queue.add(0, None)
+        assert queue.pop() == 0
+        # A call takes as long where memory is busy.
+        queue.charge(0.0003)
+        queue.pop()
+        queue.charge(0.0003)
+
+
 def test_of_many_peers_those_are_remembered_that_came_last() -> None:
     queue = Queue()
     for number in range(4 * MOST_KNOWN):

@@ -22,15 +22,15 @@ pub type Peer = Option<Arc<str>>;
 /// Seconds that the first burst of a place is expected to take.
 const UNKNOWN_COST: f64 = 0.002;
 /// Seconds that every quick burst costs alike, so that quick places take turns in their order.
-const QUICK_COST: f64 = 0.0002;
+pub const QUICK_COST: f64 = 0.0002;
 /// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
 const LONGEST_PENALTY: f64 = 0.02;
 /// Seconds that it costs however many others wait: more than a quick one.
 const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
 /// A burst counts for one part in so many of its place's moving average.
 const AVERAGED: f64 = 8.0;
-/// The most that a burst, or a pause within it, adds to the average, in seconds before that division.
-const LONGEST_COUNTED: f64 = 0.0004;
+/// The most by which a burst, or a pause within it, counts as longer than a quick one, in seconds before that division.
+const LONGEST_COUNTED: f64 = 0.0008;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
 
@@ -103,7 +103,8 @@ impl Sockets {
 /// The turn that `pop` began last.
 #[derive(Debug)]
 struct Turn {
-    place: Place,
+    /// None once it is forgotten.
+    place: Option<Place>,
     start: f64,
     /// Whether the place has more sockets.
     has_rest: bool,
@@ -211,7 +212,7 @@ impl FairQueue {
             (first.place, first.start)
         };
         let (descriptor, has_rest) = self.take_socket(&place)?;
-        self.turn = Some(Turn { place, start, has_rest, is_of_the_line });
+        self.turn = Some(Turn { place: Some(place), start, has_rest, is_of_the_line });
         Some(descriptor)
     }
 
@@ -237,19 +238,22 @@ impl FairQueue {
             return;
         };
         self.note_lead(turn.is_of_the_line, seconds);
+        let Some(place) = turn.place else {
+            return;
+        };
         // Its place has paid the line's price, and does not wait again.
         if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
-        let known = if let Some(average) = self.quick_average(&turn.place, seconds) {
+        let known = if let Some(average) = self.quick_average(&place, seconds) {
             Known::Quick { average }
         } else {
             let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
             Known::Long { end: turn.start + cost, cost }
         };
-        self.history.insert(turn.place.clone(), known);
+        self.history.insert(place.clone(), known);
         if turn.has_rest {
-            self.push(turn.place);
+            self.push(place);
         }
         if self.history.len() > MOST_KNOWN {
             // A place that was quick must not wait behind thousands that are new.
@@ -269,9 +273,12 @@ impl FairQueue {
 
     /// The moving average of a place's bursts, in seconds, after one of `seconds`; None if the place is not quick.
     fn quick_average(&self, place: &Place, seconds: f64) -> Option<f64> {
-        let longer = if seconds <= QUICK_COST { 0.0 } else { seconds.min(LONGEST_COUNTED) / AVERAGED };
+        let longer = (seconds - QUICK_COST).max(0.0);
         match self.history.get(place) {
-            Some(Known::Quick { average }) => Some(average + longer).filter(|average| *average <= QUICK_COST),
+            // What nobody has waited for has cost nothing.
+            Some(Known::Quick { average }) if self.waiting() == 0 => Some(*average),
+            Some(Known::Quick { average }) => Some(average + longer.min(LONGEST_COUNTED) / AVERAGED)
+                .filter(|average| *average <= QUICK_COST),
             _ => (longer == 0.0).then_some(0.0),
         }
     }
@@ -294,6 +301,8 @@ impl FairQueue {
         let place = Place::Socket(descriptor);
         self.history.remove(&place);
         self.former.remove(&place);
-        self.turn.take_if(|turn| turn.place == place);
+        if let Some(turn) = &mut self.turn {
+            turn.place.take_if(|taken| *taken == place);
+        }
     }
 }

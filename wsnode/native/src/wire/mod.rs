@@ -9,4 +9,5 @@ pub mod frame;
 pub mod parameters;
 pub mod request;
 pub mod socket;
+pub mod turn_clock;
 pub mod valid;

@@ -12,6 +12,7 @@ use crate::bindings::wire::tally::Tally;
 use crate::wire::answers::Room;
 use crate::wire::fair_queue::{Descriptor, FairQueue, Peer};
 use crate::wire::socket::Borrowed;
+use crate::wire::turn_clock::TurnClock;
 
 /// Sockets in the order in which they are to be read.
 #[pyclass(module = "wsnode._native.wire")]
@@ -119,23 +120,20 @@ impl SocketQueue {
 
     #[pyo3(signature = (seconds, /))]
     fn next<'py>(&mut self, py: Python<'py>, seconds: f64) -> Option<(Descriptor, Bytes<'py>, Bytes<'py>)> {
-        let began = Instant::now();
         let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let (mut now, mut found) = (began, None);
-        while now - began <= most {
+        let (mut clock, mut found) = (TurnClock::new(self.queue.waiting() > 1), None);
+        while clock.elapsed() <= most {
             let Some(descriptor) = self.queue.pop() else {
                 break;
             };
             let left = self.visit(py, descriptor);
-            let ended = Instant::now();
-            let spent = (ended - now).as_secs_f64();
+            let spent = clock.turn();
             if let Some(Left { received, unsent }) = left {
                 self.spent = if received.is_some() { spent } else { 0.0 };
                 found = Some((descriptor, received, unsent));
                 break;
             }
             self.queue.charge(spent);
-            now = ended;
         }
         self.tally.report(py);
         found
