@@ -7,6 +7,10 @@ from typing import Protocol
 ARRIVED = getattr(select, "EPOLLIN", 1)
 """Stands for bytes, and nothing else."""
 
+MOST_AT_ONCE = 4096
+"""Sockets returned by one call: so many take 4 ms, with what the queue does. With Python's own 1,023 a client
+waits for nineteen calls, beside 19,000 others that end."""
+
 
 class Polling(Protocol):
     """The watched sockets of one server, by their descriptors."""
@@ -56,7 +60,7 @@ class EdgePolling:
 
     def arrivals(self) -> list[tuple[int, int]]:
         """Return the sockets with something new, each with its events; `ARRIVED` is that of bytes alone."""
-        return self._poll(0)
+        return self._poll(0, MOST_AT_ONCE)
 
 
 class LevelPolling:
