@@ -97,7 +97,7 @@ class Arrivals:
     ) -> None:
         self._clock = clock
         self._work_clock = work_clock
-        """Tells what this thread has used of a processor (seconds)."""
+        """Tells what this thread has used of a processor, in seconds; that takes a microsecond."""
         self._polling = polling or new_polling()
         self._watched = set[int]()
         self._readers: dict[int, _Reader] = {}
@@ -164,11 +164,13 @@ class Arrivals:
         deadline, again = now + seconds, now + AGAIN_SECONDS
         while now <= deadline and woken < WOKEN_AT_ONCE:
             if (left := due.next(deadline - now)) is not None:
-                began, worked = clock(), self._work_clock()
+                began, worked = clock(), self._work_clock() if due.waiting else None
                 is_woken = self._read(*left)
                 now = clock()
-                # Less where the client, which a reply wakes, has taken the core meanwhile.
-                spent = min(now - began, self._work_clock() - worked)
+                spent = now - began
+                if worked is not None:
+                    # Less where the client, which a reply wakes, has taken the core meanwhile.
+                    spent = min(spent, self._work_clock() - worked)
                 due.charge(spent + is_woken * WOKEN_SECONDS)
                 woken += is_woken
             elif woken or (now := clock()) > again or not self._has_come_again():
