@@ -159,6 +159,7 @@ async def _refuse(transport: Transport) -> None:
     error = RpcError(LIMIT_EXCEEDED, "too many connections")
     try:
         await say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
-        await transport.aclose()
     except Exception as failure:
         log_failure("a connection cannot be refused", failure)
+    finally:
+        await transport.aclose()

@@ -114,6 +114,40 @@ class Reading:
         self.has_more = await transport.feed(self.take)
 
 
+class Steps(trio.abc.Instrument):
+    """Counts how often tasks go on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count += 1
+
+
+@pytest.fixture
+async def steps() -> AsyncIterator[Steps]:
+    counted = Steps()
+    trio.lowlevel.add_instrument(counted)
+    yield counted
+    trio.lowlevel.remove_instrument(counted)
+
+
+async def test_what_is_sent_before_the_handshake_waits_for_it(world: World, steps: Steps) -> None:
+    async with world.pair() as (client, transport):
+        world.nursery.start_soon(send_all, transport, b"too many connections", 60.0)
+        await world.settle()
+        await client.shake_hands()
+        assert await client.receive(20) == b"too many connections"
+    assert steps.count < 100
+
+
+async def test_a_client_that_begins_no_handshake_is_given_up(world: World, steps: Steps) -> None:
+    async with world.pair() as (_client, transport):
+        with trio.fail_after(2), pytest.raises(trio.BrokenResourceError, match="does not read"):
+            await send_all(transport, b"too many connections", 0.01)
+    assert steps.count < 100
+
+
 async def test_what_is_sent_arrives_whatever_its_length(world: World) -> None:
     content = Random(1).randbytes(300_000)
     async with world.pair() as (client, transport):

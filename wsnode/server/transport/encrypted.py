@@ -60,7 +60,7 @@ class _Deciphered:
 class EncryptedTransport(SocketTransport):
     """The server's end of a TLS connection; its handshake is part of the first read."""
 
-    __slots__ = ("_deciphered", "_stuck", "_tls")
+    __slots__ = ("_awaits_hello", "_deciphered", "_stuck", "_tls")
     _full = ANY_RECORD
 
     def __init__(
@@ -76,6 +76,8 @@ class EncryptedTransport(SocketTransport):
         super().__init__(self._tls, arrivals, peer, self._deciphered)
         self._stuck = b""
         """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
+        self._awaits_hello = False
+        """Whether nothing can be sent until more of the client's handshake has arrived."""
 
     async def receive(self) -> bytes:
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
@@ -116,17 +118,28 @@ class EncryptedTransport(SocketTransport):
             rest = rest[sent:]
         return len(part) - len(rest)
 
+    async def send_some(self, data: memoryview) -> int:
+        """Wait until something can be sent, or the handshake go on, and return how much was sent."""
+        if not self._awaits_hello:
+            return await super().send_some(data)
+        try:
+            await trio.lowlevel.wait_readable(self._tls)
+        except (OSError, ValueError, trio.ClosedResourceError) as error:
+            raise trio.BrokenResourceError from error
+        return self.send_nowait(data)
+
     def _send_record(self, part: memoryview) -> int:
         if part[: len(self._stuck)] != self._stuck:
             raise trio.BrokenResourceError("a record that is half sent was dropped")
         try:
             sent = self._tls.send(part)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+            self._awaits_hello = isinstance(error, ssl.SSLWantReadError)
             self._stuck = bytes(part)
             return 0
         except (OSError, ValueError) as error:
             raise trio.BrokenResourceError from error
-        self._stuck = b""
+        self._awaits_hello, self._stuck = False, b""
         return sent
 
     async def send_eof(self) -> None:

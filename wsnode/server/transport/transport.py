@@ -232,8 +232,11 @@ async def send_all(transport: Transport, data: bytes, seconds: float) -> None:
     """
     rest = memoryview(data)[transport.send_nowait(data) :]
     while rest:
+        sent = 0
         with trio.move_on_after(seconds) as scope:
-            rest = rest[await transport.send_some(rest) :]
+            while not sent:
+                sent = await transport.send_some(rest)
+        rest = rest[sent:]
         if scope.cancelled_caught:
             raise trio.BrokenResourceError("the client does not read")
 
