@@ -198,6 +198,12 @@ class SocketQueue:
         Keeps the lock.
         """
 
+    def counted(self, seconds: float, /) -> float:
+        """Return how many of the seconds since `next` returned count for the turn.
+
+        All of them do, but where they are many, and others wait, those for which this thread was put aside.
+        """
+
     def charge(self, seconds: float, /) -> None:
         """Have the peer of the socket that `next` returned pay for `seconds`, and wait if it has more."""
 

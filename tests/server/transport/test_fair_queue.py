@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 
 from hypothesis import given
@@ -37,6 +38,9 @@ class Queue:
 
     def charge(self, seconds: float) -> None:
         self._sockets.charge(seconds)
+
+    def counted(self, seconds: float) -> float:
+        return self._sockets.counted(seconds)
 
     def forget(self, descriptor: int) -> None:
         self._sockets.forget(descriptor)
@@ -227,6 +231,33 @@ def test_a_socket_that_is_nearly_quick_comes_before_thousands_that_are_not() -> 
         queue.charge(0.0003)
         queue.pop()
         queue.charge(0.0003)
+
+
+def test_a_quick_socket_stays_quick_when_others_take_the_core_in_its_turns() -> None:
+    queue = Queue()
+    queue.add(0, None)
+    queue.pop()
+    queue.charge(0.0)
+    for number in range(1, 100):
+        queue.add(number, None)
+    for _ in range(20):
+        queue.add(0, None)
+        assert queue.pop() == 0
+        time.sleep(0.001)
+        queue.charge(queue.counted(0.001))
+        queue.pop()
+        queue.charge(0.0003)
+
+
+def test_what_a_thread_works_counts() -> None:
+    queue = Queue()
+    queue.add(0, None)
+    queue.add(1, None)
+    queue.pop()
+    began, worked = time.perf_counter(), time.thread_time()
+    while time.thread_time() < worked + 0.002:
+        pass
+    assert queue.counted(time.perf_counter() - began) >= 0.002
 
 
 def test_of_many_peers_those_are_remembered_that_came_last() -> None:

@@ -11,7 +11,7 @@ first; it comes back with the first socket of which anything is left.
 """
 
 from collections.abc import Callable, Mapping
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Protocol, TypeAlias
 
 import trio
@@ -93,11 +93,9 @@ class Arrivals:
         self,
         clock: Callable[[], float] = perf_counter,
         polling: Polling | None = None,
-        work_clock: Callable[[], float] = thread_time,
+        counted: Callable[[float], float] | None = None,
     ) -> None:
         self._clock = clock
-        self._work_clock = work_clock
-        """Tells what this thread has used of a processor, in seconds; that takes a microsecond."""
         self._polling = polling or new_polling()
         self._watched = set[int]()
         self._readers: dict[int, _Reader] = {}
@@ -107,6 +105,8 @@ class Arrivals:
         """Those without a reader that may have unread bytes of which no event comes any more."""
         self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
         """Those that have something."""
+        self._counted = counted or self._due.counted
+        """Tells how many of the seconds of a turn its socket has to pay for."""
         self._note_due = 0.0
         self._passing: _Reader | None = None
         """The reader whose function is being called."""
@@ -164,14 +164,10 @@ class Arrivals:
         deadline, again = now + seconds, now + AGAIN_SECONDS
         while now <= deadline and woken < WOKEN_AT_ONCE:
             if (left := due.next(deadline - now)) is not None:
-                began, worked = clock(), self._work_clock() if due.waiting else None
+                began = clock()
                 is_woken = self._read(*left)
                 now = clock()
-                spent = now - began
-                if worked is not None:
-                    # Less where the client, which a reply wakes, has taken the core meanwhile.
-                    spent = min(spent, self._work_clock() - worked)
-                due.charge(spent + is_woken * WOKEN_SECONDS)
+                due.charge(self._counted(now - began) + is_woken * WOKEN_SECONDS)
                 woken += is_woken
             elif woken or (now := clock()) > again or not self._has_come_again():
                 break

@@ -7,22 +7,23 @@ use crate::wire::fair_queue::QUICK_COST;
 /// A clock that is read at the end of each turn, which begins the next one.
 ///
 /// A reply wakes its client, which may take the very core: to be put aside then (0.2 to 0.5 ms) must not make a quick
-/// place a slow one. So a turn that seems long took no more than the thread has used of a processor. To ask for that
-/// takes a microsecond, a fourth of a quick turn, so it is asked for only then, and where others wait.
+/// place a slow one. So a turn that seems long took no more than the thread has used of a processor, unless it waited
+/// for the disk. To ask for that takes a microsecond, a fourth of a quick turn, so it is asked for only then, and where
+/// others wait.
 pub struct TurnClock {
     began: Instant,
     now: Instant,
-    /// What the thread had used of a processor when this was asked for last; None where nobody else waits.
-    used: Option<Duration>,
-    /// What quick turns have taken since.
-    quick: Duration,
+    /// What the thread had used when this was asked for last; None where nobody else waits.
+    used: Option<Used>,
+    /// What quick turns have taken since, in seconds.
+    quick: f64,
 }
 
 impl TurnClock {
     /// Begin the first turn.
     pub fn new(others_wait: bool) -> Self {
         let now = Instant::now();
-        Self { began: now, now, used: others_wait.then(used_by_thread), quick: Duration::ZERO }
+        Self { began: now, now, used: others_wait.then(Used::by_thread), quick: 0.0 }
     }
 
     /// The time of all turns that have ended.
@@ -33,28 +34,65 @@ impl TurnClock {
     /// The seconds of the turn that ends now.
     pub fn turn(&mut self) -> f64 {
         let ended = Instant::now();
-        let seemed = ended - self.now;
+        let seemed = (ended - self.now).as_secs_f64();
         self.now = ended;
-        if seemed.as_secs_f64() <= QUICK_COST {
+        self.counted(seemed)
+    }
+
+    /// What counts of the seconds that a turn has taken, which has ended just now.
+    pub fn counted(&mut self, seemed: f64) -> f64 {
+        if seemed <= QUICK_COST {
             self.quick += seemed;
-            return seemed.as_secs_f64();
+            return seemed;
         }
         let Some(before) = self.used else {
-            return seemed.as_secs_f64();
+            return seemed;
         };
-        let used = used_by_thread();
-        let turn = used.saturating_sub(before + self.quick);
-        (self.used, self.quick) = (Some(used), Duration::ZERO);
-        seemed.min(turn).as_secs_f64()
+        let used = Used::by_thread();
+        let counted = used.of_a_turn(before, self.quick, seemed);
+        (self.used, self.quick) = (Some(used), 0.0);
+        counted
     }
 }
 
-/// What this thread has used of a processor so far.
-fn used_by_thread() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is ours. The clock exists wherever threads do (POSIX), so the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+/// What this thread has used so far.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    /// Of a processor.
+    seconds: f64,
+    /// Pages that it waited for until they were read from the disk, where the system counts them by thread.
+    faults: libc::c_long,
+}
+
+impl Used {
+    /// What counts of a turn of `seemed` seconds, before which quick ones have taken `quick` since `before`.
+    fn of_a_turn(self, before: Self, quick: f64, seemed: f64) -> f64 {
+        if self.faults > before.faults {
+            return seemed;
+        }
+        (self.seconds - before.seconds - quick).clamp(0.0, seemed)
+    }
+
+    fn by_thread() -> Self {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the structure is ours. The clock exists wherever threads do (POSIX), so the call cannot fail.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        Self { seconds: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9, faults: faults() }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn faults() -> libc::c_long {
+    // SAFETY: all its members are numbers, for which zero is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours, and a thread may always ask for its own (getrusage(2)).
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage.ru_majflt
+}
+
+#[cfg(not(target_os = "linux"))]
+fn faults() -> libc::c_long {
+    0
 }
 
 #[cfg(test)]
@@ -65,8 +103,8 @@ mod tests {
     const LONG: Duration = Duration::from_millis(5);
 
     fn work() {
-        let began = used_by_thread();
-        while used_by_thread() - began < LONG {}
+        let began = Used::by_thread().seconds;
+        while Used::by_thread().seconds - began < LONG.as_secs_f64() {}
     }
 
     #[test]
@@ -96,5 +134,13 @@ mod tests {
         let mut clock = TurnClock::new(false);
         sleep(LONG);
         assert!(clock.turn() >= LONG.as_secs_f64());
+    }
+
+    #[test]
+    fn to_wait_for_the_disk_counts() {
+        let before = Used { seconds: 1.0, faults: 7 };
+        let used = Used { seconds: 1.001, faults: 7 };
+        assert_eq!(used.of_a_turn(before, 0.001, 0.01), 0.0);
+        assert_eq!(Used { faults: 8, ..used }.of_a_turn(before, 0.001, 0.01), 0.01);
     }
 }

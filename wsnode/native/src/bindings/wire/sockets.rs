@@ -24,6 +24,8 @@ struct SocketQueue {
     tally: Tally,
     /// Seconds that the turn of the socket that was handed out had taken by then.
     spent: f64,
+    /// The clock of that turn.
+    clock: TurnClock,
 }
 
 struct Watched {
@@ -59,6 +61,7 @@ impl SocketQueue {
             buffer: vec![0; receive_bytes],
             tally: Tally::new(quick_seconds),
             spent: 0.0,
+            clock: TurnClock::new(false),
         }
     }
 
@@ -121,13 +124,14 @@ impl SocketQueue {
     #[pyo3(signature = (seconds, /))]
     fn next<'py>(&mut self, py: Python<'py>, seconds: f64) -> Option<(Descriptor, Bytes<'py>, Bytes<'py>)> {
         let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let (mut clock, mut found) = (TurnClock::new(self.queue.waiting() > 1), None);
-        while clock.elapsed() <= most {
+        self.clock = TurnClock::new(self.queue.waiting() > 1);
+        let mut found = None;
+        while self.clock.elapsed() <= most {
             let Some(descriptor) = self.queue.pop() else {
                 break;
             };
             let left = self.visit(py, descriptor);
-            let spent = clock.turn();
+            let spent = self.clock.turn();
             if let Some(Left { received, unsent }) = left {
                 self.spent = if received.is_some() { spent } else { 0.0 };
                 found = Some((descriptor, received, unsent));
@@ -137,6 +141,11 @@ impl SocketQueue {
         }
         self.tally.report(py);
         found
+    }
+
+    #[pyo3(signature = (seconds, /))]
+    fn counted(&mut self, seconds: f64) -> f64 {
+        self.clock.counted(seconds)
     }
 
     #[pyo3(signature = (seconds, /))]
