@@ -186,13 +186,19 @@ def test_a_quick_socket_comes_before_thousands_that_came_at_once() -> None:
         queue.charge(0.0003)
 
 
-def test_a_quick_socket_waits_for_few_of_thousands_that_end() -> None:
+def quick_and_others(sockets: int) -> Queue:
+    """Return a queue that knows socket 0 to be quick, and in which the others wait that it does not know."""
     queue = Queue()
     queue.add(0, None)
     queue.pop()
     queue.charge(0.0001)
-    for number in range(1, 5000):
+    for number in range(1, sockets):
         queue.add(number, None)
+    return queue
+
+
+def test_a_quick_socket_waits_for_few_of_thousands_that_end() -> None:
+    queue = quick_and_others(5000)
     for _ in range(100):
         queue.add(0, None)
         others = 0
@@ -218,12 +224,7 @@ def test_what_nobody_waits_for_makes_no_quick_socket_a_slow_one() -> None:
 
 
 def test_a_socket_that_is_nearly_quick_comes_before_thousands_that_are_not() -> None:
-    queue = Queue()
-    queue.add(0, None)
-    queue.pop()
-    queue.charge(0.0)
-    for number in range(1, 5000):
-        queue.add(number, None)
+    queue = quick_and_others(5000)
     for _ in range(100):
         queue.add(0, None)
         assert queue.pop() == 0
@@ -234,12 +235,7 @@ def test_a_socket_that_is_nearly_quick_comes_before_thousands_that_are_not() -> 
 
 
 def test_a_quick_socket_stays_quick_when_others_take_the_core_in_its_turns() -> None:
-    queue = Queue()
-    queue.add(0, None)
-    queue.pop()
-    queue.charge(0.0)
-    for number in range(1, 100):
-        queue.add(number, None)
+    queue = quick_and_others(100)
     for _ in range(20):
         queue.add(0, None)
         assert queue.pop() == 0

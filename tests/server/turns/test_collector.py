@@ -143,6 +143,12 @@ class Ring:
         self.itself = self
 
 
+def limited(monkeypatch: pytest.MonkeyPatch, *, thaw: int, most_at_once: int) -> Shelter:
+    monkeypatch.setattr(collector, "THAW", thaw)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", most_at_once)
+    return Shelter()
+
+
 async def grow(held: list[list[int]], objects: int) -> None:
     """Hold more objects, in as many turns as calls and connections would take."""
     for _ in range(objects // 1_000):
@@ -178,9 +184,7 @@ async def test_what_takes_the_place_of_old_objects_is_looked_at_soon() -> None:
 async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(collector, "THAW", 2)
-    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
-    shelter, ring = Shelter(), Ring()
+    shelter, ring = limited(monkeypatch, thaw=2, most_at_once=10**7), Ring()
     found = weakref.ref(ring)
     shelter.look()
     del ring
@@ -192,9 +196,7 @@ async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
 
 @pytest.mark.usefixtures("_nothing_sheltered")
 async def test_frozen_garbage_stays_while_objects_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "THAW", 2)
-    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
-    shelter, ring = Shelter(), Ring()
+    shelter, ring = limited(monkeypatch, thaw=2, most_at_once=1_000), Ring()
     found = weakref.ref(ring)
     shelter.look()
     del ring
@@ -205,9 +207,7 @@ async def test_frozen_garbage_stays_while_objects_are_many(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("_nothing_sheltered")
 async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "THAW", 1)
-    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
-    shelter, ring = Shelter(), Ring()
+    shelter, ring = limited(monkeypatch, thaw=1, most_at_once=1_000), Ring()
     found = weakref.ref(ring)
     for _ in range(9):
         shelter.look()
@@ -223,9 +223,7 @@ async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pyte
 
 @pytest.mark.usefixtures("_nothing_sheltered")
 async def test_looks_at_young_objects_count_once_they_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "THAW", 1)
-    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
-    shelter, ring = Shelter(), Ring()
+    shelter, ring = limited(monkeypatch, thaw=1, most_at_once=10**7), Ring()
     found = weakref.ref(ring)
     shelter.look_at_young()
     del ring
