@@ -118,15 +118,9 @@ class EncryptedTransport(SocketTransport):
             rest = rest[sent:]
         return len(part) - len(rest)
 
-    async def send_some(self, data: memoryview) -> int:
-        """Wait until something can be sent, or the handshake go on, and return how much was sent."""
-        if not self._awaits_hello:
-            return await super().send_some(data)
-        try:
-            await trio.lowlevel.wait_readable(self._tls)
-        except (OSError, ValueError, trio.ClosedResourceError) as error:
-            raise trio.BrokenResourceError from error
-        return self.send_nowait(data)
+    async def _wait_to_send(self) -> None:
+        wait = trio.lowlevel.wait_readable if self._awaits_hello else trio.lowlevel.wait_writable
+        await wait(self._tls)
 
     def _send_record(self, part: memoryview) -> int:
         if part[: len(self._stuck)] != self._stuck:

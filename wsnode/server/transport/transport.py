@@ -145,10 +145,13 @@ class SocketTransport:
     async def send_some(self, data: memoryview) -> int:
         """Wait until the kernel takes something, and return how much it took."""
         try:
-            await trio.lowlevel.wait_writable(self._socket)
+            await self._wait_to_send()
         except (OSError, ValueError, trio.ClosedResourceError) as error:
             raise trio.BrokenResourceError from error
         return self.send_nowait(data)
+
+    async def _wait_to_send(self) -> None:
+        await trio.lowlevel.wait_writable(self._socket)
 
     async def send_eof(self) -> None:
         """Shut down our half."""
