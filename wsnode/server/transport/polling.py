@@ -8,8 +8,8 @@ ARRIVED = getattr(select, "EPOLLIN", 1)
 """Stands for bytes, and nothing else."""
 
 MOST_AT_ONCE = 4096
-"""Sockets returned by one call: so many take 4 ms, with what the queue does. With Python's own 1,023 a client
-waits for nineteen calls, beside 19,000 others that end."""
+"""The most events of one `epoll_wait`. With Python's own 1,023, a client beside 19,000 others that end waits
+for nineteen calls."""
 
 
 class Polling(Protocol):

@@ -6,8 +6,8 @@
 //!
 //! Places whose last bursts were quick wait in a line, all others in a heap. One that takes its turn from the line, and is
 //! quick again, owes nothing more than the line's common price, which `pop` has charged. Now and then one may take longer:
-//! its client, which a reply wakes, may have taken the very core. While both have some, each gets about half of the time
-//! at least: thousands which come at once delay a quick place by one of them, and thousands that are quick no new one.
+//! memory may have been busy. While both have some, each gets about half of the time at least: thousands which come at
+//! once delay a quick place by one of them, and thousands that are quick no new one.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;
@@ -44,7 +44,7 @@ enum Place {
 /// What the last bursts of a place were.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// Their moving average, in seconds, to which quick ones add nothing.
+    /// The moving average of what they were longer than a quick one, in seconds.
     Quick { average: f64 },
     /// The virtual time at which the last one ended, and what it cost, in seconds.
     Long { end: f64, cost: f64 },
@@ -271,7 +271,7 @@ impl FairQueue {
             if do_others_wait { (self.lead + more).clamp(-LONGEST_PENALTY, LONGEST_PENALTY) } else { 0.0 };
     }
 
-    /// The moving average of a place's bursts, in seconds, after one of `seconds`; None if the place is not quick.
+    /// The average of a quick place after a burst of `seconds`; None if it is not quick.
     fn quick_average(&self, place: &Place, seconds: f64) -> Option<f64> {
         let longer = (seconds - QUICK_COST).max(0.0);
         match self.history.get(place) {
