@@ -1,5 +1,6 @@
 """JSON-RPC 2.0 message by message, on a registry of a few methods."""
 
+import gc
 import json
 import logging
 import threading
@@ -462,6 +463,16 @@ def test_a_batch_lets_others_run_after_each_slice() -> None:
     while not pending.resume():
         count += 1
     assert count >= 3
+
+
+def test_what_made_a_batch_does_not_keep_the_replies_that_it_was_made_of(node: Node) -> None:
+    sliced = '{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}'
+    pending = node.session().receive(f"[{REQUEST % 1},{sliced}]".encode())
+    assert isinstance(pending, SlowCall)
+    assert run(pending)
+    assert pending.maker is not None
+    lists = [each for each in gc.get_referents(pending.maker) if isinstance(each, list)]
+    assert not any(isinstance(each, bytes) for texts in lists for each in texts)
 
 
 def test_calls_of_one_turn_share_a_view_and_a_pending_one_keeps_it(node: Node) -> None:

@@ -1,5 +1,6 @@
 """Calls in flight of one connection take little of the others' time when they end."""
 
+import gc
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -8,6 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.server.conftest import OpenSite, until
 from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import SlowCall
 from wsnode.server.limits import Limits
 from wsnode.server.turns.slow_lane import SlowLane
 from wsnode.server.websocket.slow_calls import ENDED_AT_ONCE
@@ -78,3 +80,14 @@ async def test_no_call_of_a_connection_that_waits_to_end_gets_a_thread(open_site
         assert seen == (CALLS - 1, 1)
         await until(lambda: not lane.in_flight)
         assert site.gate.entered == 1
+
+
+async def test_a_call_that_was_answered_is_not_kept_by_its_connection(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        peer = await site.peer()
+        for _ in range(2):
+            await peer.call("late_zeros", 1_000_000)
+            await peer.reply()
+        await wait_all_tasks_blocked()
+        assert site.server.connections == 1
+        assert [each for each in gc.get_objects() if isinstance(each, SlowCall)] == []

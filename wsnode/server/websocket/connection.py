@@ -139,16 +139,20 @@ class WebSocketConnection:
         """Begin what is to begin, and read if there is more; return when all tasks have ended."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
-            wanted, self._wanted = self._wanted, None
             nursery.cancel_scope.deadline = self._ends_at
-            for function, arguments in wanted or ():
-                nursery.start_soon(function, *arguments)
+            self._start_wanted(nursery)
             try:
                 if more:
                     await self._read()
             finally:
                 await self._end()
             self.end_within(self._closing_seconds if self._has_ended_well else 0)
+
+    def _start_wanted(self, nursery: trio.Nursery) -> None:
+        # A frame that stays would keep the last task's arguments: a call, and its reply of megabytes.
+        wanted, self._wanted = self._wanted, None
+        for function, arguments in wanted or ():
+            nursery.start_soon(function, *arguments)
 
     async def _end(self) -> None:
         """Have what runs for the client end; tasks may be left that send, or that end."""
