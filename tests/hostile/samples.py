@@ -5,6 +5,7 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -17,7 +18,14 @@ QUIET_SECONDS = 60.0
 """The time of a node to give up what attackers left behind."""
 FEW_VERSIONS = 2
 MEBIBYTE = 1 << 20
-HEADING = f"{'minute':>8} {'resident MiB':>13} {'no file MiB':>12} {'versions':>9} {'connections':>12}"
+COUNTS = ("outbox_bytes", "unfinished_bytes", "calls_in_flight", "versions", "connections")
+SIZES = {"resident": 13, "anonymous": 12, "outbox": 12, "unfinished": 13}
+NUMBERS = {"calls": 6, "versions": 9, "connections": 12}
+"""The widths of columns."""
+HEADING = (
+    f"{'minute':>8} {'resident MiB':>13} {'no file MiB':>12} {'replies MiB':>12} {'received MiB':>13}"
+    f" {'calls':>6} {'versions':>9} {'connections':>12}"
+)
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -27,6 +35,11 @@ class Sample(msgspec.Struct, frozen=True):
     resident: int
     anonymous: int
     """Of the resident memory, what is no file's."""
+    outbox: int | None
+    """Replies that wait to be read, and what calls hold of theirs."""
+    unfinished: int | None
+    """Messages of which a part came, or whose calls are in flight."""
+    calls: int | None
     versions: int | None
     connections: int | None
 
@@ -37,11 +50,9 @@ def look(node: Node, seconds: float) -> Sample:
     Raises:
         OSError: It has ended.
     """
-    process, counts = node.process.pid, metrics(node)
-    versions, connections = (
-        None if counts is None else int(counts[f"wsnode_{name}"]) for name in ("versions", "connections")
-    )
-    return Sample(seconds, resident_bytes(process), anonymous_bytes(process), versions, connections)
+    process, told = node.process.pid, metrics(node)
+    counts = (None if told is None else int(told[f"wsnode_{name}"]) for name in COUNTS)
+    return Sample(seconds, resident_bytes(process), anonymous_bytes(process), *counts)
 
 
 def metrics(node: Node) -> Mapping[str, float] | None:
@@ -78,16 +89,13 @@ def is_quiet(sample: Sample, before: Sample, most: int) -> bool:
 
 def row_of(samples: Sequence[Sample]) -> str:
     """Return a line with the most of each, and when that was."""
-    resident, anonymous = (max(sizes) / MEBIBYTE for sizes in zip(*map(sizes_of, samples), strict=True))
-    counts = (
-        max((count for count in found if count is not None), default="-")
-        for found in ([each.versions for each in samples], [each.connections for each in samples])
-    )
-    versions, connections = counts
-    minute = samples[-1].seconds / 60
-    return f"{minute:>8.1f} {resident:>13.0f} {anonymous:>12.0f} {versions:>9} {connections:>12}"
+    most = partial(most_of, samples)
+    sizes = (f"{most(name, MEBIBYTE):>{width}}" for name, width in SIZES.items())
+    counts = (f"{most(name):>{width}}" for name, width in NUMBERS.items())
+    return " ".join((f"{samples[-1].seconds / 60:>8.1f}", *sizes, *counts))
 
 
-def sizes_of(sample: Sample) -> tuple[int, int]:
-    """Return the resident memory, and what of it is no file's."""
-    return sample.resident, sample.anonymous
+def most_of(samples: Sequence[Sample], name: str, unit: int = 1) -> int | str:
+    """Return the most of a value, in units; a dash if it was never told."""
+    found = [value for sample in samples if (value := getattr(sample, name)) is not None]
+    return max(found) // unit if found else "-"
