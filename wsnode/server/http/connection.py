@@ -89,6 +89,8 @@ class HttpConnection:
         """Whether that was ended because too many bytes are kept."""
         self._turn_ends = 0.0
         """The end of this connection's turn."""
+        self._asked = 0
+        """The requests that were served since bytes were last waited for."""
 
     def give_up(self) -> None:
         """Refuse the request, because no other connection keeps as many bytes of bodies."""
@@ -120,10 +122,12 @@ class HttpConnection:
 
     async def _serve_next(self) -> bool:
         """Serve one request; True if another may follow."""
-        if not self._ahead:
-            await self._wait_request()
-        else:
+        if self._ahead:
             await self._take_turns()
+        else:
+            self._ahead = await self._next_bytes()
+            self._asked = 0
+        self._asked += 1
         if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
             return await self._serve_with_parser()
         self._ahead = self._ahead[quick.size :]
@@ -347,18 +351,29 @@ class HttpConnection:
             await self._service.shared.lane.turns.pass_through(self.party)
             self._turn_ends = perf_counter() + self._limits.slice_seconds
 
-    async def _wait_request(self) -> None:
+    async def _next_bytes(self) -> bytes:
+        dialogue = self._service.shared.dialogue
+        if (data := dialogue.receive(self, self._transport, self._asked)) is None:
+            data = await self._wait_request()
+            dialogue.heard(self)
+        if not data:
+            raise _DisconnectedError
+        return data
+
+    async def _wait_request(self) -> bytes:
+        """Return the bytes that arrive next; none at the end, and for those whose place has been taken."""
         with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
             self._service.idle[scope] = self.party
             self._service.shared.counters.http_serving -= 1
+            data = b""
             try:
-                self._ahead = await self._transport.receive()
+                data = await self._transport.receive()
             finally:
                 self._begin_serving()
-                is_displaced = self._service.idle.pop(scope, None) is None
-        # Whose place has been taken is not served, even if its request came at that moment.
-        if is_displaced or not self._ahead:
-            raise _DisconnectedError
+                # Whose place has been taken is not served, even if its request came at that moment.
+                if self._service.idle.pop(scope, None) is None:
+                    data = b""
+        return data
 
     async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         await self._take_turns()
