@@ -95,8 +95,9 @@ class Batch(Calls):
             for call in self._parked:
                 call.close()
             self.end_turn()
+        replies = [reply for reply in self._replies if reply]
         # What makes a call may outlive it, and the reply is a copy of them.
-        replies, self._replies = [reply for reply in self._replies if reply], []
+        self._replies.clear()
         return (yield from _listed(replies)) if replies else None
 
     def _start(self) -> None:
