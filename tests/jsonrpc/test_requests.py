@@ -7,9 +7,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.jsonrpc.texts import requests
-from wsnode._native.wire import read_batch, read_request
+from wsnode._native.wire import find_fault, read_batch, read_request
 from wsnode.jsonrpc.codec import UNREADABLE
-from wsnode.jsonrpc.requests import UnusableRequestError, decode_item, decode_message, decode_request
+from wsnode.jsonrpc.requests import (
+    LONG_BYTES,
+    UnusableRequestError,
+    decode_item,
+    decode_message,
+    decode_request,
+)
 from wsnode.jsonrpc.work import Request
 
 METHODS = ["eth_chainId", "m", ""]
@@ -75,3 +81,50 @@ def test_no_id_is_an_object_or_an_array(identity: bytes) -> None:
     with pytest.raises(UnusableRequestError) as refused:
         decode_message(text, 1)
     assert refused.value.identity == b"null"
+
+
+SPACE = b" " * LONG_BYTES
+"""Makes a text so long that the engine reads it, and changes nothing else."""
+
+
+def batch_of(items: list[bytes]) -> bytes:
+    return b"[%b]" % b",".join(items)
+
+
+def outcome(text: bytes) -> object:
+    """What a message is, or the id and the code that it is refused with."""
+    try:
+        return decode_message(text, 3)
+    except UnusableRequestError as refused:
+        error = json.loads(refused.reply)
+        return refused.identity, (error[0] if isinstance(error, list) else error)["error"]["code"]
+
+
+@given(
+    requests(METHODS) | st.lists(requests(METHODS), max_size=4).map(lambda items: b"[%b]" % b",".join(items))
+)
+@example(b'{"jsonrpc":"2.0","id":"\\ud800","method":"m","params":["\\ud800",1],"more":["\\udc00"]}')
+@example(b'{"jsonrpc":"2.0","id":[1],"method":"\\ud800","params":[]}')
+@example(b'{"\\u0069d":7,"jsonrpc":"2.0","method":"m","p\\u0061rams":[2],"params":[1],"p\\u0061rams":[3]}')
+@example(b'{"jsonrpc":"2.0","id":1,"method":"m","params":"\xff"}')
+@example(b'"{}"')
+@example(b"[" * 5_000 + b"]" * 5_000)
+def test_a_long_message_is_what_a_short_one_is(text: bytes) -> None:
+    assert outcome(text + SPACE) == outcome(text)
+
+
+def test_a_long_message_that_is_no_json_says_where() -> None:
+    with pytest.raises(UnusableRequestError) as refused:
+        decode_message(b'{"jsonrpc":"2.0",' + SPACE + b"1}", 1)
+    assert b"column %d" % (len(SPACE) + 18) in refused.value.reply
+
+
+@given(requests(METHODS))
+@example(b'"\\ud800"')
+def test_the_engine_finds_no_fault_in_json_and_one_in_all_else(text: bytes) -> None:
+    try:
+        json.loads(text.decode(), parse_constant=lambda _name: 1 / 0)
+        is_json = True
+    except (ValueError, ZeroDivisionError):
+        is_json = False
+    assert (find_fault(text) is None) == is_json

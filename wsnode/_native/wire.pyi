@@ -36,6 +36,18 @@ def first_items(text: bytes, most: int, /) -> list[bytes]:
     The text must be known to be JSON, as it must for the functions below.
     """
 
+def find_fault(text: bytes, /) -> str | None:
+    r"""Return what is wrong with a text that is no JSON, or deeper than 900 lists; None if nothing is.
+
+    The text may be anything. Escapes for half a character, as `\ud800`, are not wrong.
+    """
+
+def outline(text: bytes, /) -> tuple[bytes, bytes | None] | None:
+    """Return a JSON object with its `jsonrpc`, `method` and `id`, all other values 0, and its last `params`.
+
+    None for other JSON.
+    """
+
 def find_identity(text: bytes, /) -> bytes | None:
     """Return the last `id` of a JSON object as it was sent, None where there is none."""
 

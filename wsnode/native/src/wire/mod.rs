@@ -9,5 +9,6 @@ pub mod frame;
 pub mod parameters;
 pub mod request;
 pub mod socket;
+pub mod syntax;
 pub mod turn_clock;
 pub mod valid;

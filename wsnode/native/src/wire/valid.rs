@@ -7,6 +7,9 @@ use crate::json::find;
 /// What ends a number or a word.
 const ENDS: &[u8] = b",]}: \t\r\n";
 
+/// The members whose values are read of a request with its outline.
+const READ: [&str; 3] = ["jsonrpc", "method", "id"];
+
 /// The rest of a JSON text, from a position on. Where it turns out to be none, it ends.
 struct Walk<'a> {
     text: &'a [u8],
@@ -100,7 +103,7 @@ pub fn identity(text: &[u8]) -> Option<Range<usize>> {
         let Some((name, value)) = member(&mut walk) else {
             break;
         };
-        if is_identity(name) {
+        if is_named(name, "id") {
             found = Some(value);
         }
         next = walk.take(b',');
@@ -114,18 +117,44 @@ fn member<'a>(walk: &mut Walk<'a>) -> Option<(&'a [u8], Range<usize>)> {
     Some((name, walk.value()?))
 }
 
-fn is_identity(name: &[u8]) -> bool {
+/// Whether a name between quotes is `word`, of letters and digits, some of which may be escaped.
+fn is_named(name: &[u8], word: &str) -> bool {
     let mut rest = name;
-    let is_next = |rest: &mut &[u8], letter: u8| {
-        let escaped = format!("\\u00{letter:02x}");
-        let (length, is_it) = match rest.get(..escaped.len()) {
-            Some(start) if start.eq_ignore_ascii_case(escaped.as_bytes()) && start[1] == b'u' => (6, true),
-            _ => (1, rest.first() == Some(&letter)),
-        };
-        *rest = rest.get(length..).unwrap_or_default();
-        is_it
+    word.bytes().all(|letter| is_next(&mut rest, letter)) && rest.is_empty()
+}
+
+/// Pass over the next letter of a name; return whether it is `letter`, escaped or not.
+fn is_next(rest: &mut &[u8], letter: u8) -> bool {
+    let escaped = format!("\\u00{letter:02x}");
+    let (length, is_it) = match rest.get(..escaped.len()) {
+        Some(start) if start.eq_ignore_ascii_case(escaped.as_bytes()) && start[1] == b'u' => (6, true),
+        _ => (1, rest.first() == Some(&letter)),
     };
-    is_next(&mut rest, b'i') && is_next(&mut rest, b'd') && rest.is_empty()
+    *rest = rest.get(length..).unwrap_or_default();
+    is_it
+}
+
+/// The object with `0` for the value of each member but those that a request's reader reads, and where the last value
+/// lies that is called `params`; None if the text is no object.
+pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
+    let mut walk = Walk { text, position: 0 };
+    walk.take(b'{')?;
+    let (mut outline, mut params, mut copied) = (Vec::new(), None, 0);
+    while let Some((name, value)) = member(&mut walk) {
+        if is_named(name, "params") {
+            params = Some(value.clone());
+        }
+        if !READ.iter().any(|word| is_named(name, word)) {
+            outline.extend_from_slice(&text[copied..value.start]);
+            outline.push(b'0');
+            copied = value.end;
+        }
+        if walk.take(b',').is_none() {
+            break;
+        }
+    }
+    outline.extend_from_slice(&text[copied..]);
+    Some((outline, params))
 }
 
 /// How many values a text may hold: no fewer than it does, and no more than twice as many and one.
@@ -208,6 +237,34 @@ mod tests {
         );
         assert_eq!(found(r#"{"id":1,"i\u0064":"\ud800"}"#).as_deref(), Some(r#""\ud800""#));
         for text in ["", "{}", r#"{"Id":1}"#, r#"[{"id":1}]"#, r#"{"id""#, r#"{"id":"#, r#"{"\\u0069d":1}"#] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_outline_has_no_values_but_those_of_a_request() {
+        let found = |text: &str| {
+            let (outline, params) = outline(text.as_bytes())?;
+            Some((String::from_utf8(outline).unwrap(), params.map_or("", |place| &text[place]).to_owned()))
+        };
+        for (text, expected, params) in [
+            ("{}", "{}", ""),
+            (r#"{"id":[1],"params":[2] }"#, r#"{"id":[1],"params":0 }"#, "[2]"),
+            (
+                r#" { "params" : {"id":2} ,"x": "}","method":"m"} "#,
+                r#" { "params" : 0 ,"x": 0,"method":"m"} "#,
+                r#"{"id":2}"#,
+            ),
+            (
+                r#"{"params":1,"p\u0061rams":[3],"\u0069d":4}"#,
+                r#"{"params":0,"p\u0061rams":0,"\u0069d":4}"#,
+                "[3]",
+            ),
+            (r#"{"jsonrpc":"2.0","Params":[]}"#, r#"{"jsonrpc":"2.0","Params":0}"#, ""),
+        ] {
+            assert_eq!(found(text), Some((expected.to_owned(), params.to_owned())), "{text}");
+        }
+        for text in ["", "[]", "1", r#""{""#] {
             assert_eq!(found(text), None, "{text}");
         }
     }

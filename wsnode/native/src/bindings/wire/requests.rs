@@ -5,7 +5,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
 use crate::wire::frame::{pong_size, Whole};
 use crate::wire::request::Envelope;
-use crate::wire::valid;
+use crate::wire::{syntax, valid};
 
 /// Texts of this length take about a quarter of a millisecond to read.
 const LONG: usize = 256 * 1024;
@@ -81,6 +81,21 @@ fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py,
     places.into_iter().map(|place| PyBytes::new(py, &text[place])).collect()
 }
 
+/// What is wrong with a text that is no JSON, or too deep.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
+    aside(py, text, || syntax::fault(text))
+}
+
+/// A JSON object without the values that no request's reader reads, and the text of its last parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
+    let (outline, params) = aside(py, text, || valid::outline(text))?;
+    Some((PyBytes::new(py, &outline), params.map(|place| PyBytes::new(py, &text[place]))))
+}
+
 /// The last id of a JSON object as text; None without one.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
@@ -119,6 +134,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_request, module)?)?;
     module.add_function(wrap_pyfunction!(read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(first_items, module)?)?;
+    module.add_function(wrap_pyfunction!(find_fault, module)?)?;
+    module.add_function(wrap_pyfunction!(outline, module)?)?;
     module.add_function(wrap_pyfunction!(find_identity, module)?)?;
     module.add_function(wrap_pyfunction!(count_values, module)?)?;
     module.add_function(wrap_pyfunction!(replace_lone_surrogates, module)?)
