@@ -57,6 +57,9 @@ def count_values(text: bytes, /) -> int:
 def replace_lone_surrogates(text: bytes, /) -> bytes | None:
     r"""Return the text with `\ufffd` for each escape of half a character, None where there is none."""
 
+def are_hashes(mapping: dict[str, Any], /) -> bool:
+    """Return whether each name and value is 32 bytes, written as `0x` and lower-case digits."""
+
 def read_balance(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
     """Return the result of `eth_getBalance` as JSON, from the text of its parameters.
 

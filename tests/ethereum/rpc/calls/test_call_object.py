@@ -1,7 +1,10 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from wsnode.ethereum.codec.hashes import are_hashes
 from wsnode.ethereum.rpc.calls.call_object import decode_call_object
 from wsnode.ethereum.rpc.calls.overrides import decode_block_overrides, decode_state_overrides
 
@@ -110,6 +113,26 @@ def test_malformed_block_overrides_are_refused_in_geths_words() -> None:
         "json: cannot unmarshal hex string without 0x prefix into Go struct field "
         "BlockOverrides.Number of type *hexutil.Big"
     )
+
+
+@given(st.dictionaries(st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32), max_size=4))
+def test_slots_are_the_same_however_they_are_written(slots: dict[bytes, bytes]) -> None:
+    usual = {f"0x{slot.hex()}": f"0x{value.hex()}" for slot, value in slots.items()}
+    unusual = {slot.upper(): value for slot, value in usual.items()}
+    assert are_hashes(usual)
+    assert are_hashes(unusual) == (unusual == usual)
+    decoded = decode_state_overrides({ADDRESS: {"stateDiff": unusual}})
+    assert json.loads(decoded) == {ADDRESS: {"stateDiff": usual}}
+    assert decode_state_overrides({ADDRESS: {"stateDiff": usual}}) == decoded
+
+
+@pytest.mark.parametrize(
+    "other", [None, 5, [SLOT], SLOT[:-1], SLOT + "2", "0X" + SLOT[2:], SLOT[:-1] + "g", "é" * 33]
+)
+def test_slots_that_are_no_hashes_are_decoded(other: object) -> None:
+    assert not are_hashes({SLOT: SLOT, SLOT[:-1] + "1": other})
+    if isinstance(other, str):
+        assert not are_hashes({other: SLOT})
 
 
 def test_overrides_reach_the_engine_under_their_own_names() -> None:

@@ -3,6 +3,7 @@
 mod answers;
 mod call_text;
 mod lasting;
+mod parameters;
 mod requests;
 mod sockets;
 mod tally;
@@ -14,6 +15,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answers::register(module)?;
     call_text::register(module)?;
     lasting::register(module)?;
+    parameters::register(module)?;
     sockets::register(module)?;
     text_reads::register(module)?;
     requests::register(module)
