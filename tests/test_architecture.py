@@ -234,7 +234,7 @@ USES_NATIVE = (
     "ethereum/state/",
     "jsonrpc/",
     "node/workers/ledger/",
-    "server/transport/readiness/",
+    "server/transport/",
     "server/websocket/frames/",
     "starknet/native/",
     "store/",

@@ -159,6 +159,22 @@ class LastingResults:
         together would be longer than `room`. Keeps the lock.
         """
 
+def send_now(descriptor: int, data: bytes, /) -> int:
+    """Send what the system accepts of `data` at once, and return how much that is; 0 if nothing.
+
+    The interpreter's lock is kept: taken back beside a busy thread it costs a millisecond.
+
+    Raises:
+        OSError: The other side is gone, or the socket is closed.
+    """
+
+def waiting_events(epoll: int, most: int, /) -> list[tuple[int, int]]:
+    """Return the events that wait at an epoll, each with its socket; the interpreter's lock is kept.
+
+    Raises:
+        OSError: It is closed, or the system has none.
+    """
+
 @final
 class SocketQueue:
     """Non-blocking sockets in the order in which they are to be read, by their descriptors.

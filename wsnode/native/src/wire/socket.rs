@@ -1,6 +1,6 @@
 //! Sockets that do not block, by their numbers.
 
-use std::io::{ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::{FromRawFd, RawFd};
@@ -24,6 +24,54 @@ impl Borrowed {
     pub fn send(&self, data: &[u8]) -> usize {
         found(|| (&*self.0).write(data)).unwrap_or(0)
     }
+}
+
+/// Send what the system accepts of `data` on a socket, and return how much that is.
+///
+/// # Errors
+/// The other side is gone, or there is no such socket.
+pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
+    loop {
+        // SAFETY: the bytes are only read. Python has the signal ignored that an ended stream raises.
+        let sent = unsafe { libc::write(descriptor, data.as_ptr().cast(), data.len()) };
+        let Ok(sent) = usize::try_from(sent) else {
+            let error = Error::last_os_error();
+            match error.kind() {
+                ErrorKind::Interrupted => continue,
+                ErrorKind::WouldBlock => return Ok(0),
+                _ => return Err(error),
+            }
+        };
+        return Ok(sent);
+    }
+}
+
+/// The events that wait at an epoll, `most` at the most: each socket, and what it has.
+///
+/// # Errors
+/// There is no such epoll, or none on this system.
+#[cfg(target_os = "linux")]
+pub fn waiting_events(epoll: RawFd, most: usize) -> Result<Vec<(RawFd, u32)>> {
+    let mut events = Vec::<libc::epoll_event>::with_capacity(most);
+    let room = libc::c_int::try_from(most).unwrap_or(libc::c_int::MAX);
+    // SAFETY: there is room for as many.
+    let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), room, 0) };
+    let count = usize::try_from(count).map_err(|_| Error::last_os_error())?;
+    // SAFETY: so many were written.
+    unsafe { events.set_len(count) };
+    Ok(events.into_iter().map(|event| (descriptor_of(event.u64), event.events)).collect())
+}
+
+/// The descriptor in an event's data, a union: Python sets no more of it.
+#[cfg(target_os = "linux")]
+fn descriptor_of(data: u64) -> RawFd {
+    let [a, b, c, d, ..] = data.to_ne_bytes();
+    RawFd::from_ne_bytes([a, b, c, d])
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn waiting_events(_epoll: RawFd, _most: usize) -> Result<Vec<(RawFd, u32)>> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// The result of a system call: 0 if it fails, None if it would block.

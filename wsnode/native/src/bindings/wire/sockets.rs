@@ -11,7 +11,7 @@ use crate::bindings::wire::lasting::LastingResults;
 use crate::bindings::wire::tally::Tally;
 use crate::wire::answers::Room;
 use crate::wire::fair_queue::{Descriptor, FairQueue, Peer};
-use crate::wire::socket::Borrowed;
+use crate::wire::socket::{self, Borrowed};
 use crate::wire::turn_clock::TurnClock;
 
 /// Sockets in the order in which they are to be read.
@@ -209,6 +209,22 @@ impl Plain {
     }
 }
 
+/// Send what the system accepts of `data` on a socket that does not block; the interpreter's lock is kept.
+#[pyfunction]
+#[pyo3(signature = (descriptor, data, /))]
+fn send_now(descriptor: Descriptor, data: &[u8]) -> PyResult<usize> {
+    Ok(socket::send_now(descriptor, data)?)
+}
+
+/// The events that wait at an epoll, `most` at the most; the interpreter's lock is kept.
+#[pyfunction]
+#[pyo3(signature = (epoll, most, /))]
+fn waiting_events(epoll: Descriptor, most: usize) -> PyResult<Vec<(Descriptor, u32)>> {
+    Ok(socket::waiting_events(epoll, most)?)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(send_now, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting_events, module)?)?;
     module.add_class::<SocketQueue>()
 }
