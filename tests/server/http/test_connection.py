@@ -15,6 +15,7 @@ from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
 from wsnode.jsonrpc.share import Party
 from wsnode.server.access.perimeter import Perimeter
 from wsnode.server.limits import Limits
+from wsnode.server.transport.transport import StreamTransport
 from wsnode.server.turns.slow_lane import SHORT_THREADS
 
 ONE = (NUMBER % 1).encode()
@@ -363,3 +364,30 @@ async def test_a_large_reply_counts_once_until_it_is_read(open_site: OpenSite) -
         while not answer.endswith(b'"}'):
             answer += await read.receive_some()
         await until(lambda: waiting.used == 0)
+
+
+async def test_requests_that_wait_their_turn_count_and_go_with_the_largest(open_site: OpenSite) -> None:
+    sent = post(ONE) * (60 * 1024 // len(post(ONE)))
+    limit = 3 * len(sent)
+    async with open_site(Limits(received_bytes=limit, slice_seconds=0.0)) as site:
+        shared, answers = site.server.shared, list[bytes]()
+        await shared.lane.turns.acquire(None)
+
+        async def ask() -> None:
+            client, server = trio.testing.memory_stream_pair()
+            site.nursery.start_soon(site.server.serve_transport, StreamTransport(server), Party("one"))
+            await client.send_all(sent)
+            await client.send_eof()
+            answers.append(await read_all(client))
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(4):
+                nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            assert 0 < shared.received.used <= limit / 2
+            shared.lane.turns.release(None)
+        counts = [(answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 503")) for answer in answers]
+        whole, refused = (sent.count(b"POST"), 0), (1, 1)
+        assert sorted(counts) == sorted([whole] + [refused] * 3)
+        assert all((b"Connection: close" in answer) == answer.count(b" 503 ") for answer in answers)
+        assert shared.received.used == 0

@@ -81,20 +81,23 @@ class HttpConnection:
         self._ahead = b""
         """Bytes that have arrived and are not parsed yet."""
         self._parser = NO_PARSER
+        self._with_parser = 0
+        """Bytes that it was given of those that had arrived before."""
         self._is_head = False
         """Whether the request asks for the head of the answer alone."""
         self._patience: trio.CancelScope | None = None
         """The scope of reading a body, or of a slow call."""
         self._has_given_up = False
-        """Whether that was ended because too many bytes are kept."""
+        """Whether that was ended because too many bytes are kept. Nothing more is served then."""
         self._turn_ends = 0.0
         """The end of this connection's turn."""
         self._asked = 0
         """The requests that were served since bytes were last waited for."""
 
     def give_up(self) -> None:
-        """Refuse the request, because no other connection keeps as many bytes of bodies."""
+        """Refuse what has been asked, because no other connection keeps as many bytes of requests."""
         self._has_given_up = True
+        self._ahead = b""
         if self._patience is not None:
             self._patience.cancel()
 
@@ -113,6 +116,7 @@ class HttpConnection:
             return
         finally:
             self._service.shared.counters.http_serving -= 1
+            self._service.shared.received.hold(self, 0)
         await linger(self._transport, self._limits.close_seconds)
 
     def _begin_serving(self) -> None:
@@ -122,11 +126,15 @@ class HttpConnection:
 
     async def _serve_next(self) -> bool:
         """Serve one request; True if another may follow."""
+        if self._asked > 1 or (self._asked and self._ahead):
+            self._hold()
         if self._ahead:
             await self._take_turns()
-        else:
+        elif not self._has_given_up:
             self._ahead = await self._next_bytes()
             self._asked = 0
+        if self._has_given_up:
+            return await self._say_given_up()
         self._asked += 1
         if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
             return await self._serve_with_parser()
@@ -135,6 +143,16 @@ class HttpConnection:
         self._count(response)
         await self._send_all(serialize(response, last=self._service.shared.draining))
         return True
+
+    def _hold(self, size: int = 0) -> None:
+        """Count what is kept: `size` bytes of a request, and those that have arrived behind it."""
+        self._service.shared.received.hold(self, size + self._with_parser + len(self._ahead))
+
+    async def _say_given_up(self) -> bool:
+        response = refused(RefusedError(503, limit_exceeded("too many bytes of unanswered requests")))
+        self._count(response)
+        await self._send_all(serialize(response, last=True))
+        return False
 
     async def _answer_quick(self, quick: QuickPost) -> Response:
         headers = Headers(list(quick.headers.items()))
@@ -166,7 +184,7 @@ class HttpConnection:
         self._ahead = bytes(self._parser.trailing_data[0]) + self._ahead
         # The rest of a refused body is not read.
         may_follow = self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
-        self._parser = NO_PARSER
+        self._parser, self._with_parser = NO_PARSER, 0
         return may_follow
 
     def _count(self, response: Response) -> None:
@@ -229,12 +247,12 @@ class HttpConnection:
         session.end_turn()
         maker: Heading = session
         if isinstance(answer, SlowCall):
-            self._service.shared.received.hold(self, len(text) + answer.weight)
+            self._hold(len(text) + answer.weight)
             maker = answer.maker or session
             try:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:
-                self._service.shared.received.hold(self, 0)
+                self._hold()
         if not self._service.shared.waiting.allows(self.party, len(answer or b"")):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
             raise RefusedError(503, error, {"Retry-After": "1"})
@@ -266,13 +284,13 @@ class HttpConnection:
         limit = self._limits.body_bytes
         if len(body) <= INFLATED_AT_ONCE:
             return decode_body(body, encoding, limit)
-        pool, received = self._service.shared.lane.short_work, self._service.shared.received
+        pool = self._service.shared.lane.short_work
         # The thread makes a text of it that is within the limit of bodies too.
-        received.hold(self, len(body) + limit)
+        self._hold(len(body) + limit)
         try:
             return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
         finally:
-            received.hold(self, 0)
+            self._hold()
 
     async def _page(self, headers: Headers, target: str) -> Response:
         host, path = headers.only("host"), target.partition("?")[0]
@@ -331,15 +349,17 @@ class HttpConnection:
 
     async def _read_parts(self, limit: int) -> bytes:
         # In one piece, for a body may come in chunks of a byte.
-        body, received = bytearray(), self._service.shared.received
+        body = bytearray()
         try:
             while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
                 body += event.data
                 if len(body) > limit:
                     raise RefusedError(413, request_error(f"content length too large ({len(body)}>{limit})"))
-                received.hold(self, len(body))
+                self._hold(len(body))
         finally:
-            received.hold(self, 0)
+            # What it still has came behind the body.
+            self._with_parser = len(self._parser.trailing_data[0])
+            self._hold()
             self._patience = None
         if not isinstance(event, h11.EndOfMessage):
             raise _DisconnectedError
@@ -384,6 +404,7 @@ class HttpConnection:
                 if self._parser.they_are_waiting_for_100_continue:
                     go_ahead = h11.InformationalResponse(status_code=100, headers=[])
                     await self._send_all([self._parser.send(go_ahead) or b""])
+                self._with_parser += len(self._ahead)
                 data, self._ahead = self._ahead or await self._transport.receive(), b""
                 self._parser.receive_data(data)
             return event
