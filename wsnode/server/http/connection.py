@@ -350,6 +350,7 @@ class HttpConnection:
     async def _read_parts(self, limit: int) -> bytes:
         # In one piece, for a body may come in chunks of a byte.
         body = bytearray()
+        self._with_parser = 0
         try:
             while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
                 body += event.data
