@@ -391,3 +391,19 @@ async def test_requests_that_wait_their_turn_count_and_go_with_the_largest(open_
         assert sorted(counts) == sorted([whole] + [refused] * 3)
         assert all((b"Connection: close" in answer) == answer.count(b" 503 ") for answer in answers)
         assert shared.received.used == 0
+
+
+async def test_a_call_that_is_given_up_is_answered_once_and_ends_its_connection(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        received, stream = site.server.shared.received, site.connect()
+        await stream.send_all(post(b'{"jsonrpc":"2.0","id":9,"method":"wait"}'))
+        await until(lambda: site.gate.entered == 1)
+        await stream.send_all(post(ONE))
+        await trio.testing.wait_all_tasks_blocked()
+        for connection in list(received._holders):
+            connection.give_up()
+        await stream.send_eof()
+        answer = await read_all(stream)
+        assert answer.count(b"HTTP/1.1 503 ") == answer.count(b"HTTP/1.1 ") == 1
+        assert b"Connection: close" in answer
+        assert received.used == 0

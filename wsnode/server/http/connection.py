@@ -110,7 +110,7 @@ class HttpConnection:
         self._ahead = data
         self._begin_serving()
         try:
-            while await self._serve_next() and not self._service.shared.draining:
+            while await self._serve_next() and not self._is_last:
                 pass
         except _DisconnectedError:
             return
@@ -141,8 +141,13 @@ class HttpConnection:
         self._ahead = self._ahead[quick.size :]
         response = await self._answer_quick(quick)
         self._count(response)
-        await self._send_all(serialize(response, last=self._service.shared.draining))
+        await self._send_all(serialize(response, last=self._is_last))
         return True
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether nothing follows the answer: the server ends, or what was asked behind it was dropped."""
+        return self._service.shared.draining or self._has_given_up
 
     def _hold(self, size: int = 0) -> None:
         """Count what is kept: `size` bytes of a request, and those that have arrived behind it."""
@@ -151,7 +156,7 @@ class HttpConnection:
     async def _say_given_up(self) -> bool:
         response = refused(RefusedError(503, limit_exceeded("too many bytes of unanswered requests")))
         self._count(response)
-        await self._send_all(serialize(response, last=True))
+        await self._send_all(serialize(response, last=self._is_last))
         return False
 
     async def _answer_quick(self, quick: QuickPost) -> Response:
@@ -418,7 +423,7 @@ class HttpConnection:
             headers.insert(0, ("Content-Length", str(len(response.body))))
         if response.body:
             headers.append(("Content-Type", response.content_type))
-        if self._parser.their_state is not h11.DONE or self._service.shared.draining:
+        if self._parser.their_state is not h11.DONE or self._is_last:
             headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase
         event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
