@@ -19,13 +19,14 @@ QUIET_SECONDS = 60.0
 FEW_VERSIONS = 2
 MEBIBYTE = 1 << 20
 COUNTS = ("outbox_bytes", "unfinished_bytes", "calls_in_flight", "versions", "connections")
-SIZES = {"resident": 13, "anonymous": 12, "outbox": 12, "unfinished": 13}
-NUMBERS = {"calls": 6, "versions": 9, "connections": 12}
-"""The widths of columns."""
-HEADING = (
-    f"{'minute':>8} {'resident MiB':>13} {'no file MiB':>12} {'replies MiB':>12} {'received MiB':>13}"
-    f" {'calls':>6} {'versions':>9} {'connections':>12}"
-)
+SIZES = {
+    "resident": "resident MiB",
+    "anonymous": "no file MiB",
+    "outbox": "replies MiB",
+    "unfinished": "received MiB",
+}
+NUMBERS = {"calls": "calls", "versions": "versions", "connections": "connections"}
+HEADING = "  minute " + " ".join(f"{title:>12}" for title in (SIZES | NUMBERS).values())
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -90,8 +91,8 @@ def is_quiet(sample: Sample, before: Sample, most: int) -> bool:
 def row_of(samples: Sequence[Sample]) -> str:
     """Return a line with the most of each, and when that was."""
     most = partial(most_of, samples)
-    sizes = (f"{most(name, MEBIBYTE):>{width}}" for name, width in SIZES.items())
-    counts = (f"{most(name):>{width}}" for name, width in NUMBERS.items())
+    sizes = (f"{most(name, MEBIBYTE):>12}" for name in SIZES)
+    counts = (f"{most(name):>12}" for name in NUMBERS)
     return " ".join((f"{samples[-1].seconds / 60:>8.1f}", *sizes, *counts))
 
 
