@@ -1,9 +1,9 @@
 //! Sockets that do not block, by their numbers.
 
-use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::mem::ManuallyDrop;
 use std::net::TcpStream;
-use std::os::fd::{FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 /// A stream socket that its owner keeps open, and closes.
 pub struct Borrowed(ManuallyDrop<TcpStream>);
@@ -17,12 +17,19 @@ impl Borrowed {
 
     /// Read what has arrived; None if nothing has. It has ended at 0 bytes, or an error.
     pub fn receive(&self, target: &mut [u8]) -> Option<usize> {
-        found(|| (&*self.0).read(target))
+        loop {
+            match (&*self.0).read(target) {
+                Ok(size) => return Some(size),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(_) => return Some(0),
+            }
+        }
     }
 
     /// Send what the system accepts of `data`, and return how much that is; less than all also where it fails.
     pub fn send(&self, data: &[u8]) -> usize {
-        found(|| (&*self.0).write(data)).unwrap_or(0)
+        send_now(self.0.as_raw_fd(), data).unwrap_or(0)
     }
 }
 
@@ -54,10 +61,10 @@ pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
 pub fn waiting_events(epoll: RawFd, most: usize) -> Result<Vec<(RawFd, u32)>> {
     let mut events = Vec::<libc::epoll_event>::with_capacity(most);
     let room = libc::c_int::try_from(most).unwrap_or(libc::c_int::MAX);
-    // SAFETY: there is room for as many.
+    // SAFETY: the list has capacity for `most` events.
     let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), room, 0) };
     let count = usize::try_from(count).map_err(|_| Error::last_os_error())?;
-    // SAFETY: so many were written.
+    // SAFETY: the call has filled the first `count` events.
     unsafe { events.set_len(count) };
     Ok(events.into_iter().map(|event| (descriptor_of(event.u64), event.events)).collect())
 }
@@ -72,16 +79,4 @@ fn descriptor_of(data: u64) -> RawFd {
 #[cfg(not(target_os = "linux"))]
 pub fn waiting_events(_epoll: RawFd, _most: usize) -> Result<Vec<(RawFd, u32)>> {
     Err(ErrorKind::Unsupported.into())
-}
-
-/// The result of a system call: 0 if it fails, None if it would block.
-fn found(mut call: impl FnMut() -> Result<usize>) -> Option<usize> {
-    loop {
-        match call() {
-            Ok(size) => return Some(size),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-            Err(_) => return Some(0),
-        }
-    }
 }
