@@ -212,6 +212,22 @@ def test_a_quick_socket_waits_for_few_of_thousands_that_end() -> None:
         assert others * 0.0003 <= LONGEST_PENALTY
 
 
+def test_sockets_with_a_quick_burst_before_each_long_one_come_behind_a_quick_one() -> None:
+    """A batch of 70 KB arrives in two bursts, of which the first has no work."""
+    queue, waits = quick_and_others(11), list[float]()
+    for seconds in (0.0001, 0.005) * 20:
+        for number in (*range(1, 11), 0):
+            queue.add(number, None)
+        waited = 0.0
+        while (number := queue.pop()) != 0:
+            queue.charge(seconds)
+            waited += seconds
+        waits.append(waited)
+        queue.charge(0.0001)
+        take_all(queue, seconds)
+    assert max(waits[20:]) <= 2 * 0.005
+
+
 def test_what_nobody_waits_for_makes_no_quick_socket_a_slow_one() -> None:
     queue = Queue()
     for seconds in (0.0001, *[0.01] * 10):

@@ -31,6 +31,11 @@ const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
 const AVERAGED: f64 = 8.0;
 /// The most by which a burst, or a pause within it, counts as longer than a quick one, in seconds before that division.
 const LONGEST_COUNTED: f64 = 0.0008;
+/// Seconds of a burst that is more than a quick one which others have delayed.
+const LARGE_COST: f64 = 0.001;
+/// Quick bursts that have to follow a large one: a message of 100 KB arrives in two or more, of which but the last has
+/// any work, and ten such places that counted as quick meanwhile kept another waiting for 55 ms.
+const BEHIND_A_LARGE: u8 = 4;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
 
@@ -46,8 +51,9 @@ enum Place {
 enum Known {
     /// The moving average of what they were longer than a quick one, in seconds.
     Quick { average: f64 },
-    /// The virtual time at which the last one ended, and what it cost, in seconds.
-    Long { end: f64, cost: f64 },
+    /// The virtual time at which the last one ended, what it cost, in seconds, and how many quick ones would have to
+    /// follow for the place to be a quick one.
+    Long { end: f64, cost: f64, wanted: u8 },
 }
 
 /// A place in the heap.
@@ -182,7 +188,7 @@ impl FairQueue {
     fn push(&mut self, place: Place) {
         let (end, cost) = match self.recall(&place) {
             Some(Known::Quick { .. }) => return self.line.push_back(place),
-            Some(Known::Long { end, cost }) => (end, cost),
+            Some(Known::Long { end, cost, .. }) => (end, cost),
             None => (0.0, UNKNOWN_COST),
         };
         self.arrivals += 1;
@@ -245,12 +251,13 @@ impl FairQueue {
         if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
-        let known = if let Some(average) = self.quick_average(&place, seconds) {
-            Known::Quick { average }
-        } else {
-            let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
-            Known::Long { end: turn.start + cost, cost }
-        };
+        let known = self.quick_average(&place, seconds).map_or_else(
+            || {
+                let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
+                Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&place, seconds) }
+            },
+            |average| Known::Quick { average },
+        );
         self.history.insert(place.clone(), known);
         if turn.has_rest {
             self.push(place);
@@ -279,7 +286,23 @@ impl FairQueue {
             Some(Known::Quick { average }) if self.waiting() == 0 => Some(*average),
             Some(Known::Quick { average }) => Some(average + longer.min(LONGEST_COUNTED) / AVERAGED)
                 .filter(|average| *average <= QUICK_COST),
+            Some(Known::Long { wanted: 2.., .. }) => None,
             _ => (longer == 0.0).then_some(0.0),
+        }
+    }
+
+    /// How many quick bursts have to follow one of `seconds` for a place to be a quick one.
+    fn wanted(&self, place: &Place, seconds: f64) -> u8 {
+        let before = match self.history.get(place) {
+            Some(Known::Long { wanted, .. }) => *wanted,
+            _ => 1,
+        };
+        if seconds >= LARGE_COST {
+            BEHIND_A_LARGE
+        } else if seconds <= QUICK_COST {
+            before.saturating_sub(1)
+        } else {
+            before
         }
     }
 
