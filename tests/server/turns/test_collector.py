@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 import trio
+from trio.testing import MockClock
 from websockets.protocol import Protocol
 
 from tests.server.conftest import OpenSite, Site
@@ -15,7 +16,7 @@ from wsnode.server.server import Server
 from wsnode.server.transport.readiness import Arrivals
 from wsnode.server.transport.transport import SocketTransport
 from wsnode.server.turns import collector
-from wsnode.server.turns.collector import BUSY_SECONDS, IDLE_SECONDS, RIPE_OBJECTS, Shelter
+from wsnode.server.turns.collector import BUSY_SECONDS, IDLE_SECONDS, LONGEST_DUE, RIPE_OBJECTS, Shelter
 
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -165,8 +166,8 @@ async def test_no_collection_looks_at_all_that_a_server_holds() -> None:
     assert max(counts) < 50_000
 
 
-@pytest.mark.usefixtures("_nothing_sheltered", "autojump_clock")
-async def test_what_takes_the_place_of_old_objects_is_looked_at_soon() -> None:
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_what_takes_the_place_of_old_objects_is_looked_at_soon(autojump_clock: MockClock) -> None:
     held = [[number] for number in range(100_000)]
     with visits() as counts:
         async with open_server():
@@ -187,11 +188,43 @@ async def test_garbage_that_lived_long_is_freed_while_objects_are_few(
     shelter, ring = limited(monkeypatch, thaw=2, most_at_once=10**7), Ring()
     found = weakref.ref(ring)
     shelter.look()
+    shelter.look_at_all(is_quiet=True)
     del ring
     gc.collect()
     assert found() is not None
     shelter.look()
+    shelter.look_at_all(is_quiet=True)
     assert found() is None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_a_look_at_all_objects_waits_for_a_quiet_moment_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    shelter, ring = limited(monkeypatch, thaw=1, most_at_once=10**7), Ring()
+    found = weakref.ref(ring)
+    shelter.look()
+    del ring
+    await trio.sleep(LONGEST_DUE)
+    shelter.look()
+    shelter.look_at_all(is_quiet=False)
+    assert found() is not None
+    await trio.sleep(1)
+    shelter.look_at_all(is_quiet=False)
+    assert found() is None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_a_server_with_little_to_do_looks_at_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "THAW", 1)
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
+    ring, freed, held = Ring(), trio.Event(), list[list[int]]()
+    weakref.finalize(ring, freed.set)
+    async with open_server():
+        await grow(held, 2 * RIPE_OBJECTS)
+        del ring
+        with trio.fail_after(30):
+            await freed.wait()
 
 
 @pytest.mark.usefixtures("_nothing_sheltered")
@@ -202,6 +235,20 @@ async def test_frozen_garbage_stays_while_objects_are_many(monkeypatch: pytest.M
     del ring
     for _ in range(3):
         shelter.look()
+        shelter.look_at_all(is_quiet=True)
+    assert found() is not None
+
+
+@pytest.mark.usefixtures("_nothing_sheltered")
+async def test_frozen_garbage_stays_if_objects_become_many_before_a_quiet_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelter, ring = limited(monkeypatch, thaw=1, most_at_once=10**7), Ring()
+    found = weakref.ref(ring)
+    shelter.look()
+    del ring
+    monkeypatch.setattr(collector, "MOST_AT_ONCE", 1_000)
+    shelter.look_at_all(is_quiet=True)
     assert found() is not None
 
 
@@ -211,13 +258,16 @@ async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pyte
     found = weakref.ref(ring)
     for _ in range(9):
         shelter.look()
+        shelter.look_at_all(is_quiet=True)
     del ring
     monkeypatch.setattr(collector, "MOST_AT_ONCE", 10**7)
     # They were counted at the looks 1, 2, 4 and 8.
     for _ in range(6):
         shelter.look()
+        shelter.look_at_all(is_quiet=True)
     assert found() is not None
     shelter.look()
+    shelter.look_at_all(is_quiet=True)
     assert found() is None
 
 
@@ -226,11 +276,14 @@ async def test_looks_at_young_objects_count_once_they_were_many(monkeypatch: pyt
     shelter, ring = limited(monkeypatch, thaw=1, most_at_once=10**7), Ring()
     found = weakref.ref(ring)
     shelter.look_at_young()
+    shelter.look_at_all(is_quiet=True)
     del ring
     shelter.look_at_young()
+    shelter.look_at_all(is_quiet=True)
     assert found() is not None
     held = [[number] for number in range(RIPE_OBJECTS)]
     assert shelter.look_at_young() >= len(held)
+    shelter.look_at_all(is_quiet=True)
     assert found() is None
 
 

@@ -10,12 +10,14 @@ count for nothing: 5,000 connections that all went on to their next request had 
 0.1 s (measured). So what is young is looked at by time as well.
 
 Connections and calls leave no cycles behind when they end (tests/server/turns/test_collector.py). Garbage
-that became one after it was frozen is found now and then, while all objects together are few.
+that became one after it was frozen is found now and then, while all objects together are few and little goes
+on, for nobody is answered meanwhile.
 """
 
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from time import perf_counter, process_time
 
 import trio
 
@@ -31,7 +33,11 @@ where many older ones are freed meanwhile."""
 RIPE_OBJECTS = 15_000
 """The same for objects that were looked at by time."""
 THAW = 128
-"""Looks, of which one is at all objects."""
+"""Looks, after which one at all objects is due."""
+QUIET_PART = 0.1
+"""Of a core: a process that uses less keeps nobody waiting by a look at all objects."""
+LONGEST_DUE = 600.0
+"""Seconds for which that look waits for a quiet moment."""
 MOST_AT_ONCE = 100_000
 """The most objects of a collection of all. The 60,000 that a node starts with take 32 to 56 ms (measured)."""
 MOST_THAWS = 16
@@ -46,6 +52,8 @@ class Shelter:
         self._looks = 0
         self._wait = 1
         """Times `THAW` looks between two counts of the frozen objects."""
+        self._due_since: float | None = None
+        """Since when a look at all objects is due, in trio's time."""
         self._young = 0
         """How many objects were looked at by time since the last of those looks."""
 
@@ -77,7 +85,10 @@ class Shelter:
         """Look at what is young again and again, for ever."""
         while True:
             young = self.look_at_young()
+            began, worked = perf_counter(), process_time()
             await trio.sleep(BUSY_SECONDS if young > LITTLE else IDLE_SECONDS)
+            is_quiet = process_time() - worked < QUIET_PART * (perf_counter() - began)
+            self.look_at_all(is_quiet=is_quiet)
 
     def look_at_young(self) -> int:
         """Look at the objects that are not frozen; return how many there were."""
@@ -93,9 +104,19 @@ class Shelter:
     def look(self) -> None:
         """Free what is garbage of the objects that are not frozen, and freeze the others."""
         self._looks += 1
-        if self._looks % (THAW * self._wait) == 0 and self._are_few():
-            gc.unfreeze()
+        if self._looks % (THAW * self._wait) == 0 and self._are_few() and self._due_since is None:
+            self._due_since = trio.current_time()
         _free_and_freeze()
+
+    def look_at_all(self, *, is_quiet: bool) -> None:
+        """Free what is garbage of all objects if that is due, and little goes on or much has for long."""
+        if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + LONGEST_DUE):
+            return
+        self._due_since = None
+        # They may have become many meanwhile.
+        if self._are_few():
+            gc.unfreeze()
+            _free_and_freeze()
 
     def _are_few(self) -> bool:
         """Return whether all objects can be looked at together."""
