@@ -145,6 +145,17 @@ def test_the_worst_searches_are_measured_on_chains_of_two_lengths() -> None:
 
 
 @pytest.mark.slow
+def test_long_messages_are_timed_and_what_others_wait_meanwhile(demo: Node) -> None:
+    sizes = ("--rounds", "2", "--megabytes", "0.5", "--slots", "2000")
+    done = run("long_messages", f"one={place(demo)}", f"other={place(demo)}", *sizes)
+    assert done.returncode == 0, done.stderr
+    waits = r"\d+\.\d ms; another client waits \d+\.\d ms \(p99\), \d+\.\d at the most\n"
+    for kind in ("0.5 MB of data", "2000 overridden slots", "0.5 MB that are no JSON"):
+        lines = rf"{kind}, 0\.\d MB\n  one: {waits}  other: {waits}one / other: a message "
+        assert re.search(lines, done.stdout), done.stdout
+
+
+@pytest.mark.slow
 def test_bursts_of_transactions_are_mined_whole() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         ended = run("sending", f"one={place(node)}", "--senders", "3", "--repeats", "1")
