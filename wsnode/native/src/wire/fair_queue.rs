@@ -297,7 +297,8 @@ impl FairQueue {
             Some(Known::Long { wanted, .. }) => *wanted,
             _ => 1,
         };
-        if seconds >= LARGE_COST {
+        // Where nobody has waited for it, it may only have been delayed.
+        if seconds >= LARGE_COST && self.waiting() > 0 {
             BEHIND_A_LARGE
         } else if seconds <= QUICK_COST {
             before.saturating_sub(1)
