@@ -37,7 +37,7 @@ def taken(copy: Asked, encoded: str) -> str:
 
     def is_known() -> bool:
         answers.append(copy.answer("eth_sendRawTransaction", encoded))
-        return answers[-1].get("error", {}).get("message") != UNKNOWN
+        return bool(answers[-1].get("error", {}).get("message") != UNKNOWN)
 
     until(is_known)
     assert "error" not in answers[-1], answers[-1]
