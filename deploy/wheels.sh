@@ -21,6 +21,11 @@ mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
 cd "$(dirname "$0")/.."
 
+# With the interpreter of an installation from the source, what that compiled is not compiled once more.
+interpreter=()
+if [ -z "${TARGET:-}" ]; then
+  interpreter=(--interpreter "$(command -v python3)")
+fi
 tools="$(mktemp -d)"
 trap 'rm -rf "$tools"' EXIT
 python3 -m venv "$tools"
@@ -28,5 +33,5 @@ python3 -m venv "$tools"
 # maturin finds zig beside itself.
 export PATH="$tools/bin:$PATH"
 
-maturin build --release --locked --out "$folder" ${TARGET:+--target "$TARGET"} "${zig[@]}"
+maturin build --release --locked --out "$folder" ${TARGET:+--target "$TARGET"} "${zig[@]}" "${interpreter[@]}"
 maturin sdist --out "$folder"
