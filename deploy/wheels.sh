@@ -23,7 +23,7 @@ cd "$(dirname "$0")/.."
 
 # With the interpreter of an installation from the source, what that compiled is not compiled once more.
 interpreter=()
-if [ -z "${TARGET:-}" ]; then
+if [ ${#zig[@]} = 0 ]; then
   interpreter=(--interpreter "$(command -v python3)")
 fi
 tools="$(mktemp -d)"
