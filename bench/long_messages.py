@@ -9,16 +9,15 @@ middle of a text. Another connection asks for the block number a hundred times a
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bench.lib.attacks import CONTRACT, simulation
 from bench.lib.nodes import Node, parser_of, print_ratios
-from bench.lib.peer import LONGEST_WAIT, Peer, steady_client
+from bench.lib.peer import Peer, exchange, steady_client
 from wsnode.load.frames import masked_frame, request_frame
 from wsnode.load.latencies import percentile
 
-CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 MEGABYTE = 1_000_000
 
 
@@ -35,9 +34,7 @@ def messages(megabytes: float, slots: int) -> Iterator[tuple[str, bytes]]:
     size = int(megabytes * MEGABYTE)
     call = {"to": CONTRACT, "gas": "0x1", "data": "0x" + "00" * (size // 2)}
     yield f"{megabytes:g} MB of data", request_frame(1, "eth_call", [call, "latest"])
-    difference = {f"0x{number:064x}": f"0x{number + 1:064x}" for number in range(slots)}
-    simulated = {"blockStateCalls": [{"stateOverrides": {CONTRACT: {"stateDiff": difference}}}]}
-    yield f"{slots} overridden slots", request_frame(1, "eth_simulateV1", [simulated, "latest"])
+    yield f"{slots} overridden slots", simulation(slots)
     yield f"{megabytes:g} MB that are no JSON", masked_frame(b'["' + b" " * size)
 
 
@@ -52,15 +49,6 @@ def measure(node: Node, frame: bytes, rounds: int) -> Result:
         taken = [exchange(peer, frame) for _ in range(rounds)]
     peer.close()
     return Result(percentile(sorted(taken), 0.5), other.percentile(0.99), other.percentile(1))
-
-
-def exchange(peer: Peer, frame: bytes) -> float:
-    """Return the seconds from a message to its reply."""
-    began = time.perf_counter()
-    peer.send(frame)
-    if not peer.replies(LONGEST_WAIT):
-        raise ConnectionError(f"no reply in {LONGEST_WAIT:g} s")
-    return time.perf_counter() - began
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -134,13 +134,18 @@ def slow_calls(_target: Target) -> Attack:
 
 def proofs_and_overrides(_target: Target) -> Attack:
     """Ask for proofs at the first block, and simulate with many overridden slots."""
-    difference = {f"0x{number:064x}": f"0x{number + 1:064x}" for number in range(SLOTS)}
-    simulated = {"blockStateCalls": [{"stateOverrides": {CONTRACT: {"stateDiff": difference}}}]}
     requests = (
         request_frame(1, "eth_getProof", [CONTRACT, ["0x1"], "0x1"]) * 16,
-        request_frame(1, "eth_simulateV1", [simulated, "latest"]),
+        simulation(SLOTS),
     )
     return Attack(bursts=requests, pause=0.5)
+
+
+def simulation(slots: int) -> bytes:
+    """Return a simulation with so many overridden slots, as a frame."""
+    difference = {f"0x{number:064x}": f"0x{number + 1:064x}" for number in range(slots)}
+    simulated = {"blockStateCalls": [{"stateOverrides": {CONTRACT: {"stateDiff": difference}}}]}
+    return request_frame(1, "eth_simulateV1", [simulated, "latest"])
 
 
 def filters(_target: Target) -> Attack:

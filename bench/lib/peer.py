@@ -137,8 +137,17 @@ def one_round_trip(peer: Peer, began: float | None = None) -> float:
     Raises:
         ConnectionError: There is no reply.
     """
+    return exchange(peer, request_frame(1, "eth_blockNumber"), began)
+
+
+def exchange(peer: Peer, frame: bytes, began: float | None = None) -> float:
+    """Return how long a message and the reply take, since `began` or since it is sent.
+
+    Raises:
+        ConnectionError: There is no reply.
+    """
     began = time.perf_counter() if began is None else began
-    peer.ask(1, "eth_blockNumber")
+    peer.send(frame)
     if not peer.replies(LONGEST_WAIT):
         raise ConnectionError(f"no reply in {LONGEST_WAIT:g} s")
     return time.perf_counter() - began
