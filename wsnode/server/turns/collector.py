@@ -104,7 +104,7 @@ class Shelter:
     def look(self) -> None:
         """Free what is garbage of the objects that are not frozen, and freeze the others."""
         self._looks += 1
-        if self._looks % (THAW * self._wait) == 0 and self._are_few() and self._due_since is None:
+        if self._due_since is None and self._looks % (THAW * self._wait) == 0 and self._are_few():
             self._due_since = trio.current_time()
         _free_and_freeze()
 
