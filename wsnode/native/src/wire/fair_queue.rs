@@ -251,13 +251,12 @@ impl FairQueue {
         if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
-        let known = self.quick_average(&place, seconds).map_or_else(
-            || {
-                let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
-                Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&place, seconds) }
-            },
-            |average| Known::Quick { average },
-        );
+        let known = if let Some(average) = self.quick_average(&place, seconds) {
+            Known::Quick { average }
+        } else {
+            let cost = seconds.min(LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64));
+            Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&place, seconds) }
+        };
         self.history.insert(place.clone(), known);
         if turn.has_rest {
             self.push(place);
