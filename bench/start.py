@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.lib.started import StartError, free_port
-from wsnode.load.machine import cpu_seconds
+from wsnode.load.machine import children_of, cpu_seconds
 
 WSNODE = (sys.executable, "-m", "wsnode")
 MOST_SECONDS = 60.0
@@ -176,8 +176,7 @@ def reply(port: int) -> bytes:
 
 def computed(process: int) -> float:
     """Return the seconds that a process and those that it has started have computed."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return cpu_seconds(process) + sum(computed(int(child)) for child in children)
+    return cpu_seconds(process) + sum(map(computed, children_of(process)))
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.lib.nodes import Node
+from wsnode.load.machine import children_of
 
 STARTING_SECONDS = 120.0
 STOPPING_SECONDS = 30.0
@@ -160,8 +161,8 @@ def _wait_port(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 def _last_descendant(process: int) -> int:
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return _last_descendant(int(children[-1])) if children else process
+    children = children_of(process)
+    return _last_descendant(children[-1]) if children else process
 
 
 def finish(command: Sequence[str], temporary: Path) -> None:

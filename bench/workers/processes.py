@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from wsnode.load.machine import cpu_seconds
+from wsnode.load.machine import children_of, cpu_seconds
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
 STOPPING_SECONDS = 60.0
@@ -30,10 +30,7 @@ class Started(NamedTuple):
 
     def workers(self) -> list[int]:
         """Return the ids of the node's other processes."""
-        tasks = Path(f"/proc/{self.process.pid}/task")
-        # A child belongs to the thread that started it, and to another one when that has ended.
-        children = " ".join((task / "children").read_text() for task in tasks.iterdir())
-        return sorted({int(child) for child in children.split()})
+        return children_of(self.process.pid)
 
     def shares(self) -> list[int]:
         """Return how many connections each worker has."""

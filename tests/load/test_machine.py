@@ -1,11 +1,14 @@
-"""What the kernel says of a process."""
+"""What the kernel says of a process and of those that it has started."""
 
 import os
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
 
-from wsnode.load.machine import cpu_seconds
+from wsnode.load.machine import children_of, cpu_seconds
 
 
 def test_the_time_of_a_process_is_no_coarser_than_its_own_clock() -> None:
@@ -15,5 +18,29 @@ def test_the_time_of_a_process_is_no_coarser_than_its_own_clock() -> None:
 
 
 def test_a_process_that_there_is_not_is_an_error() -> None:
-    with pytest.raises(OSError):
-        cpu_seconds(2**22 + 1)
+    for asked in (cpu_seconds, children_of):
+        with pytest.raises(OSError):
+            asked(2**22 + 1)
+
+
+def test_children_are_found_while_threads_come_and_go() -> None:
+    threads_end = "import threading\nwhile True: threading.Thread(target=int).start()"
+    with subprocess.Popen([sys.executable, "-c", threads_end]) as busy:
+        try:
+            assert all(children_of(busy.pid) == [] for _ in range(1000))
+            assert busy.pid in children_of(os.getpid())
+        finally:
+            busy.kill()
+
+
+def test_a_child_belongs_to_the_process_after_the_thread_that_started_it() -> None:
+    children = list[subprocess.Popen[bytes]]()
+    command = [sys.executable, "-c", "input()"]
+    thread = threading.Thread(
+        target=lambda: children.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+    )
+    thread.start()
+    thread.join()
+    with children[0] as child:
+        assert child.pid in children_of(os.getpid())
+        child.communicate(b"\n")

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -71,3 +72,18 @@ def resident_bytes(process: int) -> int:
         OSError: There is no such process.
     """
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def children_of(process: int) -> list[int]:
+    """Return the ids of the processes that a process has started and that still run, the oldest first.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    found = list[str]()
+    # A child belongs to the thread that started it, and to another one when that has ended.
+    for task in Path(f"/proc/{process}/task").iterdir():
+        # The thread may have ended since.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += (task / "children").read_text().split()
+    return sorted({int(child) for child in found})

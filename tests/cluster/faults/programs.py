@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.faults.machines import Machine
+from tests.node.workers.processes import command_of
 from tests.node_process import until
 
 WORKER: Final = "wsnode.node.workers.serving.worker"
@@ -43,7 +44,7 @@ class Program:
     def kill_one(self, place: int) -> bool:
         """End a process that the first one replaces; return whether there is one."""
         # While a node starts, it may run others as well.
-        replaced = [pid for pid in self._members() if WORKER in _command(pid)]
+        replaced = [pid for pid in self._members() if WORKER in command_of(pid)]
         if not replaced:
             return False
         _signal(replaced[place % len(replaced)], signal.SIGKILL)
@@ -102,12 +103,6 @@ class Program:
 def _signal(process: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(process, number)
-
-
-def _command(process: int) -> Sequence[str]:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
-    return ()
 
 
 def _lives_in(pid: int, group: int) -> bool:

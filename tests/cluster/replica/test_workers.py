@@ -29,7 +29,7 @@ from tests.cluster.replica.test_processes import (
     sent_into_a_block,
     until,
 )
-from tests.node.workers.processes import samples, workers_of
+from tests.node.workers.processes import command_of, samples, workers_of
 from tests.node.workers.test_following import follower_of, notification
 from tests.node.workers.test_pools import result
 from tests.node_process import COMMAND, PATIENCE, Node, kept_address, run, started
@@ -40,7 +40,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 pytestmark = [needs_redis, pytest.mark.slow]
 
 WORKERS = ("--workers", "2")
-MODULE = b"wsnode.node.workers.serving.worker"
+MODULE = "wsnode.node.workers.serving.worker"
 CLIENTS = 6
 KILLS = 4
 
@@ -290,7 +290,7 @@ def killed_in_its_start(command: Sequence[str], moment: float) -> Iterator[Asked
 def replaced(process: subprocess.Popen[str]) -> list[int]:
     """Return the processes that a node replaces, the oldest first: while it starts, it may run others too."""
     children = workers_of(Node(process, "", ""))
-    return [child for child in children if MODULE in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children if MODULE in command_of(child)]
 
 
 def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_killed(

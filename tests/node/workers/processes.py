@@ -5,17 +5,23 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tests.node_process import PATIENCE, Node
+from wsnode.load.machine import children_of
 
 
 def workers_of(node: Node) -> list[int]:
     """Return the ids of a node's workers, the oldest first."""
-    tasks = Path(f"/proc/{node.process.pid}/task")
-    # A child belongs to the thread that started it, and to another one when that has ended.
-    children = " ".join((task / "children").read_text() for task in tasks.iterdir())
-    return sorted({int(child) for child in children.split()})
+    return children_of(node.process.pid)
+
+
+def command_of(process: int) -> list[str]:
+    """Return how a process was started, nothing once it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
+    return []
 
 
 def connections_of(process: int, port: int) -> int:

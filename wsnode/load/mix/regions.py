@@ -3,12 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.machine import cpu_seconds, resident_bytes
+from wsnode.load.machine import children_of, cpu_seconds, resident_bytes
 from wsnode.load.measured import Measured, Usage
 
 
@@ -47,14 +46,14 @@ def family(process: int) -> list[int]:
         ProcessError: There is no such process.
     """
     try:
-        tasks = [(task / "children").read_text() for task in Path(f"/proc/{process}/task").iterdir()]
+        children = children_of(process)
     except OSError:
         raise ProcessError(process) from None
     found = [process]
-    for child in " ".join(tasks).split():
+    for child in children:
         # It may have ended since.
         with suppress(ProcessError):
-            found += family(int(child))
+            found += family(child)
     return found
 
 
