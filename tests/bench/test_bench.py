@@ -155,6 +155,16 @@ def test_long_messages_are_timed_and_what_others_wait_meanwhile(demo: Node) -> N
         assert re.search(lines, done.stdout), done.stdout
 
 
+def test_copies_are_timed_at_each_distance() -> None:
+    ended = run("copies", "--bytes", "4096")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    _names, *lines = ended.stdout.splitlines()
+    assert [line.split()[:3] for line in lines] == [
+        [str(distance), "bytes", "behind"] for distance in (0, 16, 48, 256, 1024, 2048)
+    ]
+    assert all(float(figure) > 0 for line in lines for figure in line.split()[3:])
+
+
 @pytest.mark.slow
 def test_bursts_of_transactions_are_mined_whole() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from wsnode.node.copying import VARIABLE, forget_copying, with_copying
+
 LIBRARY: Final = Path(__file__).parents[1] / "_native.abi3.so"
 ALLOCATOR: Final = "PYTHONMALLOC"
 PRELOAD: Final = "LD_PRELOAD"
@@ -38,6 +40,7 @@ def has_it() -> bool:
     is_here = os.environ.get(PRELOAD) == str(LIBRARY)
     if is_here:
         del os.environ[PRELOAD]
+        forget_copying()
     return is_here
 
 
@@ -52,4 +55,7 @@ def _environment() -> dict[str, str]:
     is_usable = platform.libc_ver()[0] == "glibc" and LIBRARY.exists()
     if not is_usable or not set(_SEPARATORS).isdisjoint(str(LIBRARY)):
         return {}
-    return {**os.environ, ALLOCATOR: "malloc", PRELOAD: str(LIBRARY)}
+    environment = {**os.environ, ALLOCATOR: "malloc", PRELOAD: str(LIBRARY)}
+    if tunables := with_copying(os.environ.get(VARIABLE, "")):
+        environment[VARIABLE] = tunables
+    return environment
