@@ -42,6 +42,23 @@ def test_the_engine_reads_what_is_usual(identity: int | str, params: list[bool])
     assert (read_request(text) is None) == escaped
 
 
+@given(requests(METHODS), st.integers(0, 6))
+@example(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":[1]},null]}', 5)
+@example(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":[1]},null]}', 6)
+@example(b'{"jsonrpc":"2.0","id":1,"method":"m"}', 0)
+def test_the_engine_reads_no_more_values_than_it_may(text: bytes, most: int) -> None:
+    request = read_request(text)
+    count = values_of(json.loads(request[1])) if request is not None and request[1] else 0
+    assert read_request(text, most) == (request if count <= most else None)
+
+
+def values_of(value: object) -> int:
+    """Return how many values there are in one, itself and the names of members included."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + values_of(each) for each in value.values())
+    return 1 + sum(map(values_of, value)) if isinstance(value, list) else 1
+
+
 @given(st.lists(requests(METHODS), max_size=4), st.sampled_from([b",", b" , "]), st.integers(0, 5))
 def test_a_batch_is_what_its_items_are(items: list[bytes], comma: bytes, most: int) -> None:
     assume(all(item.strip() for item in items))

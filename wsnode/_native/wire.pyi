@@ -20,11 +20,12 @@ def take_messages(data: bytes | bytearray, position: int, limit: int, messages: 
     bytes, and at a text that is not UTF-8. Whole pongs are passed over. Keeps the lock.
     """
 
-def read_request(text: bytes, /) -> tuple[str, bytes, bytes] | None:
+def read_request(text: bytes, most: int | None = None, /) -> tuple[str, bytes, bytes] | None:
     """Return method, parameters and id of a JSON-RPC request, None where it is unusual.
 
     Parameters and id are the sender's bytes, empty where they are absent. The usual form is ASCII without
-    escapes, with the members of the specification, each once, and a whole number or a string as id.
+    escapes, with the members of the specification, each once, and a whole number or a string as id. With more
+    than `most` values among its parameters it is unusual too; a member's name counts as one.
     """
 
 def read_batch(text: bytes, most: int, /) -> list[tuple[str, bytes, bytes]] | None:

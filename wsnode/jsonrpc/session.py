@@ -14,7 +14,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
-    QUICK_BYTES,
+    QUICK_VALUES,
     UnusableRequestError,
     decode_message,
     find_identity,
@@ -44,10 +44,12 @@ class Session(Calls):
         """Return the answer to the message `text`: a request or a batch."""
         if self.floor is not None and not self._has_reached_floor():
             return self._receive_after(text, self.floor)
-        if len(text) > QUICK_BYTES and self._is_long(text):
+        if len(text) > LONG_BYTES:
             return self._receive_long(text)
-        if (request := read_request(text)) is None:
-            return self._receive_unusual(text)
+        if (request := read_request(text, QUICK_VALUES)) is None:
+            # The items of a batch are looked at one by one.
+            is_one_long = not text.startswith(b"[") and is_long(text)
+            return self._receive_long(text) if is_one_long else self._receive_unusual(text)
         reply = self.call(request)
         return reply if reply is None or isinstance(reply, bytes) else self._begin(reply, len(text))
 
@@ -137,10 +139,6 @@ class Session(Calls):
         self.end_turn()
         batch = self._batch()
         return self._begin_batch(batch, batch.run_after(text, floor), len(text))
-
-    def _is_long(self, text: bytes) -> bool:
-        # The items of a batch are looked at one by one, where it is not long itself.
-        return len(text) > LONG_BYTES or (not text.startswith(b"[") and is_long(text))
 
     def _receive_long(self, text: bytes) -> Answer:
         """Return how to answer a message that takes long to read."""

@@ -81,26 +81,31 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The value that comes next as it is written, if its strings are printable, its numbers whole and it is not deep.
-    pub fn value(&mut self) -> Option<&'a [u8]> {
+    /// The value that comes next as it is written, if its strings are printable, its numbers whole, it is not deep, and it
+    /// is or holds at most `most` values; a member's name counts as one.
+    pub fn value(&mut self, most: usize) -> Option<&'a [u8]> {
         self.skip_space();
-        let begun = self.0;
-        self.pass(MAX_DEPTH)?;
+        let (begun, mut left) = (self.0, most);
+        self.pass(MAX_DEPTH, &mut left)?;
         Some(&begun[..begun.len() - self.0.len()])
     }
 
-    fn pass(&mut self, depth: usize) -> Option<()> {
+    fn pass(&mut self, depth: usize, left: &mut usize) -> Option<()> {
+        *left = left.checked_sub(1)?;
         self.skip_space();
         match self.0.first()? {
             b'"' => self.printable().map(drop),
             b'0'..=b'9' => self.integer().map(drop),
             b'[' => {
                 let (below, _) = (depth.checked_sub(1)?, self.take(b'[')?);
-                self.items(|text| text.pass(below)).map(drop)
+                self.items(|text| text.pass(below, left)).map(drop)
             }
             b'{' => {
                 let below = depth.checked_sub(1)?;
-                self.entries(|text, _| text.pass(below))
+                self.entries(|text, _| {
+                    *left = left.checked_sub(1)?;
+                    text.pass(below, left)
+                })
             }
             _ => [&b"null"[..], b"true", b"false"].into_iter().find_map(|word| self.word(word)),
         }
@@ -187,7 +192,7 @@ mod tests {
 
     fn value(text: &str) -> Option<(&str, &str)> {
         let mut text = Text(text.as_bytes());
-        let value = text.value()?;
+        let value = text.value(usize::MAX)?;
         Some((std::str::from_utf8(value).unwrap(), std::str::from_utf8(text.0).unwrap()))
     }
 
@@ -249,6 +254,14 @@ mod tests {
         }
         assert_eq!(value("01"), Some(("0", "1")));
         assert_eq!(value("1.5"), Some(("1", ".5")));
+    }
+
+    #[test]
+    fn as_many_values_are_taken_as_may_be() {
+        for (text, count) in [("1", 1), (r#""[,:{""#, 1), ("[1,[2],{}]", 5), (r#"{"a":[1],"b":null}"#, 6)] {
+            assert_eq!(Text(text.as_bytes()).value(count), Some(text.as_bytes()));
+            assert_eq!(Text(text.as_bytes()).value(count - 1), None);
+        }
     }
 
     #[test]

@@ -26,8 +26,13 @@ impl<'a> Envelope<'a> {
     ///
     /// Its members are the four of the specification, each once. All is ASCII, and strings have no escapes.
     pub fn read(text: &'a [u8]) -> Option<Self> {
+        Self::read_short(text, usize::MAX)
+    }
+
+    /// The same, None also if its parameters hold more than `most` values.
+    pub fn read_short(text: &'a [u8], most: usize) -> Option<Self> {
         let mut text = Text(text);
-        let envelope = Self::next(&mut text)?;
+        let envelope = Self::next(&mut text, most)?;
         text.end()?;
         Some(envelope)
     }
@@ -39,13 +44,13 @@ impl<'a> Envelope<'a> {
         text.take(b'[')?;
         let envelopes = text.items(|text| {
             left = left.checked_sub(1)?;
-            Self::next(text)
+            Self::next(text, usize::MAX)
         })?;
         text.end()?;
         Some(envelopes)
     }
 
-    fn next(text: &mut Text<'a>) -> Option<Self> {
+    fn next(text: &mut Text<'a>, most_values: usize) -> Option<Self> {
         let (mut identity, mut method, mut params): (&[u8], _, &[u8]) = (b"", None, b"");
         let seen = text.members(|text, name| {
             Some(match name {
@@ -59,7 +64,7 @@ impl<'a> Envelope<'a> {
                     Member::Method as u8
                 }
                 b"params" => {
-                    params = text.value()?;
+                    params = text.value(most_values)?;
                     Member::Parameters as u8
                 }
                 _ => return None,
@@ -79,7 +84,7 @@ impl<'a> Envelope<'a> {
 fn identity<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
     text.skip_space();
     match text.0.first()? {
-        b'"' | b'0'..=b'9' => text.value(),
+        b'"' | b'0'..=b'9' => text.value(1),
         _ => None,
     }
 }

@@ -42,7 +42,7 @@ fn take_messages(
             whole.unmask(target);
             Ok(())
         })?;
-        if whole.is_text && std::str::from_utf8(message.as_bytes()).is_err() {
+        if whole.is_text && simdutf8::basic::from_utf8(message.as_bytes()).is_err() {
             break;
         }
         messages.append(message)?;
@@ -53,11 +53,12 @@ fn take_messages(
 
 type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Method, parameters and id of a request as text; None if any part of it is unusual.
+/// Method, parameters and id of a request as text; None if any part of it is unusual, or it has more than `most` values.
 #[pyfunction]
-#[pyo3(signature = (text, /))]
-fn read_request<'py>(py: Python<'py>, text: &[u8]) -> Option<Request<'py>> {
-    aside(py, text, || Envelope::read(text)).map(|envelope| request(py, &envelope))
+#[pyo3(signature = (text, most=None, /))]
+fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Option<Request<'py>> {
+    let most = most.unwrap_or(usize::MAX);
+    aside(py, text, || Envelope::read_short(text, most)).map(|envelope| request(py, &envelope))
 }
 
 /// The parts of each request in a batch of at most `most`.
