@@ -1,35 +1,23 @@
 //! Sockets that do not block, by their numbers.
 
-use std::io::{Error, ErrorKind, Read, Result};
-use std::mem::ManuallyDrop;
-use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::io::{Error, ErrorKind, Result};
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 
-/// A stream socket that its owner keeps open, and closes.
-pub struct Borrowed(ManuallyDrop<TcpStream>);
-
-impl Borrowed {
-    pub fn new(descriptor: RawFd) -> Self {
-        // SAFETY: it is never closed here. Its owner has it forgotten before closing it, and with the number of a
-        // socket that is closed all the same a call fails.
-        Self(ManuallyDrop::new(unsafe { TcpStream::from_raw_fd(descriptor) }))
-    }
-
-    /// Read what has arrived; None if nothing has. It has ended at 0 bytes, or an error.
-    pub fn receive(&self, target: &mut [u8]) -> Option<usize> {
-        loop {
-            match (&*self.0).read(target) {
-                Ok(size) => return Some(size),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-                Err(_) => return Some(0),
+/// Read to the beginning of `target` what has arrived at a socket, and return how much that is; None if nothing has. It
+/// has ended at 0 bytes, or an error.
+pub fn receive_now(descriptor: RawFd, target: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    loop {
+        // SAFETY: no more is written than the target has room for.
+        let size = unsafe { libc::read(descriptor, target.as_mut_ptr().cast(), target.len()) };
+        let Ok(size) = usize::try_from(size) else {
+            match Error::last_os_error().kind() {
+                ErrorKind::Interrupted => continue,
+                ErrorKind::WouldBlock => return None,
+                _ => return Some(0),
             }
-        }
-    }
-
-    /// Send what the system accepts of `data`, and return how much that is; less than all also where it fails.
-    pub fn send(&self, data: &[u8]) -> usize {
-        send_now(self.0.as_raw_fd(), data).unwrap_or(0)
+        };
+        return Some(size);
     }
 }
 

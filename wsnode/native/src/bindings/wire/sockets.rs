@@ -1,8 +1,10 @@
 //! Sockets that wait to be read: the plainest calls are answered here, all else is handed to Python.
 
 use std::collections::HashMap;
+use std::slice;
 use std::time::{Duration, Instant};
 
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,7 +13,7 @@ use crate::bindings::wire::lasting::LastingResults;
 use crate::bindings::wire::tally::Tally;
 use crate::wire::answers::Room;
 use crate::wire::fair_queue::{Descriptor, FairQueue, Peer};
-use crate::wire::socket::{self, Borrowed};
+use crate::wire::socket;
 use crate::wire::turn_clock::TurnClock;
 
 /// Sockets in the order in which they are to be read.
@@ -19,8 +21,10 @@ use crate::wire::turn_clock::TurnClock;
 struct SocketQueue {
     queue: FairQueue,
     watched: HashMap<Descriptor, Watched>,
-    /// What is read at once at most.
-    buffer: Vec<u8>,
+    /// How much is read at once at most, in bytes.
+    most: usize,
+    /// What it is read to.
+    buffer: Option<Buffer>,
     tally: Tally,
     /// Seconds that the turn of the socket that was handed out had taken by then.
     spent: f64,
@@ -58,7 +62,8 @@ impl SocketQueue {
         Self {
             queue: FairQueue::default(),
             watched: HashMap::new(),
-            buffer: vec![0; receive_bytes],
+            most: receive_bytes,
+            buffer: None,
             tally: Tally::new(quick_seconds),
             spent: 0.0,
             clock: TurnClock::new(false),
@@ -158,15 +163,16 @@ impl SocketQueue {
 impl SocketQueue {
     /// Read a socket and answer the calls that it begins with, if they are plain; None if nothing is left to Python.
     fn visit<'py>(&mut self, py: Python<'py>, descriptor: Descriptor) -> Option<Left<'py>> {
-        let Some(plain) = self.watched.get(&descriptor).and_then(|watched| watched.plain.as_ref()) else {
+        let plain = self.watched.get(&descriptor).and_then(|watched| watched.plain.as_ref());
+        let (Some(plain), Ok(buffer)) = (plain, Buffer::of(py, &mut self.buffer, self.most)) else {
             return Some(Left { received: None, unsent: None });
         };
-        let socket = Borrowed::new(descriptor);
-        let size = socket.receive(&mut self.buffer)?;
-        // Behind a full buffer there may be more, of which the reader takes note.
-        let may_answer = 0 < size && size < self.buffer.len();
-        let data = &self.buffer[..size];
-        let largest = if may_answer { plain.largest(py) } else { 0 };
+        let data = buffer.receive(descriptor)?;
+        if data.len() == self.most {
+            // There may be more behind it, of which the reader takes note.
+            return Some(Left { received: self.buffer.take().map(|full| full.into_bytes(py)), unsent: None });
+        }
+        let largest = if data.is_empty() { 0 } else { plain.largest(py) };
         if largest == 0 {
             return Some(Left { received: Some(PyBytes::new(py, data)), unsent: None });
         }
@@ -175,8 +181,50 @@ impl SocketQueue {
             return Some(Left { received: Some(PyBytes::new(py, data)), unsent: None });
         };
         self.tally.add(py, &plain.connection, &plain.lasting, &answered, began.elapsed().as_secs_f64());
-        let sent = socket.send(&answered.text);
+        // Where it fails, the rest does for whoever sends it.
+        let sent = socket::send_now(descriptor, &answered.text).unwrap_or(0);
         left(py, &data[answered.size..], &answered.text[sent..])
+    }
+}
+
+/// Where bytes are read to, which become an object of Python's: those of long messages are not copied for it.
+struct Buffer {
+    bytes: Py<PyBytes>,
+    size: usize,
+}
+
+impl Buffer {
+    /// The buffer that there is, or a new one.
+    fn of<'a>(py: Python<'_>, kept: &'a mut Option<Self>, size: usize) -> PyResult<&'a mut Self> {
+        match kept {
+            Some(buffer) => Ok(buffer),
+            None => Ok(kept.insert(Self::new(py, size)?)),
+        }
+    }
+
+    fn new(py: Python<'_>, size: usize) -> PyResult<Self> {
+        let length = ffi::Py_ssize_t::try_from(size)?;
+        // SAFETY: this makes an object of bytes, and nobody else has it before `into_bytes`.
+        let bytes = unsafe {
+            let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), length);
+            Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked()
+        };
+        Ok(Self { bytes: bytes.unbind(), size })
+    }
+
+    /// What has arrived at a socket, read to the beginning; None if nothing has.
+    fn receive(&mut self, descriptor: Descriptor) -> Option<&[u8]> {
+        // SAFETY: the object has so many bytes, of which nobody reads more than were written.
+        unsafe {
+            let begin = ffi::PyBytes_AsString(self.bytes.as_ptr());
+            let size = socket::receive_now(descriptor, slice::from_raw_parts_mut(begin.cast(), self.size))?;
+            Some(slice::from_raw_parts(begin.cast(), size))
+        }
+    }
+
+    /// The bytes, once all have been written.
+    fn into_bytes(self, py: Python<'_>) -> Bound<'_, PyBytes> {
+        self.bytes.into_bound(py)
     }
 }
 
