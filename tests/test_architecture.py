@@ -156,7 +156,7 @@ FLOORS = {
         "delivery ethereum following",
     ),
     "node": (
-        "addresses heap settings views",
+        "addresses memory settings views",
         "config",
         "config_file config_line listening rereading",
         "growth",
@@ -173,6 +173,7 @@ FLOORS = {
         "replicating",
         "fork_point",
     ),
+    "node/memory": ("copying", "heap"),
     "node/workers": ("ledger messages questions", "pair", "accepting serving", "run"),
     "node/workers/accepting": ("placement tally", "member", "relaying spreading survey", "parent"),
     "node/workers/serving": ("elsewhere", "colleagues pools telling", "membership", "worker"),

@@ -156,7 +156,7 @@ def test_long_messages_are_timed_and_what_others_wait_meanwhile(demo: Node) -> N
 
 
 def test_copies_are_timed_at_each_distance() -> None:
-    ended = run("copies", "--bytes", "4096")
+    ended = run("lib.limits.copies", "--bytes", "4096")
     assert (ended.returncode, ended.stderr) == (0, "")
     _names, *lines = ended.stdout.splitlines()
     assert [line.split()[:3] for line in lines] == [

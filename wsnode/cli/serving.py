@@ -8,7 +8,7 @@ import click
 
 from wsnode.cli.options import Command, guest_options, log_level_option
 from wsnode.node.addresses import announce_ready
-from wsnode.node.heap import begin_with_it
+from wsnode.node.memory.heap import begin_with_it
 
 if TYPE_CHECKING:
     from wsnode.node.config import Config

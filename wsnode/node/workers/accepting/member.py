@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from wsnode.node.heap import environment_of_workers
+from wsnode.node.memory.heap import environment_of_workers
 from wsnode.node.workers.messages import Drain, Passed, ToParent, ToWorker
 from wsnode.node.workers.pair import GoneError, Pair, ends
 

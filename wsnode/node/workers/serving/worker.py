@@ -17,7 +17,7 @@ import trio
 
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config
-from wsnode.node.heap import has_it
+from wsnode.node.memory.heap import has_it
 from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
 from wsnode.node.workers.ledger import Ledger
 from wsnode.node.workers.messages import (

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from wsnode.node.copying import VARIABLE, forget_copying, with_copying
+from wsnode.node.memory.copying import VARIABLE, forget_copying, with_copying
 
-LIBRARY: Final = Path(__file__).parents[1] / "_native.abi3.so"
+LIBRARY: Final = Path(__file__).parents[2] / "_native.abi3.so"
 ALLOCATOR: Final = "PYTHONMALLOC"
 PRELOAD: Final = "LD_PRELOAD"
 _SEPARATORS: Final = " :"

@@ -1,6 +1,6 @@
 """What does a copy take, by how far the target is behind the source in its page?
 
-    python -m bench.copies [--bytes 8208]
+    python -m bench.lib.limits.copies [--bytes 8208]
 
 For a process as the machine has it, and for one that copies as a node does (docs/decisions/0063). On other
 processors than AMD's both are the same.
@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.node.copying import VARIABLE, with_copying
+from wsnode.node.memory.copying import VARIABLE, with_copying
 
 PAGE: Final = mmap.PAGESIZE
 SOURCE: Final = 16
@@ -51,7 +51,7 @@ def environment_of_node() -> dict[str, str]:
 
 def times(size: int, environment: "os._Environ[str] | dict[str, str]") -> list[float]:
     """Return the seconds of a copy at each distance, in a process with this environment."""
-    command = [sys.executable, "-m", "bench.copies", "--bytes", str(size), "--child"]
+    command = [sys.executable, "-m", "bench.lib.limits.copies", "--bytes", str(size), "--child"]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return [float(word) for word in ran.stdout.split()]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.node.test_heap import GNU_ONLY, printed
-from wsnode.node.copying import TUNABLE, VARIABLE, forget_copying, with_copying
+from tests.node.memory.test_heap import GNU_ONLY, printed
+from wsnode.node.memory.copying import TUNABLE, VARIABLE, forget_copying, with_copying
 
 NAME = TUNABLE.partition("=")[0]
 SLOW = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n"
@@ -16,7 +16,7 @@ OTHERS = {
 }
 # Whether the process began with it (glibc has ended each tunable by a zero), and what programs begin with.
 ENVIRONMENTS = f"""
-from wsnode.node.heap import has_it
+from wsnode.node.memory.heap import has_it
 begun = "{TUNABLE}" in Path("/proc/self/environ").read_text()
 print(has_it(), begun, os.environ.get("{VARIABLE}"))
 """

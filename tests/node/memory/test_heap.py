@@ -10,7 +10,7 @@ import pytest
 
 from tests.node.workers.processes import workers_of
 from tests.node_process import started
-from wsnode.node import heap
+from wsnode.node.memory import heap
 
 MOST_LEFT = 16 << 20
 GNU_ONLY = pytest.mark.skipif(not heap._environment(), reason="the C library is not the GNU one")
@@ -30,7 +30,7 @@ def address_of(library):
 """
 # Whether the process's malloc is that of the engine's library, and what Python has its objects in.
 WHOSE = """
-from wsnode.node.heap import LIBRARY
+from wsnode.node.memory.heap import LIBRARY
 print(address_of(None) == address_of(str(LIBRARY)), os.environ.get("PYTHONMALLOC"))
 """
 # It never ends unless most of what a hundred megabytes of small objects took is returned; some stay.

@@ -1,0 +1,1 @@
+"""The memory of a process that runs a node."""
