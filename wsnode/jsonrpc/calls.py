@@ -8,7 +8,8 @@ alone.
 import logging
 from bisect import bisect_left
 from collections.abc import Generator, Mapping, Sequence
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from time import perf_counter
 from types import GeneratorType
 from typing import Any, ClassVar
@@ -241,7 +242,8 @@ class Calls:
     def _reading(self, method: Method, params: bytes) -> Generator[Step, Any, Any]:
         if self.refusal is not None:
             raise self.refusal
-        return aside(partial(_read_long, method, params, self._dispatcher.bounds.parameter_values))
+        most = self._dispatcher.bounds.parameter_values
+        return aside(partial(_read_long, _reader(), method, params, most))
 
     def _fail(self, method: Method, params: bytes, identity: bytes, error: Exception) -> bytes:
         if not isinstance(error, RpcError):
@@ -365,8 +367,23 @@ class Later(Calls):
             self.end_turn()
 
 
-def _read_long(method: Method, params: bytes, most: int, _cancel: CancelToken) -> Any:
+@cache
+def _reader() -> ThreadPoolExecutor:
+    """Return the thread that makes objects of long texts, one after another.
+
+    It keeps the interpreter's lock for up to 10 ms at a time, for which the loop waits: not for several of
+    them, nor, as for threads that step back, until there is a core for it. The loop begins it, since a thread
+    has the priority of the one that begins it.
+    """
+    reader = ThreadPoolExecutor(1, "wsnode reader")
+    reader.submit(int)
+    return reader
+
+
+def _read_long(
+    reader: ThreadPoolExecutor, method: Method, params: bytes, most: int, _cancel: CancelToken
+) -> Any:
     """Return the parameters of a call, made of no more than `most` values."""
     if count_values(params) > most:
         raise invalid_params(f"the parameters have too many values, want at most {most}")
-    return method.parameters.read(params)
+    return reader.submit(method.parameters.read, params).result()

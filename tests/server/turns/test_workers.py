@@ -1,19 +1,27 @@
 """Threads: as many as there are, fairly shared, and never left behind."""
 
 import contextlib
+import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 
+import msgspec
 import pytest
 import trio
 
 from tests.server.conftest import until
 from tests.server.turns.test_collector import cycles, open_server
+from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import invalid_params
-from wsnode.jsonrpc.work import CancelToken
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.requests import LONG_BYTES
+from wsnode.jsonrpc.schema import STRING
+from wsnode.jsonrpc.session import Session
+from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall
 from wsnode.server.turns.workers import NICENESS, SWITCH_SECONDS, WorkerPool
 
 
@@ -115,6 +123,41 @@ async def test_a_worker_steps_back_behind_the_loop() -> None:
     pool = WorkerPool(1)
     for _ in range(2):
         assert await pool.run("key", priority) == min(ours + NICENESS, 19)
+
+
+class Priority(int):
+    """That of the thread which reads it."""
+
+
+def own_priority(_value: object = None) -> Priority:
+    return Priority(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+
+register_type(Priority, own_priority, STRING)
+
+
+class LongParameters(msgspec.Struct, array_like=True, frozen=True):
+    priority: Priority
+    rest: str
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority a thread")
+async def test_long_parameters_are_read_by_a_thread_that_does_not_step_back() -> None:
+    methods = Registry({})
+
+    @methods.method("priority", view=False)
+    def priority(params: LongParameters) -> list[int]:
+        return [int(params.priority)]
+
+    session = Session(Dispatcher(methods, lambda _caller: contextlib.nullcontext()), None)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "priority", "params": ["", " " * LONG_BYTES]}
+    call = session.receive(json.dumps(request).encode())
+    assert isinstance(call, SlowCall)
+    pool, ended = WorkerPool(1), call.step is None and call.resume()
+    while not ended:
+        assert isinstance(call.step, InThread)
+        ended = call.resume(await pool.run("key", call.step.function))
+    assert json.loads(call.reply or b"")["result"] == [own_priority()]
 
 
 async def test_threads_make_way_for_the_loop_while_a_server_serves() -> None:
