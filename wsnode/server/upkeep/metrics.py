@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -17,6 +17,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Figure, Shared
 from wsnode.server.upkeep.families import Family, Sample
+from wsnode.server.upkeep.process import register_process
 
 START = "process_start_time_seconds"
 BOUNDS_SHOWN = ("connections", "all_subscriptions", "waiting_bytes", "received_bytes", "calls", "versions")
@@ -48,8 +49,7 @@ class Metrics(Collector):
         self._shared = shared
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
-        # Memory, CPU time, open files and the start, under the names that dashboards know.
-        ProcessCollector(registry=self._registry)
+        register_process(self._registry)
 
     def page(self) -> tuple[int, str, bytes]:
         """Return the page of all metrics."""
