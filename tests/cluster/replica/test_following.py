@@ -44,6 +44,15 @@ LEFT_BRANCH: Sequence[DoneTo] = (
 """A branch, and another one in its place."""
 OF_THE_NEXT = 21
 """Records of the second."""
+LEFT_WITH_A_CHANGE: Sequence[DoneTo] = (
+    partial(Growing.patch, account=4096, balance=1),
+    partial(Growing.extend, blocks=1),
+    partial(Growing.extend, blocks=1),
+    partial(Growing.unwind, depth=2),
+)
+"""Blocks on a state that was changed by hand, and how both were left."""
+OF_ITS_END = 2
+"""Records of how they were left."""
 AWAY = "the journal at memory is away: it was taken away"
 
 
@@ -281,6 +290,10 @@ async def test_a_journal_that_lost_how_a_branch_was_left_does_not_lead_back_to_i
     is_begun_again: bool,
 ) -> None:
     await keep_all(LEFT_BRANCH, 10, OF_THE_NEXT, is_begun_again=is_begun_again)
+
+
+async def test_nor_does_one_that_lost_how_a_branch_on_a_changed_state_was_left() -> None:
+    await keep_all(LEFT_WITH_A_CHANGE, 3, OF_ITS_END, is_begun_again=True)
 
 
 @settings(max_examples=examples(20), deadline=None)

@@ -247,7 +247,9 @@ class Replica:
                     is_old = is_old and (not is_down or self._is_old(record))
                     self.position = newest.id if is_old else record.previous if is_down else record.id
                     return record.after
-                is_old = is_old and self._is_old(record)
+                # A change of the state that a block was made on was repeated, and has gone, with that block.
+                is_below = record is not newest and not isinstance(record.change, (Down, *BLOCKS))
+                is_old = is_old and (is_below or self._is_old(record))
             oldest, before = records[-1], records[-1].id
         if oldest is None or not self._copy.reaches(oldest.before):
             self.position = None if oldest is None else oldest.previous
