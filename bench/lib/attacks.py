@@ -142,7 +142,7 @@ def proofs_and_overrides(_target: Target) -> Attack:
 
 
 def simulation(slots: int) -> bytes:
-    """Return a simulation with so many overridden slots, as a frame."""
+    """Return the frame of an eth_simulateV1 request that overrides `slots` storage slots of a contract."""
     difference = {f"0x{number:064x}": f"0x{number + 1:064x}" for number in range(slots)}
     simulated = {"blockStateCalls": [{"stateOverrides": {CONTRACT: {"stateDiff": difference}}}]}
     return request_frame(1, "eth_simulateV1", [simulated, "latest"])

@@ -19,7 +19,7 @@ unsafe impl Sync for Text {}
 /// four minutes of all attacks 119 MB of pages held 55 MB of blocks with those runs, 99 MB with these.
 ///
 /// A thread keeps up to four freed blocks of each size up to 128 KiB at hand, instead of twenty up to 32 KiB: what is read
-/// at once has 64 KiB, and a call with 30 kB of data takes 0.975 of the time (`bench.table`, by turns).
+/// at once has 64 KiB, and beyond that size jemalloc asks its arena, under a lock, for each block.
 #[export_name = "_rjem_malloc_conf"]
 pub static CONFIGURATION: Text = Text(
     c"background_thread:true,max_background_threads:1,dirty_decay_ms:3000,muzzy_decay_ms:0,slab_sizes:8-256:1,\
