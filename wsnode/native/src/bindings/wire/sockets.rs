@@ -181,7 +181,7 @@ impl SocketQueue {
             return Some(Left { received: Some(PyBytes::new(py, data)), unsent: None });
         };
         self.tally.add(py, &plain.connection, &plain.lasting, &answered, began.elapsed().as_secs_f64());
-        // Where it fails, the rest does for whoever sends it.
+        // An error of the socket is found again, and reported, when Python sends the remaining bytes.
         let sent = socket::send_now(descriptor, &answered.text).unwrap_or(0);
         left(py, &data[answered.size..], &answered.text[sent..])
     }
@@ -214,7 +214,7 @@ impl Buffer {
 
     /// What has arrived at a socket, read to the beginning; None if nothing has.
     fn receive(&mut self, descriptor: Descriptor) -> Option<&[u8]> {
-        // SAFETY: the object has so many bytes, of which nobody reads more than were written.
+        // SAFETY: the buffer is `self.size` bytes long, and only the bytes that `receive_now` has initialised are read.
         unsafe {
             let begin = ffi::PyBytes_AsString(self.bytes.as_ptr());
             let size = socket::receive_now(descriptor, slice::from_raw_parts_mut(begin.cast(), self.size))?;
