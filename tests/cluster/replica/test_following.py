@@ -359,7 +359,7 @@ async def test_a_branch_is_not_kept_when_another_one_becomes_as_high() -> None:
         Growing(behind).extend(3)
         began = trio.current_time()
         await here.publish(behind, is_sole=False)
-        await until(lambda: standing_of(here.repeated) == standing_of(behind))
+        await until(lambda: replica.stage is Stage.LIVE and standing_of(here.repeated) == standing_of(behind))
         assert trio.current_time() - began < HELD_SECONDS
         assert replica.hindrance() is None
 
