@@ -236,6 +236,7 @@ USES_NATIVE = (
     "jsonrpc/",
     "node/workers/ledger/",
     "server/transport/",
+    "server/websocket/fragment/",
     "server/websocket/frames/",
     "starknet/native/",
     "store/",

@@ -20,6 +20,9 @@ def take_messages(data: bytes | bytearray, position: int, limit: int, messages: 
     bytes, and at a text that is not UTF-8. Whole pongs are passed over. Keeps the lock.
     """
 
+def unmask(masked: bytes, mask: bytes, offset: int, /) -> bytes:
+    """Return part of a frame's payload that begins `offset` bytes into it, without its mask of four bytes."""
+
 def read_request(text: bytes, most: int | None = None, /) -> tuple[str, bytes, bytes] | None:
     """Return method, parameters and id of a JSON-RPC request, None where it is unusual.
 

@@ -14,9 +14,11 @@ from websockets.protocol import Protocol, Side, State
 from websockets.speedups import apply_mask
 
 from tests.drawing import examples
-from wsnode.server.websocket.frames import Framing, text_frame
+from wsnode.server.websocket.frames import LONG_BYTES, Framing, text_frame
 
 LIMIT = 300
+LONG = st.sampled_from([1, 40, 126, LONG_BYTES])
+"""Where a fragment counts as long: most of what is drawn is shorter than where it does in a node."""
 
 
 def masked(first: int, payload: bytes, mask: bytes = b"\x01\x80\x33\xff", *, width: int = 0) -> bytes:
@@ -135,12 +137,12 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
 
 @pytest.mark.parametrize("extended", [False, True], ids=["plain", "deflate"])
 @settings(max_examples=examples(400))
-@given(stream=streams, places=st.lists(st.integers(0, 2000), max_size=12))
+@given(stream=streams, places=st.lists(st.integers(0, 2000), max_size=12), long=LONG)
 def test_every_stream_is_read_as_the_library_reads_it(
-    extended: bool, stream: bytes, places: list[int]
+    extended: bool, stream: bytes, places: list[int], long: int
 ) -> None:
     judge = Judge([deflate()] if extended else [])
-    framing = Framing(LIMIT, [deflate()] if extended else [])
+    framing = Framing(LIMIT, [deflate()] if extended else [], long_bytes=long)
     messages = []
     for chunk in cut(stream, places):
         judge.receive(chunk)
@@ -155,9 +157,11 @@ def test_every_stream_is_read_as_the_library_reads_it(
 
 
 @settings(max_examples=examples(200))
-@given(stream=streams, place=st.integers(0, 2000), code=st.sampled_from([1000, 1001, 1011, 1012]))
-def test_a_close_of_ours_leaves_the_rest_to_the_library(stream: bytes, place: int, code: int) -> None:
-    judge, framing = Judge([]), Framing(LIMIT)
+@given(stream=streams, place=st.integers(0, 2000), code=st.sampled_from([1000, 1001, 1011, 1012]), long=LONG)
+def test_a_close_of_ours_leaves_the_rest_to_the_library(
+    stream: bytes, place: int, code: int, long: int
+) -> None:
+    judge, framing = Judge([]), Framing(LIMIT, long_bytes=long)
     before, after = stream[:place], stream[place:]
     judge.receive(before)
     messages = read(framing, before)
@@ -188,3 +192,34 @@ def test_a_large_message_is_not_looked_at_until_it_is_whole() -> None:
 
     assert received[-1] == [b"z" * 9000]
     assert not any(received[:-1])
+
+
+def test_the_parser_gets_nothing_of_a_long_fragment_but_its_head() -> None:
+    framing = Framing(1000, long_bytes=100)
+    beginning, end = masked(0x01, b"y" * 500), masked(0x80, b"z" * 400)
+    for byte in (beginning + end)[:-1]:
+        assert framing.receive(bytes((byte,))) == []
+        assert framing._protocol is None or len(framing._protocol.reader.buffer) == 0
+    # All that was sent is kept once, but for the heads.
+    assert framing.waiting_bytes == 500 + 399
+
+    assert framing.receive(end[-1:]) == [b"y" * 500 + b"z" * 400]
+    assert framing.waiting_bytes == 0
+
+
+def test_the_long_fragments_of_a_compressed_message_are_left_to_the_extension() -> None:
+    message = bytes(range(256))
+    sent = compressed(message)
+    framing = Framing(LIMIT, [deflate()], long_bytes=10)
+    frames = masked(0x42, sent[:100]) + masked(0x80, sent[100:])
+
+    assert [message for byte in frames for message in framing.receive(bytes((byte,)))] == [message]
+
+
+def test_a_message_of_long_fragments_is_refused_where_the_head_of_one_says_too_much() -> None:
+    framing = Framing(1000, long_bytes=100)
+    assert framing.receive(masked(0x01, b"y" * 500)[:-1]) == []
+    assert framing.receive(masked(0x01, b"y" * 500)[-1:] + masked(0x00, b"z" * 501)[:8]) == []
+
+    assert framing.close_code == CloseCode.MESSAGE_TOO_BIG
+    assert framing.waiting_bytes == 0

@@ -49,15 +49,20 @@ impl<'a> Whole<'a> {
 
     /// Write the message into `target`, which has its size.
     pub fn unmask(&self, target: &mut [u8]) {
-        let (sources, source) = self.payload.as_chunks();
-        let (targets, target) = target.as_chunks_mut();
-        let mask = u32::from_ne_bytes(self.mask);
-        for (target, source) in targets.iter_mut().zip(sources) {
-            *target = (u32::from_ne_bytes(*source) ^ mask).to_ne_bytes();
-        }
-        for ((target, source), mask) in target.iter_mut().zip(source).zip(self.mask) {
-            *target = source ^ mask;
-        }
+        unmask(self.payload, self.mask, target);
+    }
+}
+
+/// Write what a mask hides into `target`, which is as long (RFC 6455, section 5.3).
+pub fn unmask(masked: &[u8], mask: [u8; 4], target: &mut [u8]) {
+    let (sources, source) = masked.as_chunks();
+    let (targets, target) = target.as_chunks_mut();
+    let word = u32::from_ne_bytes(mask);
+    for (target, source) in targets.iter_mut().zip(sources) {
+        *target = (u32::from_ne_bytes(*source) ^ word).to_ne_bytes();
+    }
+    for ((target, source), mask) in target.iter_mut().zip(source).zip(mask) {
+        *target = source ^ mask;
     }
 }
 

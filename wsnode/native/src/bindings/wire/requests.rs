@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
-use crate::wire::frame::{pong_size, Whole};
+use crate::wire::frame::{self, pong_size, Whole};
 use crate::wire::request::Envelope;
 use crate::wire::{syntax, valid};
 
@@ -49,6 +49,23 @@ fn take_messages(
         position += whole.size;
     }
     Ok(position)
+}
+
+/// Part of a frame's payload that begins `offset` bytes into it, without its mask.
+#[pyfunction]
+#[pyo3(signature = (masked, mask, offset, /))]
+fn unmask<'py>(
+    py: Python<'py>,
+    masked: &[u8],
+    mask: [u8; 4],
+    offset: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut mask = mask;
+    mask.rotate_left(offset % 4);
+    PyBytes::new_with(py, masked.len(), |target| {
+        frame::unmask(masked, mask, target);
+        Ok(())
+    })
 }
 
 type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -132,6 +149,7 @@ fn aside<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) 
 /// Add this module's names.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(take_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(unmask, module)?)?;
     module.add_function(wrap_pyfunction!(read_request, module)?)?;
     module.add_function(wrap_pyfunction!(read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(first_items, module)?)?;
