@@ -21,6 +21,7 @@ from websockets.typing import BytesLike
 
 from wsnode._native.wire import take_messages
 from wsnode.server.websocket.fragment import RESERVED, Fragment
+from wsnode.server.websocket.pieces import Pieces
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82
@@ -91,8 +92,8 @@ class Framing:
         """Length of the held bytes at which they are parsed again."""
         self._fragment: Fragment | None = None
         """A long one, of which more is to come."""
-        self._message: bytes | bytearray | None = None
-        """The fragments of an unfinished message."""
+        self._message: Pieces | None = None
+        """What has come of a message in fragments."""
         self._is_text_message = False
         """Whether it is a text."""
         self._is_compressed = False
@@ -148,7 +149,9 @@ class Framing:
         return messages
 
     def _receive_closed(self, data: bytes, messages: list[bytes]) -> None:
-        if self._fragment is not None and not (data := self._receive_fragment(self._fragment, data, messages)):
+        if self._fragment is not None and not (
+            data := self._receive_fragment(self._fragment, data, messages)
+        ):
             return
         # What follows a close of the client's, or a fault, is thrown away.
         if len(data) > CLOSING_BYTES and not self._library().eof_sent:
@@ -313,21 +316,19 @@ class Framing:
         self._done += len(frame.data) // FRAME_BYTES
         if frame.opcode is not Opcode.CONT:
             self._is_text_message = frame.opcode is Opcode.TEXT
-        if self._message is not None:
+        if not frame.fin or self._message is not None:
             self._keep(frame.data)
-        elif not frame.fin:
-            # The parser keeps the last frame too, so it is copied when the next one comes.
-            self._message = bytes(frame.data)
         if frame.fin:
-            payload, self._message = bytes(frame.data if self._message is None else self._message), None
+            payload = bytes(frame.data) if self._message is None else self._message.join()
+            self._message = None
             if not self._is_text_message or payload.isascii() or self._is_text(payload):
                 messages.append(payload)
 
     def _keep(self, payload: BytesLike) -> None:
         """Add to the unfinished message."""
-        if not isinstance(self._message, bytearray):
-            self._message = bytearray(self._message or b"")
-        self._message += payload
+        if self._message is None:
+            self._message = Pieces()
+        self._message.add(payload)
 
     def _is_text(self, payload: bytes) -> bool:
         # The library leaves this check to its users, and closes with 1007 where it makes it itself.
