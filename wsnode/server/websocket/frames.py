@@ -239,13 +239,8 @@ class Framing:
                 self._ahead = data[position:]
                 return
             if end - position < whole and (size := self._long_fragment(data, position, whole)):
-                head = whole - size
-                if end - position >= head:
-                    self._note_compression(data[position])
-                    self._fragment = Fragment(data[position : position + head], size)
-                    self._receive_fragment(self._fragment, data[position + head :], messages)
-                    return
-                break
+                self._begin_fragment(data[position:], whole - size, size, messages)
+                return
             self._done += 1
             self._note_compression(data[position])
             taken = data[position : position + whole]
@@ -268,6 +263,15 @@ class Framing:
         if is_short or begun + size > self._limit or first & RESERVED or first & 0x0F > Opcode.BINARY:
             return 0
         return size if first & 0x0F or not self._is_compressed else 0
+
+    def _begin_fragment(self, data: bytes, head: int, size: int, messages: list[bytes]) -> None:
+        """Begin a fragment with its head, of `head` bytes, and a payload of `size`."""
+        if len(data) < head:
+            self._partial = bytearray(data)
+            return
+        self._note_compression(data[0])
+        self._fragment = Fragment(data[:head], size)
+        self._receive_fragment(self._fragment, data[head:], messages)
 
     def _note_compression(self, first: int) -> None:
         if first & 0x0F in (Opcode.TEXT, Opcode.BINARY):
