@@ -21,7 +21,7 @@ from websockets.typing import BytesLike
 
 from wsnode._native.wire import take_messages
 from wsnode.server.websocket.fragment import RESERVED, Fragment
-from wsnode.server.websocket.pieces import Pieces
+from wsnode.server.websocket.parts import Parts
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82
@@ -92,7 +92,7 @@ class Framing:
         """Length of the held bytes at which they are parsed again."""
         self._fragment: Fragment | None = None
         """A long one, of which more is to come."""
-        self._message: Pieces | None = None
+        self._message: Parts | None = None
         """What has come of a message in fragments."""
         self._is_text_message = False
         """Whether it is a text."""
@@ -331,7 +331,7 @@ class Framing:
     def _keep(self, payload: BytesLike) -> None:
         """Add to the unfinished message."""
         if self._message is None:
-            self._message = Pieces()
+            self._message = Parts()
         self._message.add(payload)
 
     def _is_text(self, payload: bytes) -> bool:

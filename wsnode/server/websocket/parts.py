@@ -5,11 +5,11 @@ from typing import Final
 
 from websockets.typing import BytesLike
 
-PIECE_BYTES: Final = 16 * 1024
+PART_BYTES: Final = 16 * 1024
 """From this length on, what has come is kept as it is; shorter ones are gathered."""
 
 
-class Pieces(Sized):
+class Parts(Sized):
     """What has come of a message; `len` says how many bytes."""
 
     __slots__ = ("_gathered", "_kept", "_size")
@@ -26,11 +26,11 @@ class Pieces(Sized):
     def add(self, payload: BytesLike) -> None:
         """Add what has come, and must not be changed any more."""
         self._size += len(payload)
-        if len(payload) < PIECE_BYTES:
+        if len(payload) < PART_BYTES:
             self._gathered += payload
-        if len(payload) >= PIECE_BYTES or len(self._gathered) >= PIECE_BYTES:
+        if len(payload) >= PART_BYTES or len(self._gathered) >= PART_BYTES:
             self._set_aside()
-        if len(payload) >= PIECE_BYTES:
+        if len(payload) >= PART_BYTES:
             self._kept.append(payload)
 
     def _set_aside(self) -> None:
