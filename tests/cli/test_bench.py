@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,15 @@ SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
 
 @pytest.fixture(scope="module")
-def node(served: Node) -> Node:
-    return served
+def node(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node whose heavy calls end by their gas, however busy the machine is."""
+    config = tmp_path_factory.mktemp("bench") / "wsnode.toml"
+    config.write_text(
+        f"listen = '127.0.0.1:0'\nopen = true\n[networks.one]\ndata = '{imported}'\n"
+        f"[limits]\ncall_seconds = {PATIENCE}\n"
+    )
+    with started("serve", "--config", str(config)) as node:
+        yield node
 
 
 def test_a_node_is_measured_in_three_sections(node: Node) -> None:
