@@ -1,6 +1,5 @@
 """Shares of what all clients of a process draw on, so that none of them can take all of it."""
 
-from collections import Counter
 from typing import Any
 
 from wsnode.jsonrpc.errors import limit_exceeded
@@ -48,7 +47,8 @@ class Share:
         self.limit = limit
         self.used = 0
         self._little = little
-        self._held = Counter[Any]()
+        # A `Counter` deletes and looks up in Python, which every slice and every reply would wait for.
+        self._held = dict[Any, int]()
         """By holder."""
 
     def admits(self, party: Any) -> bool:
@@ -58,19 +58,20 @@ class Share:
             return True
         if self.used >= self.limit:
             return False
-        held = self._held[holder := holder_of(party)]
+        held = self._held.get(holder := holder_of(party), 0)
         if holder is not party and held >= max(1, self.limit // 2):
             return False
         return self.used < self.limit - self.limit // KEPT_BACK or held < self._little
 
     def held_by(self, party: Any) -> int:
         """Return how much the peer of `party` holds, on all of its connections."""
-        return self._held[holder_of(party)]
+        return self._held.get(holder_of(party), 0)
 
     def take(self, party: Any, count: int = 1) -> None:
         """Count `count` more for `party`, admitted or not."""
         self.used += count
-        self._held[holder_of(party)] += count
+        holder = holder_of(party)
+        self._held[holder] = self._held.get(holder, 0) + count
 
     def take_or_refuse(self, party: Any, message: str) -> None:
         """Count one more of `party`.
@@ -86,6 +87,7 @@ class Share:
         """Count `count` fewer for `party`."""
         self.used -= count
         holder = holder_of(party)
-        self._held[holder] -= count
-        if not self._held[holder]:
-            del self._held[holder]
+        if left := self._held.get(holder, 0) - count:
+            self._held[holder] = left
+        else:
+            self._held.pop(holder, None)

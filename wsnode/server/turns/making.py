@@ -156,7 +156,8 @@ class Account:
 
     def note(self, slow_call: SlowCall) -> None:
         """Update the bytes of a call."""
-        more = slow_call.made - self._calls[slow_call]
+        if not (more := slow_call.made - self._calls[slow_call]):
+            return
         self._calls[slow_call] = slow_call.made
         self.made += more
         self._making.add(self.party, more)

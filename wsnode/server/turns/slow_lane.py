@@ -79,18 +79,19 @@ class SlowLane:
 
     async def _go_on(self, call: SlowCall, party: Any, account: Account) -> bool:
         refusal: RpcError | None = None
+        # One for all slices up to the next step: making it takes as long as a turn that nobody else waits for.
         with self._deadlines.move_on_at(call.deadline) as waiting:
-            refusal = await account.wait_turn(call)
-            if refusal is None and call.step is None:
+            while (refusal := await account.wait_turn(call)) is None and call.step is None:
                 await self.turns.acquire(party)
+                if self._run_slice(call, party, account):
+                    return True
         if waiting.cancelled_caught:
             has_ended = call.fail(TimeLimitError())
         elif refusal is not None:
             has_ended = call.fail(refusal)
-        elif call.step is not None:
-            has_ended = await self._work(call, call.step, party, account)
         else:
-            return self._run_slice(call, party, account)
+            assert call.step is not None
+            has_ended = await self._work(call, call.step, party, account)
         account.note(call)
         return has_ended
 
