@@ -79,7 +79,7 @@ class SlowLane:
 
     async def _go_on(self, call: SlowCall, party: Any, account: Account) -> bool:
         refusal: RpcError | None = None
-        # One for all slices up to the next step: making it takes as long as a turn that nobody else waits for.
+        # One for all slices up to the next step: it costs as much as a turn that nobody else waits for.
         with self._deadlines.move_on_at(call.deadline) as waiting:
             while (refusal := await account.wait_turn(call)) is None and call.step is None:
                 await self.turns.acquire(party)
