@@ -11,7 +11,7 @@ PEERS = st.sampled_from([None, None, "a", "b", "c"])
 QUICK_COST = 0.0002
 LONGEST_PENALTY = 0.02
 MOST_KNOWN = 16_384
-OF_A_NEW = 4
+OF_A_NEW = 2
 
 
 class Queue:
