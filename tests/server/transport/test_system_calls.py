@@ -76,6 +76,10 @@ def another_thread() -> Iterator[list[int]]:
     thread.start()
     # From now on it runs only while this one gives way.
     sys.setswitchinterval(100)
+    # What it waits for now may still end after the interval that there was.
+    seen = count[0]
+    while count[0] == seen:
+        time.sleep(0)
     try:
         yield count
     finally:
