@@ -249,10 +249,11 @@ def test_sockets_with_a_quick_burst_before_each_long_one_come_behind_a_quick_one
 
 def test_what_nobody_waits_for_makes_no_quick_socket_a_slow_one() -> None:
     queue = Queue()
-    for seconds in (*[0.0001] * OF_A_NEW, *[0.01] * 10):
+    show_to_be_quick(queue, 0)
+    for _ in range(10):
         queue.add(0, None)
         queue.pop()
-        queue.charge(seconds)
+        queue.charge(0.01)
     for number in range(1, 10):
         queue.add(number, None)
     queue.add(0, None)

@@ -3,8 +3,6 @@
 from wsnode._native.wire import unmask
 
 MASK_BYTES = 4
-RESERVED = 0x70
-"""The bits of a first byte that extensions give a meaning."""
 EMPTY = b"\x80" + bytes(MASK_BYTES)
 """What follows the first byte of a masked frame without a payload."""
 

@@ -26,12 +26,13 @@ class Parts(Sized):
     def add(self, payload: BytesLike) -> None:
         """Add what has come, and must not be changed any more."""
         self._size += len(payload)
-        if len(payload) < PART_BYTES:
-            self._gathered += payload
-        if len(payload) >= PART_BYTES or len(self._gathered) >= PART_BYTES:
-            self._set_aside()
         if len(payload) >= PART_BYTES:
+            self._set_aside()
             self._kept.append(payload)
+            return
+        self._gathered += payload
+        if len(self._gathered) >= PART_BYTES:
+            self._set_aside()
 
     def _set_aside(self) -> None:
         if self._gathered:
