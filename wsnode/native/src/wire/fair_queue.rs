@@ -37,8 +37,8 @@ const LARGE_COST: f64 = 0.001;
 /// any work, and ten such places that counted as quick meanwhile kept another waiting for 55 ms.
 const BEHIND_A_LARGE: u8 = 4;
 /// Quick bursts by which a new place shows that it is quick: the first one is often a handshake, which tells nothing of
-/// calls, and 240 such places whose first calls took up to 0.9 ms each kept another waiting for 65 ms. With four, a new
-/// client whose calls are quick waited longer beside others that are new (140 ms).
+/// calls, and 240 such places kept another waiting for 65 ms. With four, a new client whose calls are quick waited longer
+/// beside others that are new (140 ms; both by `bench.hostile`).
 const OF_A_NEW: u8 = 2;
 /// Places that came last and are remembered, with up to as many others.
 const MOST_KNOWN: usize = 16_384;
