@@ -5,13 +5,14 @@
                             [--memory-limit GIB] [--markdown FILE]
 
 Ten clients attack for `--seconds`, one class of attack (bench/lib/attacks.py) after another, while a probe in
-a process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited (ms)
-and how many of its requests failed; the node's resident memory before, at its highest and once it has nothing
-left to do (MiB); the most snapshots of the chain that were open at once, where its metrics tell; what the
-attackers sent (what waits in buffers of the system too), how often the node closed a connection or refused
-one, and the most that were open. An attack ends early, marked with *, when the node has more than `--memory`
-MiB. What follows is skipped when a node has ended, or has not answered the probe for a minute. The last thing
-that is printed is a Markdown table of all nodes.
+a process of its own asks for `eth_chainId` every 20 ms. A line for each class says what the probe waited
+(ms), how much of its longest wait a core stood still, as it does where the host of a virtual machine takes
+it, and how many of its requests failed; the node's resident memory before, at its highest and once it has
+nothing left to do (MiB); the most snapshots of the chain that were open at once, where its metrics tell; what
+the attackers sent (what waits in buffers of the system too), how often the node closed a connection or
+refused one, and the most that were open. An attack ends early, marked with *, when the node has more than
+`--memory` MiB. What follows is skipped when a node has ended, or has not answered the probe for a minute. The
+last thing that is printed is a Markdown table of all nodes.
 
 With --start the nodes are `wsnode dev`, `geth --dev` and anvil, those that are found, with some blocks full
 of logs, one after another. One that has more than `--memory-limit` GiB is killed at once, so that the machine
@@ -38,6 +39,7 @@ from urllib.parse import urlsplit
 
 from bench.attacked.keeping import Kept
 from bench.attacked.rows import HEADING, Row, Seen, table_text
+from bench.attacked.stalls import Span, watching_cores
 from bench.lib.attackers import Outcome, attacking
 from bench.lib.attacks import ATTACKS, CLIENTS, Target
 from bench.lib.contracts import burst_creation, deploy, wait_receipt
@@ -79,13 +81,18 @@ def attack(node: Node, name: str, options: argparse.Namespace) -> Row:
     before = memory_of(node)
     if node.process:
         forget_peak(node.process)
-    with probing(node.url) as probe, attacking(node.url, prepared, options.seconds) as controller:
+    with (
+        watching_cores() as stalls,
+        probing(node.url) as probe,
+        attacking(node.url, prepared, options.seconds) as controller,
+    ):
         was_stopped, snapshots = watch(node, controller, options)
         outcome = received_outcome(controller, was_stopped)
     # What has been asked may still be growing.
     wait_settled(node.process)
     peak = peak_bytes(node.process) / 2**20 if node.process else float("nan")
-    seen = Seen(before, peak, memory_of(node), snapshots, was_stopped)
+    stalled = stalls.within(Span(*probe.longest())) * 1e3
+    seen = Seen(before, peak, memory_of(node), snapshots, was_stopped, stalled)
     return Row(name, (probe, seen, outcome))
 
 

@@ -10,20 +10,26 @@ from bench.lib.attackers import Outcome
 from bench.lib.probe import Probe
 
 PARTS = (0.5, 0.99, 1.0)
+SHOWN_STALL = 5.0
+"""Milliseconds; a shorter one explains no wait that is worth explaining."""
 HEADING = (
-    f"  {'':22} {'p50':>8} {'p99':>9} {'longest':>9} {'errors':>7} {'before':>8} {'peak':>8} {'after':>8} "
-    f"{'snapshots':>10} {'sent MB':>8} {'closed':>7} {'open':>7}"
+    f"  {'':22} {'p50':>8} {'p99':>9} {'longest':>9} {'stalled':>8} {'errors':>7} {'before':>8} "
+    f"{'peak':>8} {'after':>8} {'snapshots':>10} {'sent MB':>8} {'closed':>7} {'open':>7}"
 )
 
 
 class Seen(NamedTuple):
-    """What was seen of a node under attack; memory in MiB, nan where its process is unknown."""
+    """What was seen of a node under attack; memory in MiB, nan where its process is unknown.
+
+    `stalled` are the milliseconds of the probe's longest wait in which a core stood still, nan if unknown.
+    """
 
     before: float
     peak: float
     after: float
     snapshots: int | None
     was_stopped: bool
+    stalled: float
 
 
 class Row(NamedTuple):
@@ -49,7 +55,10 @@ class Row(NamedTuple):
         sizes = (f"{'-' if math.isnan(size) else format(size, '.0f'):>8}" for size in seen[:3])
         snapshots = "-" if seen.snapshots is None else seen.snapshots
         label = self.name + " *" * seen.was_stopped
-        line = f"  {label:22} {' '.join(waits)} {probe.errors:>7} {' '.join(sizes)} {snapshots:>10}"
+        stalled = "-" if math.isnan(seen.stalled) else format(seen.stalled, ".1f")
+        line = (
+            f"  {label:22} {' '.join(waits)} {stalled:>8} {probe.errors:>7} {' '.join(sizes)} {snapshots:>10}"
+        )
         if outcome is None:
             return f"{line} {'-':>8} {'-':>7} {'-':>7}"
         return f"{line} {outcome.megabytes:>8,.1f} {outcome.closed:>7,} {outcome.open:>7,}"
@@ -60,9 +69,10 @@ class Row(NamedTuple):
             return self.hindrance
         probe, seen, _outcome = self.measured
         waits = "/".join(f"{probe.percentile(part):.1f}" for part in PARTS)
+        stalled = f" (stalled {seen.stalled:.1f})" if seen.stalled >= SHOWN_STALL else ""
         errors = f", {probe.errors} errors" if probe.errors else ""
         peak = "" if math.isnan(seen.peak) else f", {seen.peak:,.0f} MiB"
-        return f"{waits}{' *' * seen.was_stopped}{errors}{peak}"
+        return f"{waits}{' *' * seen.was_stopped}{stalled}{errors}{peak}"
 
 
 def table_text(names: Sequence[str], columns: Mapping[str, Sequence[Row]]) -> str:

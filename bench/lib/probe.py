@@ -24,16 +24,26 @@ REOPENING_PAUSE = 0.1
 
 
 class Probe:
-    """How long its replies took, in seconds, and how many requests got an error or none."""
+    """How long its replies took and when they were due, in seconds, and how many were errors or none."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
+        self.begins: list[float] = []
         self.errors = 0
         self._peer: Peer | None = None
 
     def percentile(self, part: float) -> float:
         """Return a percentile in milliseconds, nan if nothing was asked."""
         return percentile(sorted(self.waits), part) if self.waits else float("nan")
+
+    def longest(self) -> tuple[float, float]:
+        """Return when the longest wait began and ended, in seconds of `time.perf_counter`.
+
+        Raises:
+            ValueError: Nothing was asked.
+        """
+        wait, begin = max(zip(self.waits, self.begins, strict=True))
+        return begin, begin + wait
 
     def ask(self, url: str, due: float) -> None:
         """Ask once; the wait counts from when it was due."""
@@ -44,6 +54,7 @@ class Probe:
         except OSError:
             replies = []
         self.waits.append(time.perf_counter() - due)
+        self.begins.append(due)
         if not replies:
             self._leave()
         if not replies or "error" in replies[0]:
@@ -78,7 +89,7 @@ def probing(url: str) -> Iterator[Probe]:
         # It may be waiting for a reply, and for another one on a new connection.
         if not ours.poll(PATIENCE * 2):
             raise ConnectionError(f"{url} does not answer")
-        probe.waits, probe.errors = ours.recv()
+        probe.waits, probe.begins, probe.errors = ours.recv()
     finally:
         process.terminate()
         process.join()
@@ -90,12 +101,13 @@ def _probe(url: str, controller: multiprocessing.connection.Connection) -> None:
     probe.ask(url, time.perf_counter())
     controller.send(not probe.errors)
     probe.waits.clear()
+    probe.begins.clear()
     due = time.perf_counter()
     while not controller.poll(max(0.0, due - time.perf_counter())):
         probe.ask(url, due)
         # What a late reply delays counts too, as it would for a client that cannot wait.
         due = max(due + PACE, time.perf_counter() - LONGEST_BURST)
-    controller.send((probe.waits, probe.errors))
+    controller.send((probe.waits, probe.begins, probe.errors))
 
 
 def take_precedence() -> None:

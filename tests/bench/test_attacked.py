@@ -1,10 +1,12 @@
 """Nodes under attack do not take the machine's memory, and what became of them stands in the table."""
 
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from bench.attacked.keeping import Kept, guarding
 from bench.attacked.rows import Row, Seen, table_text
+from bench.attacked.stalls import Span, Stalls, covered, watching_cores
 from bench.lib.attackers import Outcome
 from bench.lib.attacks import Attack
 from bench.lib.nodes import Node, peak_bytes
@@ -22,6 +25,18 @@ from tests.bench.test_bench import run
 MEBIBYTE = 2**20
 GROWS = "import sys; kept = bytearray(200 << 20); print('grown', flush=True); sys.stdin.read()"
 WAITS = "import sys; sys.stdin.read()"
+NOT_PERMITTED = 77
+HOLDS_A_CORE = f"""
+import os, sys, time
+os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO) + 1))
+except PermissionError:
+    sys.exit({NOT_PERMITTED})
+end = time.process_time() + 0.2
+while time.process_time() < end:
+    pass
+"""
 
 
 @contextmanager
@@ -80,26 +95,62 @@ def test_the_peak_of_a_process_that_has_ended_is_an_error() -> None:
             peak_bytes(process.pid)
 
 
-def test_the_table_says_what_became_of_each_node() -> None:
+@pytest.mark.parametrize(("stalled", "said"), [(float("nan"), ""), (3.9, ""), (12.34, " (stalled 12.3)")])
+def test_the_table_says_what_became_of_each_node(stalled: float, said: str) -> None:
     probe = Probe()
     probe.waits, probe.errors = [0.001, 0.001, 0.004], 2
-    seen = Seen(10.0, 2_000.4, 20.0, None, was_stopped=False)
+    seen = Seen(10.0, 2_000.4, 20.0, None, was_stopped=False, stalled=stalled)
     rows = [Row("pings", (probe, seen, Outcome(1.0, 0, 10))), Row("filters", None, "killed at 6 GiB")]
     text = table_text(["pings", "filters", "held calls"], {"one": rows, "other": rows[1:]})
     assert text.splitlines()[2:] == [
         "| attack | one: p50/p99/longest ms, peak | other: p50/p99/longest ms, peak |",
         "| --- | --- | --- |",
-        "| pings | 1.0/4.0/4.0, 2 errors, 2,000 MiB | killed at 6 GiB |",
+        f"| pings | 1.0/4.0/4.0{said}, 2 errors, 2,000 MiB | killed at 6 GiB |",
         "| filters | killed at 6 GiB | - |",
         "| held calls | - | - |",
     ]
 
 
 def test_a_node_that_grew_too_much_begins_anew_before_the_next_attack() -> None:
-    calm = Seen(10.0, 200.0, 20.0, None, was_stopped=False)
+    calm = Seen(10.0, 200.0, 20.0, None, was_stopped=False, stalled=0.0)
     assert not Row("pings", (Probe(), calm, None)).is_worn
     assert Row("pings", (Probe(), calm._replace(was_stopped=True), None)).is_worn
     assert Row("pings", None, "killed at 6 GiB").is_worn
+
+
+def test_the_longest_wait_is_where_stalls_are_looked_for() -> None:
+    probe = Probe()
+    probe.waits, probe.begins = [0.5, 2.0, 1.0], [10.0, 20.0, 30.0]
+    assert probe.longest() == (20.0, 22.0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "seconds"),
+    [
+        ([], 0.0),
+        ([(1.0, 9.0)], 0.0),
+        ([(9.0, 11.0), (19.0, 30.0)], 2.0),
+        ([(12.0, 14.0), (11.0, 13.0), (11.5, 12.5)], 3.0),
+        ([(0.0, 99.0), (12.0, 13.0)], 10.0),
+    ],
+)
+def test_times_in_which_two_cores_stood_still_count_once(
+    parts: list[tuple[float, float]], seconds: float
+) -> None:
+    assert covered(Span(10.0, 20.0), [Span(*part) for part in parts]) == seconds
+
+
+def test_a_stall_is_unknown_before_cores_were_watched() -> None:
+    assert math.isnan(Stalls().within(Span(0.0, 1.0)))
+
+
+def test_a_core_stands_still_for_its_watcher_while_another_program_with_precedence_has_it() -> None:
+    begin = time.perf_counter()
+    with watching_cores() as stalls, program(HOLDS_A_CORE) as holder:
+        if holder.wait() == NOT_PERMITTED:
+            pytest.skip("this user may not give a process precedence")
+    assert holder.returncode == 0
+    assert stalls.within(Span(begin, time.perf_counter())) > 0.1
 
 
 def test_connections_that_send_together_do_so_at_the_same_moments() -> None:
