@@ -20,10 +20,12 @@ from websockets.uri import parse_uri
 from tests.server.certificates import make_certificate
 from tests.server.feed import Feed
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import CancelToken, InThread, Step
+from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall, Step
 from wsnode.server.access.directory import KeyRing, Network, TokenCheck
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
+from wsnode.server.turns.making import Account
+from wsnode.server.turns.slow_lane import SlowLane
 
 NUMBER = '{"jsonrpc":"2.0","id":%s,"method":"number","params":[]}'
 
@@ -228,6 +230,11 @@ class Site:
         await stream.send_all(request.encode() if isinstance(request, str) else request)
         await stream.send_eof()
         return await read_all(stream)
+
+
+async def finish(lane: SlowLane, call: SlowCall, party: Any, account: Account) -> None:
+    """Run a call to its end, and let it have its reply back."""
+    call.reply = await lane.finish(call, party, account)
 
 
 async def until(condition: Callable[[], bool]) -> None:

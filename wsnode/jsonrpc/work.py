@@ -201,6 +201,7 @@ class SlowCall:
         self.weight = weight
         """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
         self.reply: bytes | None = None
+        """Its reply, until `take_reply`."""
         self.held: list[Any] = []
         """The subscriptions that its calls began, held until the reply is posted."""
         self.maker: Heading | None = None
@@ -231,6 +232,11 @@ class SlowCall:
             self.made = step.made
         self.step = step
         return False
+
+    def take_reply(self) -> bytes | None:
+        """Return the reply, which the call does not hold from now on: others may know it for long."""
+        reply, self.reply = self.reply, None
+        return reply
 
     def close(self) -> None:
         """End the call, if it has not ended, and close its view."""

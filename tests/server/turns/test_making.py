@@ -2,14 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tests.server.conftest import Gate, OpenSite, View, until
+from tests.server.conftest import Gate, OpenSite, View, finish, until
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
@@ -59,10 +59,17 @@ class Stage:
         pendings = [(self.begun(), account) for account in accounts for _ in range(each)]
         async with trio.open_nursery() as nursery:
             for pending, account in pendings:
-                nursery.start_soon(self.lane.finish, pending, Party(), account)
+                nursery.start_soon(finish, self.lane, pending, Party(), account)
         assert (self.held, self.lane.making.used, self.lane.making.budget.used) == (0, 0, 0)
         assert not self.lane.making.accounts
         return [json.loads(pending.reply or b"") for pending, _ in pendings]
+
+
+async def passing(condition: Callable[[], bool]) -> None:
+    """Wait for what may hold for a moment only: one slice of the calls runs between two looks."""
+    with trio.fail_after(60):
+        while not condition():
+            await trio.lowlevel.checkpoint()
 
 
 async def test_calls_of_a_connection_take_turns_beyond_its_bytes() -> None:
@@ -79,12 +86,12 @@ async def test_calls_of_a_closed_account_make_no_more_and_can_be_ended() -> None
     account = Account(stage.lane.making, 1 << 30)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            nursery.start_soon(stage.lane.finish, stage.begun(), Party(), account)
-        await until(lambda: stage.held >= 6 * PIECE)
+            nursery.start_soon(finish, stage.lane, stage.begun(), Party(), account)
+        await passing(lambda: stage.held >= 6 * PIECE)
         account.close()
         await trio.lowlevel.checkpoint()
         held = stage.held
-        nursery.start_soon(stage.lane.finish, stage.begun(), Party(), account)
+        nursery.start_soon(finish, stage.lane, stage.begun(), Party(), account)
         await wait_all_tasks_blocked()
         assert 0 < stage.held == held < 3 * PIECE * PIECES
         nursery.cancel_scope.cancel()
@@ -98,8 +105,8 @@ async def test_calls_that_are_about_to_end_are_not_refused_in_place_of_others() 
     async with trio.open_nursery() as nursery:
         pendings = [stage.begun() for _ in range(5)]
         for pending, account in zip(pendings, (closed, closed, *others), strict=True):
-            nursery.start_soon(stage.lane.finish, pending, party, account)
-        await until(lambda: stage.held >= 10 * PIECE)
+            nursery.start_soon(finish, stage.lane, pending, party, account)
+        await passing(lambda: stage.held >= 10 * PIECE)
         closed.close()
         assert closed.made > max(other.made for other in others)
         making.shed()
@@ -129,7 +136,7 @@ async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to
         await until(lambda: gate.entered == SHORT_THREADS)
         for pending in pendings:
             assert isinstance(pending, SlowCall)
-            nursery.start_soon(lane.finish, pending, Party(), account)
+            nursery.start_soon(finish, lane, pending, Party(), account)
         await until(lambda: lane.making.used > 2 * size)
         await wait_all_tasks_blocked()
         made = account.made
@@ -158,7 +165,7 @@ async def test_the_calls_of_a_batch_count_what_others_hold_while_they_are_in_a_t
     pending = Session(calls, None).receive(b"[%b]" % b",".join(texts))
     assert isinstance(pending, SlowCall)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
+        nursery.start_soon(finish, lane, pending, Party(), Account(lane.making, 1 << 20))
         await until(lambda: gate.entered == 1)
         await wait_all_tasks_blocked()
         assert lane.making.used > 3 * PIECE
@@ -185,7 +192,7 @@ async def test_who_holds_little_goes_on_while_others_wait() -> None:
     with trio.fail_after(60):
         pending = stage.begun()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(stage.lane.finish, pending, Party(), small)
+            nursery.start_soon(finish, stage.lane, pending, Party(), small)
     assert len(json.loads(pending.reply or b"")["result"]) == PIECE * PIECES
 
 
@@ -216,7 +223,7 @@ async def test_results_that_may_be_large_wait_for_room_and_leave_some(
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             assert isinstance(pending, SlowCall)
-            nursery.start_soon(lane.finish, pending, Party(), Account(making, 1 << 20))
+            nursery.start_soon(finish, lane, pending, Party(), Account(making, 1 << 20))
         await until(lambda: gate.entered == at_once)
         await wait_all_tasks_blocked()
         assert (gate.entered, making.used) == (at_once, at_once * size)
@@ -231,7 +238,7 @@ async def test_nobody_is_refused_for_what_others_may_make() -> None:
     pendings = [stage.begun() for _ in range(4)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
-            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+            nursery.start_soon(finish, stage.lane, pending, Party(), account)
         await until(lambda: stage.held > SHARE_BYTES)
         await wait_all_tasks_blocked()
         making.give_back(party, 100 * 1000)
@@ -270,11 +277,11 @@ async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() ->
     async with trio.open_nursery() as nursery:
         pendings = [(stage.begun(), account) for account in crowd for _ in range(10)]
         for pending, account in pendings:
-            nursery.start_soon(stage.lane.finish, pending, account.party, account)
-        await until(lambda: making.budget.has_used_up(crowd[0].party))
+            nursery.start_soon(finish, stage.lane, pending, account.party, account)
+        await passing(lambda: making.budget.has_used_up(crowd[0].party))
         honest = [stage.begun() for _ in range(4)]
         for pending in honest:
-            nursery.start_soon(stage.lane.finish, pending, other.party, other)
+            nursery.start_soon(finish, stage.lane, pending, other.party, other)
     assert stage.most <= limit // 2 + SHARE_BYTES + PIECE * PIECES * len(honest)
     assert all("result" in json.loads(pending.reply or b"") for pending in honest)
     told = ["error" in json.loads(pending.reply or b"") for pending, _ in pendings]
@@ -308,7 +315,7 @@ async def test_of_a_hundred_calls_that_wait_one_looks_for_room(looks: Counter[Ac
     pendings = [stage.begun() for _ in range(100)]
     async with trio.open_nursery() as nursery:
         for pending in pendings:
-            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+            nursery.start_soon(finish, stage.lane, pending, Party(), account)
         await changes(stage.lane.making, 100)
     assert all("result" in json.loads(pending.reply or b"") for pending in pendings)
     # A look at the beginning, before and in each slice, and of the first that waits at each change.
@@ -326,7 +333,7 @@ async def test_of_a_hundred_connections_that_wait_few_look_for_room_at_a_change(
     async with trio.open_nursery() as nursery:
         pendings = [stage.begun() for _ in accounts]
         for pending, account in zip(pendings, accounts, strict=True):
-            nursery.start_soon(stage.lane.finish, pending, Party(), account)
+            nursery.start_soon(finish, stage.lane, pending, Party(), account)
         await wait_all_tasks_blocked()
         before = looks.total()
         # No time goes by: it does when nothing else can be done.

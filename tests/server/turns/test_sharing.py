@@ -7,7 +7,7 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.server.conftest import Gate, OpenSite, View
+from tests.server.conftest import Gate, OpenSite, View, finish
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import limit_exceeded
@@ -77,7 +77,7 @@ async def reply_to_who_never_reads(calls: Dispatcher, text: bytes, clock: MockCl
     assert isinstance(pending, SlowCall)
     lane = SlowLane(Limits())
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20, NeverRead()))
+        nursery.start_soon(finish, lane, pending, Party(), Account(lane.making, 1 << 20, NeverRead()))
         await wait_all_tasks_blocked()
         assert pending.reply is None
         clock.jump(seconds)
@@ -122,7 +122,7 @@ async def test_a_call_whose_turn_does_not_come_gives_its_view_up_at_its_deadline
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             assert isinstance(pending, SlowCall)
-            nursery.start_soon(lane.finish, pending, Party(), Account(lane.making, 1 << 20))
+            nursery.start_soon(finish, lane, pending, Party(), Account(lane.making, 1 << 20))
         await wait_all_tasks_blocked()
         mock_clock.jump(60.0)
     brief, (slices, number) = (json.loads(pending.reply) for pending in pendings)  # type: ignore[union-attr, arg-type]

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.server.conftest import Gate, View
+from tests.server.conftest import Gate, View, finish
 from tests.server.turns.test_collector import cycles
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
@@ -67,10 +67,17 @@ async def errors_after_the_limit(lane: SlowLane, pendings: list[SlowCall], clock
 
     async with trio.open_nursery() as nursery:
         for key, pending in enumerate(pendings):
-            nursery.start_soon(lane.finish, pending, key, Account(lane.making, 1 << 20))
+            nursery.start_soon(finish, lane, pending, key, Account(lane.making, 1 << 20))
             await wait_all_tasks_blocked()
         clock.jump(SECONDS)
     return [json.loads(pending.reply or b"")["error"] for pending in pendings]
+
+
+async def test_a_call_that_has_ended_holds_its_reply_for_nobody_who_still_knows_it() -> None:
+    lane = SlowLane(Limits())
+    call = begun(dispatcher(Gate()), "translate")
+    assert await lane.finish(call, "key", Account(lane.making, 1 << 20)) is not None
+    assert call.reply is None
 
 
 @pytest.mark.parametrize("method", ["wait", "wait_twice"])

@@ -203,8 +203,7 @@ class Account:
             if next(iter(self._waiters)) is not slow_call:
                 await woken.wait()
             else:
-                if (first := self._first(slow_call)) is not slow_call:
-                    self._wake(first)
+                self._wake(self._first(slow_call))
                 await self._making.wait_change()
             if self._waiting is not None:
                 await self._waiting.wait_room()

@@ -62,7 +62,7 @@ class SlowLane:
         try:
             while not await self._go_on(call, party, account):
                 pass
-            return call.reply
+            return call.take_reply()
         finally:
             account.end(call)
             self.calls.give_back(party)
