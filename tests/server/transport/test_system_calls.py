@@ -1,5 +1,6 @@
 """The loop's own calls of the system, which let no other thread run."""
 
+import gc
 import select
 import socket
 import sys
@@ -64,8 +65,13 @@ def test_events_are_those_that_python_would_return(pair: tuple[socket.socket, so
 
 @contextmanager
 def another_thread() -> Iterator[list[int]]:
-    """A thread that counts how often it could run, and gives way at once each time."""
+    """A thread that counts how often it could run, and gives way at once each time.
+
+    Nothing is collected meanwhile: a file among the garbage of other tests would be closed, and let it run.
+    """
     count, ends = [0], threading.Event()
+    gc.collect()
+    gc.disable()
 
     def run() -> None:
         while not ends.is_set():
@@ -83,6 +89,7 @@ def another_thread() -> Iterator[list[int]]:
     try:
         yield count
     finally:
+        gc.enable()
         sys.setswitchinterval(interval)
         ends.set()
         thread.join()
