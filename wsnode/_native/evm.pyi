@@ -105,6 +105,9 @@ class ChainSpec:
     def chain_id(self) -> int:
         """Return the chain id of the blocks to come."""
 
+    def chain_id_at(self, number: int) -> int:
+        """Return the id of the block with a number."""
+
     def set_chain_ids(self, changes: list[tuple[int, int]]) -> None:
         """Set which chain ids follow that of the genesis: pairs of first block and id, ascending."""
 

@@ -214,6 +214,16 @@ async def test_a_replica_that_was_stopped_goes_on_where_it_was() -> None:
         assert replica.repeated <= 32 + 2
 
 
+async def test_a_chain_that_has_nothing_but_another_id_has_that_repeated() -> None:
+    with world() as here:
+        here.growing.extend(1)
+        here.growing.set_chain_id(2)
+        here.growing.unwind(1)
+        await here.publish()
+        async with caught_up(here):
+            pass
+
+
 @settings(max_examples=examples(15), deadline=None)
 @given(st.lists(doings(), min_size=1, max_size=6), st.integers(1, 6), st.lists(doings(), max_size=6))
 def test_records_that_are_lost_and_written_otherwise_are_taken_back(

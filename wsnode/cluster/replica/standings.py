@@ -7,7 +7,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.storage import meta, patches
+from wsnode.ethereum.storage import chain_ids, meta, patches
 
 
 def standing_of(chain: Chain) -> Standing:
@@ -33,7 +33,22 @@ def is_canonical(view: Snapshot, head: Head) -> bool:
 
 def is_reachable(view: Snapshot, standing: Standing) -> bool:
     """Return whether a chain need only take something back to stand like this."""
-    return is_canonical(view, standing.head) and standing.state_root in _roots(view, standing.head)
+    return (
+        is_canonical(view, standing.head)
+        and standing.state_root in _roots(view, standing.head)
+        and standing.chain_id in _chain_ids(view, standing.head)
+    )
+
+
+def _chain_ids(view: Snapshot, head: Head) -> Sequence[int]:
+    """Return the ids that the chain has had since a canonical block was made, as far as it still knows."""
+    before, since = view.spec.chain_id_at(0), list[int]()
+    for first, given in chain_ids.chain_ids(view.reader):
+        if first > head.number:
+            since.append(given)
+        else:
+            before = given
+    return [before, *since]
 
 
 def _roots(view: Snapshot, head: Head) -> Sequence[bytes]:

@@ -31,6 +31,11 @@ impl ChainSpec {
         self.0.chain_id()
     }
 
+    /// The id of the blocks with a number.
+    fn chain_id_at(&self, number: u64) -> u64 {
+        self.0.chain_id_at(number)
+    }
+
     /// Set which ids follow the genesis's: pairs of the first block and the id, ascending.
     fn set_chain_ids(&self, changes: Vec<(u64, u64)>) {
         self.0.set_chain_ids(changes);
