@@ -105,6 +105,6 @@ def test_no_other_thread_runs_meanwhile(pair: tuple[socket.socket, socket.socket
             send_now(ours.fileno(), b".")
             waiting_events(epoll.fileno(), 8)
         assert count[0] == before
-        for _ in range(CALLS):
+        # Python's own let it, as soon as the system gives it a core.
+        while count[0] == before:
             epoll.poll(0)
-        assert count[0] > before
