@@ -14,10 +14,10 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import CancelToken, InThread, Pieces, SlowCall, Step
+from wsnode.jsonrpc.work import InThread, Pieces, SlowCall, Step
 from wsnode.server.limits import Limits
-from wsnode.server.turns.budget import OVERFLOW_BYTES, SHARE_BYTES, Budget
-from wsnode.server.turns.making import CALL_BYTES, WOKEN_AT_ONCE, Account, Making
+from wsnode.server.turns.budget import SHARE_BYTES, Budget
+from wsnode.server.turns.making import WOKEN_AT_ONCE, Account, Making
 from wsnode.server.turns.slow_lane import SHORT_THREADS, SlowLane
 
 PIECE = 1000
@@ -28,8 +28,8 @@ REFUSED = {"code": -32005, "message": "too many bytes of replies are being made,
 class Stage:
     """Calls that make their result piece by piece, and how much they held when it was most."""
 
-    def __init__(self, limit: int, call_bytes: int = 0) -> None:
-        self.lane = SlowLane(Limits(), Making(Budget(limit), call_bytes))
+    def __init__(self, limit: int) -> None:
+        self.lane = SlowLane(Limits(), Making(Budget(limit)))
         self.held = self.most = 0
         methods = Registry()
         methods.method("pieces", view=False)(self._pieces)
@@ -63,11 +63,6 @@ class Stage:
         assert (self.held, self.lane.making.used, self.lane.making.budget.used) == (0, 0, 0)
         assert not self.lane.making.accounts
         return [json.loads(pending.reply or b"") for pending, _ in pendings]
-
-
-def one_step(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
-    """Return the steps of a call that does one thing in a thread."""
-    return (yield InThread(function))
 
 
 async def passing(condition: Callable[[], bool]) -> None:
@@ -190,32 +185,6 @@ async def test_beyond_the_bytes_of_all_calls_are_refused_and_the_others_end() ->
     assert stage.most <= limit + len(accounts) * 64 * 1024
 
 
-async def test_calls_count_for_themselves_too_and_are_refused_where_that_is_too_much() -> None:
-    calls, limit = 200, 50 * CALL_BYTES
-    stage = Stage(limit, CALL_BYTES)
-    accounts = [Account(stage.lane.making, 1 << 30) for _ in range(20)]
-    answers = await stage.answers(accounts, calls // len(accounts))
-    refused = [answer["error"] for answer in answers if "error" in answer]
-    assert all(error == REFUSED for error in refused)
-    assert 0 < len(refused) < calls
-
-
-async def test_a_call_counts_for_itself_until_it_has_ended() -> None:
-    gate, lane = Gate(), SlowLane(Limits())
-    methods = Registry()
-    methods.method("wait")(lambda view: one_step(view.gate.pass_through))
-    calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
-    async with trio.open_nursery() as nursery:
-        for _ in range(3):
-            pending = Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"wait"}')
-            assert isinstance(pending, SlowCall)
-            nursery.start_soon(finish, lane, pending, Party(), Account(lane.making, 1 << 20))
-        await until(lambda: gate.entered == 3)
-        assert lane.making.used == lane.making.budget.used == 3 * CALL_BYTES
-        gate.opened = 1
-    assert (lane.making.used, lane.making.budget.used) == (0, 0)
-
-
 async def test_who_holds_little_goes_on_while_others_wait() -> None:
     stage = Stage(100 * 1000)
     stage.lane.making.budget.add(Party(), 200 * 1000)
@@ -239,7 +208,7 @@ async def test_who_holds_little_goes_on_while_others_wait() -> None:
 async def test_results_that_may_be_large_wait_for_room_and_leave_some(
     size: int, threads: int, at_once: int
 ) -> None:
-    gate, making = Gate(), Making(Budget(100), 0)
+    gate, making = Gate(), Making(Budget(100))
     methods = Registry()
 
     @methods.method("large")
@@ -260,17 +229,6 @@ async def test_results_that_may_be_large_wait_for_room_and_leave_some(
         assert (gate.entered, making.used) == (at_once, at_once * size)
         gate.opened = 1
     assert (gate.entered, making.used) == (9, 0)
-
-
-async def test_a_result_that_may_take_more_than_all_room_waits_only_for_other_results() -> None:
-    making = Making(Budget(100), 10)
-    making.begin(party := Party(), is_refusable=True)
-    with trio.fail_after(60):
-        await making.reserve(party, 200)
-    assert making.used == 210
-    making.give_back(party, 200)
-    making.end(party, 0, is_refusable=True)
-    assert making.used == 0
 
 
 async def test_nobody_is_refused_for_what_others_may_make() -> None:
@@ -303,21 +261,6 @@ async def test_the_client_that_leaves_most_unread_is_cut_off_before_all_memory_i
         assert (await reader.reply())["result"] == "0x1"
         # The largest went, the smallest is still there.
         assert len((await peers[0].reply())["result"]) == 400_000
-
-
-async def test_nothing_of_a_first_batch_is_made_while_there_is_no_room(
-    open_site: OpenSite,
-) -> None:
-    async with open_site(Limits(waiting_bytes=1 << 20)) as site:
-        shared, peer, others = site.server.shared, await site.peer(), Party()
-        shared.waiting.add(others, size := shared.waiting.limit + OVERFLOW_BYTES + 1)
-        calls = [{"jsonrpc": "2.0", "id": number, "method": "zeros", "params": [100_000]} for number in "ab"]
-        await peer.send(json.dumps(calls))
-        await until(lambda: shared.lane.in_flight > 0)
-        await wait_all_tasks_blocked()
-        assert shared.making.used == CALL_BYTES
-        shared.waiting.add(others, -size)
-        assert [reply["id"] for reply in await peer.reply()] == ["a", "b"]
 
 
 def same_address() -> str:

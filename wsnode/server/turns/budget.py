@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from wsnode.jsonrpc.share import Share, holder_of
 
-OVERFLOW_BYTES = 24 * 1024 * 1024
+OVERFLOW_BYTES = 64 * 1024 * 1024
 """Bytes beyond a limit at which the largest holder is ended."""
 SHARE_BYTES = 64 * 1024
 """Bytes that each peer may hold even then, so that no client can starve the others."""

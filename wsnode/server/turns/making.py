@@ -1,6 +1,6 @@
 """Results in the making: how much of them there may be, and whose turn it is to make more."""
 
-from operator import itemgetter
+from collections import Counter
 from typing import Any, Protocol
 
 import trio
@@ -12,8 +12,6 @@ from wsnode.server.turns.budget import Budget
 
 AGAIN_SECONDS = 0.05
 """Seconds between two checks of a waiting call for replies that have been read."""
-CALL_BYTES = 16 * 1024
-"""What a slow call in flight holds for itself: its task, generators and text; 3,000 took 11 to 17 KB each."""
 WOKEN_AT_ONCE = 4
 """Calls woken at each change. Every connection may have one, and a change makes room for few."""
 
@@ -32,45 +30,22 @@ class Waiting(Protocol):
 
 
 class Making:
-    """Bytes that the calls of all connections hold for themselves and their results, beside unread replies.
+    """Bytes of partial results that the calls of all connections hold, beside unread replies.
 
     Both count in one budget. Beyond it, no call of a peer that holds more than its share makes more. If calls
     hold more than waiting replies do, one of the peer that holds most is refused: others can end.
     """
 
-    def __init__(self, budget: Budget, call_bytes: int = CALL_BYTES) -> None:
-        """Each call counts as `call_bytes` besides what it has made."""
+    def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.call_bytes = call_bytes
         self.used = 0
         """Bytes that calls hold, part of the budget's total."""
-        self._calls = 0
-        """How many are in flight."""
         self.accounts: dict[Account, None] = {}
         """The connections that have calls in flight."""
         self._reserved = 0
-        self._refusable: dict[Any, int] = {}
+        self._refusable = Counter[Any]()
         """Bytes of calls that have not been refused, by peer."""
         self._changed = trio.lowlevel.ParkingLot()
-
-    @property
-    def has_room(self) -> bool:
-        """Return whether there is room for one more, whoever makes it."""
-        return self.budget.used < self.budget.limit
-
-    def begin(self, party: Any, *, is_refusable: bool) -> None:
-        """Count a call of `party` that has made nothing yet."""
-        self._calls += 1
-        self.add(party, self.call_bytes)
-        if is_refusable:
-            self.count_refusable(party, self.call_bytes)
-
-    def end(self, party: Any, size: int, *, is_refusable: bool) -> None:
-        """Release a call of `party` with the `size` bytes that it holds of its result."""
-        self._calls -= 1
-        self.add(party, -size - self.call_bytes)
-        if is_refusable:
-            self.count_refusable(party, -size - self.call_bytes)
 
     def add(self, party: Any, size: int) -> None:
         """Count `size` bytes more, or less, as held for `party`."""
@@ -103,35 +78,31 @@ class Making:
         limit = self.budget.limit
         if self._reserved and 2 * (self._reserved + size) > limit:
             return False
-        # What calls hold for themselves gives way for none of them.
-        is_empty = self.budget.used <= self._calls * self.call_bytes
-        return is_empty or self.budget.used + size <= limit
+        return not self.budget.used or self.budget.used + size <= limit
 
     def shed(self) -> None:
         """Refuse the call that holds most, of the peer whose calls do, where that makes room."""
         if not self._refusable:
             return
-        peer, made = max(self._refusable.items(), key=itemgetter(1))
+        peer, made = self._refusable.most_common(1)[0]
         mine = [
             account for account in self.accounts if holder_of(account.party) == peer and not account.is_closed
         ]
-        largest = max(mine, key=lambda account: account.held)
+        largest = max(mine, key=lambda account: account.made)
         kept = self.budget.used
         if self.budget.has_used_up(largest.party):
             kept = self.budget.kept_for(largest.party)
         else:
-            made = sum(self._refusable.values())
+            made = self._refusable.total()
         # If unread replies or reservations are most of it, no refusal helps.
         if 2 * made >= kept:
             largest.refuse_largest()
 
     def count_refusable(self, party: Any, size: int) -> None:
         """Add `size` (or subtract) to the bytes that refusing a call of `party` would release."""
-        peer = holder_of(party)
-        if left := self._refusable.get(peer, 0) + size:
-            self._refusable[peer] = left
-        else:
-            self._refusable.pop(peer, None)
+        self._refusable[peer := holder_of(party)] += size
+        if not self._refusable[peer]:
+            del self._refusable[peer]
 
 
 class Account:
@@ -158,7 +129,7 @@ class Account:
         self.is_closed = False
         """Whether its calls are about to end unanswered."""
         self.made = 0
-        """Bytes that they hold of their results."""
+        """Bytes that they hold."""
         # In the order in which they began.
         self._calls: dict[SlowCall, int] = {}
         self._refused: dict[SlowCall, None] = {}
@@ -173,7 +144,7 @@ class Account:
         for call, made in self._calls.items():
             if call not in self._refused:
                 self._refused[call] = None
-                self._making.count_refusable(self.party, -made - self._making.call_bytes)
+                self._making.count_refusable(self.party, -made)
 
     def begin(self, slow_call: SlowCall) -> None:
         """Take a call up."""
@@ -181,7 +152,6 @@ class Account:
         self._calls[slow_call] = 0
         if self.is_closed:
             self._refused[slow_call] = None
-        self._making.begin(self.party, is_refusable=not self.is_closed)
         self.note(slow_call)
 
     def note(self, slow_call: SlowCall) -> None:
@@ -198,8 +168,11 @@ class Account:
         """Remove a call, whose reply is posted next."""
         size = self._calls.pop(slow_call)
         self.made -= size
-        self._making.end(self.party, size, is_refusable=slow_call not in self._refused)
-        self._refused.pop(slow_call, None)
+        self._making.add(self.party, -size)
+        if slow_call in self._refused:
+            del self._refused[slow_call]
+        else:
+            self._making.count_refusable(self.party, -size)
         if not self._calls:
             del self._making.accounts[self]
 
@@ -245,13 +218,8 @@ class Account:
         if left := [call for call in self._calls if call not in self._refused]:
             largest = max(left, key=self._calls.__getitem__)
             self._refused[largest] = None
-            self._making.count_refusable(self.party, -self._calls[largest] - self._making.call_bytes)
+            self._making.count_refusable(self.party, -self._calls[largest])
             self._wake(largest)
-
-    @property
-    def held(self) -> int:
-        """The bytes that they hold, for themselves too."""
-        return self.made + len(self._calls) * self._making.call_bytes
 
     @property
     def _kept(self) -> int:

@@ -78,7 +78,7 @@ class SlowCalls:
         """Have the session begin slow calls, or refuse them while there are too many."""
         self._session.refusal = too_many_calls() if self.is_full else None
         # Only the first slow call of a turn runs its first slice there; later ones begin in the lane.
-        self._session.eager = self._shared.making.has_room
+        self._session.eager = True
 
     def begin(
         self, slow_call: SlowCall, start: Callable[..., Any], size: int, recount: Callable[[], None]
