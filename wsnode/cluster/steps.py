@@ -58,7 +58,9 @@ def first_standing(view: Snapshot, origin: Origin, most: int) -> Standing:
     if number == view.earliest:
         return Standing(head, patches.unpatched_root(view.reader, number), origin.chain_id)
     ids = chain_ids.chain_ids(view.reader)
-    return Standing(head, patches.state_root(view.reader, number), _chain_id(ids, origin, number + 1))
+    return Standing(
+        head, patches.state_root(view.reader, number), chain_ids.id_of(ids, origin.chain_id, number + 1)
+    )
 
 
 def next_steps(view: Snapshot, origin: Origin, known: Standing, known_head: Head | None = None) -> list[Step]:
@@ -125,7 +127,7 @@ class _Way:
         return patches.patches_since(self._view.reader, number, root)
 
     def _chain_id(self, number: int) -> Iterator[Step]:
-        wanted = _chain_id(self._ids, self._origin, number)
+        wanted = chain_ids.id_of(self._ids, self._origin.chain_id, number)
         if wanted != self._standing.chain_id:
             yield self._step(ChainId(), chain_id=wanted)
 
@@ -148,11 +150,6 @@ class _Way:
     def _wanted_marks(self) -> dict[str, Head | None]:
         names = {"safe": meta.SAFE, "finalized": meta.FINALIZED}
         return {name: meta.marked_head(self._view.reader, mark) for name, mark in names.items()}
-
-
-def _chain_id(ids: Sequence[tuple[int, int]], origin: Origin, number: int) -> int:
-    """Return the chain id of a block."""
-    return next((given for first, given in reversed(ids) if first <= number), origin.chain_id)
 
 
 def _not_above(head: Head, mark: Head | None) -> Head | None:

@@ -42,13 +42,9 @@ def is_reachable(view: Snapshot, standing: Standing) -> bool:
 
 def _chain_ids(view: Snapshot, head: Head) -> Sequence[int]:
     """Return the ids that the chain has had since a canonical block was made, as far as it still knows."""
-    before, since = view.spec.chain_id_at(0), list[int]()
-    for first, given in chain_ids.chain_ids(view.reader):
-        if first > head.number:
-            since.append(given)
-        else:
-            before = given
-    return [before, *since]
+    changes = chain_ids.chain_ids(view.reader)
+    made_with = chain_ids.id_of(changes, view.spec.chain_id_at(0), head.number)
+    return [made_with, *(given for first, given in changes if first > head.number)]
 
 
 def _roots(view: Snapshot, head: Head) -> Sequence[bytes]:

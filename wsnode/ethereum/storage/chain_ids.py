@@ -1,6 +1,7 @@
 """The ids that a development chain has been given, each from a block on."""
 
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from wsnode.ethereum.storage.errors import ChainIdsError
@@ -19,6 +20,11 @@ ChainIds = list[tuple[int, int]]
 def chain_ids(reader: Reader) -> ChainIds:
     """Return the changes there were."""
     return list(_CHANGE.iter_unpack(bytes(reader.get(META, _KEY) or b"")))
+
+
+def id_of(changes: Sequence[tuple[int, int]], first_id: int, number: int) -> int:
+    """Return the id of a block, in a chain whose genesis has `first_id`."""
+    return next((given for first, given in reversed(changes) if first <= number), first_id)
 
 
 def change(writer: Writer, first_block: int, chain_id: int) -> ChainIds:
