@@ -38,8 +38,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.attacked.keeping import Kept
+from bench.attacked.probe import probing
 from bench.attacked.rows import HEADING, Row, Seen, table_text
-from bench.attacked.stalls import Span, watching_cores
+from bench.attacked.stalls import watching_cores
 from bench.lib.attackers import Outcome, attacking
 from bench.lib.attacks import ATTACKS, CLIENTS, Target
 from bench.lib.contracts import burst_creation, deploy, wait_receipt
@@ -51,7 +52,6 @@ from bench.lib.nodes import (
     peak_bytes,
     wait_settled,
 )
-from bench.lib.probe import probing
 from bench.lib.started import StartError, anvil, geth_that_mines, wsnode_that_mines
 from wsnode.load.machine import resident_bytes
 from wsnode.load.node import Asker
@@ -91,7 +91,7 @@ def attack(node: Node, name: str, options: argparse.Namespace) -> Row:
     # What has been asked may still be growing.
     wait_settled(node.process)
     peak = peak_bytes(node.process) / 2**20 if node.process else float("nan")
-    stalled = stalls.within(Span(*probe.longest())) * 1e3
+    stalled = stalls.within(probe.longest()) * 1e3
     seen = Seen(before, peak, memory_of(node), snapshots, was_stopped, stalled)
     return Row(name, (probe, seen, outcome))
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from bench.attacked.probe import Probe
 from bench.lib.attackers import Outcome
-from bench.lib.probe import Probe
 
 PARTS = (0.5, 0.99, 1.0)
 SHOWN_STALL = 5.0

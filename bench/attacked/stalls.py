@@ -4,27 +4,19 @@ On a virtual machine the host took it; on any machine the kernel may not have le
 blame for such a time, and a wait that holds one tells less of the node than another wait.
 """
 
-import multiprocessing
-import multiprocessing.connection
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import NamedTuple
+from multiprocessing.connection import Connection
 
-from bench.lib.probe import take_precedence
+from bench.attacked.probe import Span, take_precedence
+from bench.lib.forked import forked
 
 PACE = 0.003
 LEAST = 0.002
 """A core that is later by less did not stand still, in seconds."""
-
-
-class Span(NamedTuple):
-    """A time, in seconds of `time.perf_counter`, which all processes of Linux share."""
-
-    begin: float
-    end: float
 
 
 class Stalls:
@@ -54,27 +46,12 @@ def watching_cores() -> Iterator[Stalls]:
     stalls = Stalls()
     with ExitStack() as watchers:
         cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
-        connections = [watchers.enter_context(_watched(core)) for core in cores]
+        connections = [watchers.enter_context(forked(_watch, core)) for core in cores]
         yield stalls
         stalls.spans = _spans_of(connections)
 
 
-@contextmanager
-def _watched(core: int) -> Iterator[multiprocessing.connection.Connection]:
-    """Watch a core; what is yielded answers anything that is sent with the spans, None if it could not."""
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe()
-    process = fork.Process(target=_watch, args=(core, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _spans_of(watchers: list[multiprocessing.connection.Connection]) -> list[Span] | None:
+def _spans_of(watchers: Iterable[Connection]) -> list[Span] | None:
     """Return what all cores' watchers have seen, None if one could not watch."""
     for watcher in watchers:
         watcher.send("stop")
@@ -84,7 +61,8 @@ def _spans_of(watchers: list[multiprocessing.connection.Connection]) -> list[Spa
     return [span for spans in seen for span in spans]
 
 
-def _watch(core: int, controller: multiprocessing.connection.Connection) -> None:
+def _watch(core: int, controller: Connection) -> None:
+    """Watch a core until something is received, and send the spans, None if it could not be watched."""
     os.sched_setaffinity(0, {core})
     take_precedence()
     spans = list[Span]()

@@ -5,17 +5,16 @@ A connection that the node closes is opened again after a pause. Nothing that is
 
 import heapq
 import itertools
-import multiprocessing
-import multiprocessing.connection
 import os
 import selectors
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.lib.attacks import CLIENTS, Attack
+from bench.lib.forked import forked
 from bench.lib.peer import begin, reach
 from wsnode.load.frames import PONG, masked_frame
 
@@ -39,24 +38,14 @@ class Outcome(NamedTuple):
     open: int
 
 
-@contextmanager
 def attacking(
     url: str, attack: Attack, seconds: float, source: str | None = None
-) -> Iterator[multiprocessing.connection.Connection]:
+) -> AbstractContextManager[Connection]:
     """Attack in another process; an `Outcome` can be received from what is yielded once that is over.
 
     All connections come from the address `source`, if there is one.
     """
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe(duplex=False)
-    process = fork.Process(target=_attack, args=(url, attack, source, seconds, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        process.terminate()
-        process.join()
+    return forked(_attack, url, attack, source, seconds)
 
 
 def _attack(
@@ -64,7 +53,7 @@ def _attack(
     attack: Attack,
     source: str | None,
     seconds: float,
-    controller: multiprocessing.connection.Connection,
+    controller: Connection,
 ) -> None:
     os.nice(NICENESS)
     controller.send(Crowd(url, attack, source).run(seconds))

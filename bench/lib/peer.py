@@ -2,16 +2,16 @@
 
 import base64
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench.lib.forked import forked
 from wsnode.load.connection import connect
 from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
 from wsnode.load.latencies import percentile
@@ -67,7 +67,7 @@ class Peer:
         end = time.perf_counter() + seconds
         while not found and (left := end - time.perf_counter()) > 0:
             # Not select.select, which cannot wait for a descriptor above 1,023.
-            if multiprocessing.connection.wait([self.socket], left):
+            if wait([self.socket], left):
                 if not (received := self.socket.recv(RECEIVE_BYTES)):
                     raise ConnectionError("the node closed the connection")
                 found = [json.loads(message) for message in self._reader.feed(received)]
@@ -101,25 +101,20 @@ class Steady:
 @contextmanager
 def steady_client(url: str, per_second: float = 100.0) -> Iterator[Steady]:
     """Ask for the block number all the while, one request in flight; what is yielded is filled at the end."""
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe()
-    process = fork.Process(target=_ask_steadily, args=(url, per_second, theirs), daemon=True)
-    process.start()
-    theirs.close()
     steady = Steady()
-    try:
-        ours.recv()
-    except EOFError:
-        raise ConnectionError(f"{url} does not answer") from None
-    try:
-        yield steady
-    finally:
-        ours.send("stop")
-        steady.latencies = ours.recv() if ours.poll(LONGEST_WAIT * 2) else []
-        process.join(1)
+    with forked(_ask_steadily, url, per_second) as process:
+        try:
+            process.recv()
+        except EOFError:
+            raise ConnectionError(f"{url} does not answer") from None
+        try:
+            yield steady
+        finally:
+            process.send("stop")
+            steady.latencies = process.recv() if process.poll(LONGEST_WAIT * 2) else []
 
 
-def _ask_steadily(url: str, per_second: float, controller: multiprocessing.connection.Connection) -> None:
+def _ask_steadily(url: str, per_second: float, controller: Connection) -> None:
     peer, latencies = Peer(url), list[float]()
     one_round_trip(peer)
     controller.send("started")

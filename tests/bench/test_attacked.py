@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from bench.attacked.keeping import Kept, guarding
+from bench.attacked.probe import Probe, Span
 from bench.attacked.rows import Row, Seen, table_text
-from bench.attacked.stalls import Span, Stalls, covered, watching_cores
+from bench.attacked.stalls import Stalls, covered, watching_cores
 from bench.lib.attackers import Outcome
 from bench.lib.attacks import Attack
 from bench.lib.nodes import Node, peak_bytes
-from bench.lib.probe import Probe
 from tests.bench.test_bench import run
 
 MEBIBYTE = 2**20
@@ -121,7 +121,7 @@ def test_a_node_that_grew_too_much_begins_anew_before_the_next_attack() -> None:
 def test_the_longest_wait_is_where_stalls_are_looked_for() -> None:
     probe = Probe()
     probe.waits, probe.begins = [0.5, 2.0, 1.0], [10.0, 20.0, 30.0]
-    assert probe.longest() == (20.0, 22.0)
+    assert probe.longest() == Span(20.0, 22.0)
 
 
 @pytest.mark.parametrize(

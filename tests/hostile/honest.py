@@ -1,11 +1,11 @@
 """Honest clients, in processes that attackers do not share."""
 
-import multiprocessing
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
+from bench.lib.forked import forked
 from tests.hostile.client import Client, Ending, Report
 from tests.hostile.source import Chain, Scene
 from wsnode.load.node import Asker
@@ -42,16 +42,8 @@ class Group:
 @contextmanager
 def honest(url: str, scene: Scene, sources: Sequence[tuple[int, str]]) -> Iterator[Group]:
     """Run a client for each number and address, in another process."""
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe()
-    process = fork.Process(target=_run, args=(url, scene, sources, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield Group(ours)
-    finally:
-        process.terminate()
-        process.join()
+    with forked(_run, url, scene, sources) as process:
+        yield Group(process)
 
 
 def _run(url: str, scene: Scene, sources: Sequence[tuple[int, str]], controller: Connection) -> None:

@@ -5,14 +5,15 @@ and attackers keep busy, is no fault of the node. Elsewhere that wait counts.
 """
 
 import contextlib
-import multiprocessing
-import multiprocessing.connection
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import NamedTuple
 
+from bench.lib.forked import forked
 from bench.lib.peer import Peer
 from wsnode.load.latencies import percentile
 
@@ -21,6 +22,13 @@ PATIENCE = 30.0
 """A reply that takes longer is an error, and counts with these seconds."""
 LONGEST_BURST = 0.1
 REOPENING_PAUSE = 0.1
+
+
+class Span(NamedTuple):
+    """A time, in seconds of `time.perf_counter`, which all processes of Linux share."""
+
+    begin: float
+    end: float
 
 
 class Probe:
@@ -36,14 +44,14 @@ class Probe:
         """Return a percentile in milliseconds, nan if nothing was asked."""
         return percentile(sorted(self.waits), part) if self.waits else float("nan")
 
-    def longest(self) -> tuple[float, float]:
-        """Return when the longest wait began and ended, in seconds of `time.perf_counter`.
+    def longest(self) -> Span:
+        """Return when the longest wait was.
 
         Raises:
             ValueError: Nothing was asked.
         """
         wait, begin = max(zip(self.waits, self.begins, strict=True))
-        return begin, begin + wait
+        return Span(begin, begin + wait)
 
     def ask(self, url: str, due: float) -> None:
         """Ask once; the wait counts from when it was due."""
@@ -75,27 +83,19 @@ def probing(url: str) -> Iterator[Probe]:
     Raises:
         ConnectionError: The node does not answer at the beginning.
     """
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe()
-    process = fork.Process(target=_probe, args=(url, theirs), daemon=True)
-    process.start()
-    theirs.close()
     probe = Probe()
-    try:
-        if not ours.poll(PATIENCE * 2) or not ours.recv():
+    with forked(_probe, url) as process:
+        if not process.poll(PATIENCE * 2) or not process.recv():
             raise ConnectionError(f"{url} does not answer")
         yield probe
-        ours.send("stop")
+        process.send("stop")
         # It may be waiting for a reply, and for another one on a new connection.
-        if not ours.poll(PATIENCE * 2):
+        if not process.poll(PATIENCE * 2):
             raise ConnectionError(f"{url} does not answer")
-        probe.waits, probe.begins, probe.errors = ours.recv()
-    finally:
-        process.terminate()
-        process.join()
+        probe.waits, probe.begins, probe.errors = process.recv()
 
 
-def _probe(url: str, controller: multiprocessing.connection.Connection) -> None:
+def _probe(url: str, controller: Connection) -> None:
     take_precedence()
     probe = Probe()
     probe.ask(url, time.perf_counter())
