@@ -110,7 +110,7 @@ class HttpConnection:
         self._ahead = data
         self._begin_serving()
         try:
-            while await self._serve_next() and not self._is_last:
+            while await self._serve_next() and not self._service.shared.draining:
                 pass
         except _DisconnectedError:
             return
@@ -141,8 +141,9 @@ class HttpConnection:
         self._ahead = self._ahead[quick.size :]
         response = await self._answer_quick(quick)
         self._count(response)
-        await self._send_all(serialize(response, last=self._is_last))
-        return True
+        is_last = self._is_last
+        await self._send_all(serialize(response, last=is_last))
+        return not is_last
 
     @property
     def _is_last(self) -> bool:
