@@ -11,7 +11,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, SlowCall
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Reply, SlowCall, pieces_of
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:
@@ -24,7 +24,7 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
             reply = run(answer) if isinstance(answer, SlowCall) else answer
         finally:
             session.end_turn()
-        return None if reply is None else reply.decode()
+        return None if reply is None else whole(reply).decode()
 
     return send
 
@@ -33,7 +33,12 @@ def run(pending: SlowCall) -> bytes | None:
     """Return the reply of a call in slices."""
     while not advance(pending):
         pass
-    return pending.reply
+    return None if pending.reply is None else whole(pending.reply)
+
+
+def whole(reply: Reply | None) -> bytes:
+    """Return the text of a reply, empty if there is none."""
+    return b"".join(pieces_of(reply or b""))
 
 
 def advance(pending: SlowCall) -> bool:

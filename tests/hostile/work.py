@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tests.hostile.line_count import LineCount, counting_lines
-from tests.memory_transport import result_of
+from tests.memory_transport import result_of, whole
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.work import SlowCall
 
@@ -37,10 +37,10 @@ class Turns:
         answer = self.counted(session.receive, text)
         session.end_turn()
         if not isinstance(answer, SlowCall):
-            return answer
+            return None if answer is None else whole(answer)
         while not self._advance(answer):
             pass
-        return answer.reply
+        return None if answer.reply is None else whole(answer.reply)
 
     def _advance(self, pending: SlowCall) -> bool:
         step = pending.step

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.clocks import stopped
-from tests.memory_transport import run
+from tests.memory_transport import run, whole
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
@@ -105,7 +105,7 @@ def test_what_a_call_began_ends_when_the_batch_has_no_room_for_its_reply(slow: b
     answer = opened.receive(f"[{','.join(items)}]".encode())
     assert isinstance(answer, SlowCall) is slow
     reply = run(answer) if isinstance(answer, SlowCall) else answer
-    codes = [each.get("error", {}).get("code") for each in json.loads(reply or b"")]
+    codes = [each.get("error", {}).get("code") for each in json.loads(whole(reply))]
     assert codes[-3:] == [None, -32003, -32003]
     held = answer.held if isinstance(answer, SlowCall) else opened.take_held()
     assert (held, line.ended) == (["one"], ["x" * 90])

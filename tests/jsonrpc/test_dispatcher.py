@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory_transport import run
+from tests.memory_transport import run, whole
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -92,7 +92,7 @@ class Node:
         if isinstance(answer, SlowCall):
             answer = run(answer)
         assert self.view.opened == self.view.closed
-        return None if answer is None else json.loads(answer)
+        return None if answer is None else json.loads(whole(answer))
 
     def call(self, method: str, params: Any = None, **members: Any) -> Any:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **members}
@@ -445,7 +445,7 @@ def failed(node: Node, text: str, failure: Exception) -> Any:
     while pending.step is None:
         assert not pending.resume()
     assert pending.fail(failure)
-    return json.loads(pending.reply or b"")
+    return json.loads(whole(pending.reply))
 
 
 def codes(answer: Any) -> list[tuple[Any, int | None]]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.clocks import stopped
-from tests.memory_transport import run
+from tests.memory_transport import run, whole
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.parameters import PositionalParameters
@@ -137,7 +137,7 @@ def answered(methods: Registry, params: list[Any]) -> Any:
     text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "it", "params": params})
     answer = session.receive(text.encode())
     session.end_turn()
-    return json.loads((run(answer) if isinstance(answer, SlowCall) else answer) or b"")
+    return json.loads(whole(run(answer) if isinstance(answer, SlowCall) else answer))
 
 
 @pytest.mark.parametrize("more", [[], LONG], ids=["short", "read in a thread"])

@@ -27,7 +27,17 @@ from wsnode.jsonrpc.errors import (
 )
 from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, Method
 from wsnode.jsonrpc.slices import Again, aside, begun, failing, replying, supplied, timed
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, Channel, Replying, Request, Step, Steps, View
+from wsnode.jsonrpc.work import (
+    AsyncCall,
+    CancelToken,
+    Channel,
+    Replying,
+    Request,
+    Step,
+    Steps,
+    View,
+    size_of,
+)
 
 LOGGED_PARAMS_BYTES = 200
 
@@ -328,7 +338,7 @@ class Calls:
         try:
             reply = yield from timed(method, replying(identity, slices), self._dispatcher.clock)
             meter = method.succeeded
-            if len(reply) > self.reply_bytes:
+            if size_of(reply) > self.reply_bytes:
                 reply = self._fail(method, params, identity, response_too_large())
                 meter = method.failed
         except Exception as error:

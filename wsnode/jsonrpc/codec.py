@@ -74,14 +74,14 @@ def result_reply(identity: bytes, result: Any) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 
 
-def reply_pieces(identity: bytes, result: Any) -> list[bytes]:
+def reply_pieces(identity: bytes, result: Any) -> Pieces:
     """Return the reply as pieces, without joining a result in pieces."""
     kind = type(result)
     if kind is Pieces:
-        return [b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"]
+        return Pieces((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
     if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
         result = encode(result)
-    return [b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"]
+    return Pieces((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:

@@ -7,10 +7,21 @@ from typing import Any
 from wsnode.jsonrpc.codec import reply_pieces
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, request_timed_out
 from wsnode.jsonrpc.method import Method, Turn
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, Fetching, InThread, Shortage, Step, Steps
+from wsnode.jsonrpc.work import (
+    AsyncCall,
+    CancelToken,
+    Fetching,
+    InThread,
+    Pieces,
+    Reply,
+    Shortage,
+    Step,
+    Steps,
+    size_of,
+)
 
 LARGE_BYTES = 1024 * 1024
-"""Texts of more bytes are joined in a thread; from here on the interpreter runs others meanwhile."""
+"""Texts of more bytes stay in pieces."""
 
 
 def timed(method: Method, slices: Steps, clock: Callable[[], float]) -> Generator[Step, Any, Any]:
@@ -66,21 +77,14 @@ def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
         raise out_of_time(error, request_timed_out()) from None
 
 
-def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, bytes]:
+def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, Reply]:
     """Yield the steps of `slices`, and return the reply to request `identity` with their result."""
-    return (yield from joined(reply_pieces(identity, (yield from slices))))
+    return joined(reply_pieces(identity, (yield from slices)))
 
 
-def joined(pieces: list[bytes]) -> Generator[Step, Any, bytes]:
-    """Return the pieces as one text, which a thread puts together if it is large."""
-    size = sum(map(len, pieces))
-    if size <= LARGE_BYTES:
-        return b"".join(pieces)
-    work = short_work(lambda _cancel: b"".join(pieces))
-    # In the end there are the pieces and the text.
-    work.made = 2 * size
-    text: bytes = yield work
-    return text
+def joined(pieces: Pieces) -> Reply:
+    """Return the pieces as one text, unless it is large."""
+    return b"".join(pieces) if size_of(pieces) <= LARGE_BYTES else pieces
 
 
 class Again:

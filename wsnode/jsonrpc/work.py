@@ -16,9 +16,25 @@ class Rendered(bytes):
 
 
 class Pieces(list[bytes]):
-    """JSON text in pieces, which are put together in the reply alone: a large text is copied once."""
+    """JSON text in pieces. If large, nobody puts them together: for as long as both are held, the text would
+    take twice its size.
+    """
 
     __slots__ = ()
+
+
+Reply: TypeAlias = bytes | Pieces
+"""The text of a reply, in pieces if it is large."""
+
+
+def size_of(reply: Reply) -> int:
+    """Return how many bytes a reply has."""
+    return len(reply) if isinstance(reply, bytes) else sum(map(len, reply))
+
+
+def pieces_of(reply: Reply) -> Sequence[bytes]:
+    """Return a reply as pieces: one, unless it is in several."""
+    return (reply,) if isinstance(reply, bytes) else reply
 
 
 class CancelToken:
@@ -85,7 +101,7 @@ A number is such a boundary too, and says how many bytes of result the call hold
 """
 Steps: TypeAlias = Generator[Step, Any, Any]
 """A handler that yields; it returns the result."""
-Replying: TypeAlias = Generator[Step, Any, bytes | None]
+Replying: TypeAlias = Generator[Step, Any, Reply | None]
 """Steps of a call that return its reply."""
 
 
@@ -200,7 +216,7 @@ class SlowCall:
         """Bytes of result that it holds so far, as far as it says."""
         self.weight = weight
         """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
-        self.reply: bytes | None = None
+        self.reply: Reply | None = None
         """Its reply, until `take_reply`."""
         self.held: list[Any] = []
         """The subscriptions that its calls began, held until the reply is posted."""
@@ -223,7 +239,7 @@ class SlowCall:
             step = go_on(value)
         except StopIteration as stop:
             self.reply = stop.value
-            self.made = len(self.reply or b"")
+            self.made = size_of(self.reply or b"")
             self.close()
             return True
         if isinstance(step, int):
@@ -233,7 +249,7 @@ class SlowCall:
         self.step = step
         return False
 
-    def take_reply(self) -> bytes | None:
+    def take_reply(self) -> Reply | None:
         """Return the reply, which the call does not hold from now on: others may know it for long."""
         reply, self.reply = self.reply, None
         return reply
@@ -246,5 +262,5 @@ class SlowCall:
             view.__exit__(None, None, None)
 
 
-Answer: TypeAlias = bytes | SlowCall | None
+Answer: TypeAlias = Reply | SlowCall | None
 """A reply at once, a reply later, or none ever (a notification)."""

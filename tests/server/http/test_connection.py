@@ -402,8 +402,8 @@ async def test_a_connection_that_is_given_up_while_it_answers_says_so_behind_tha
     sent = post(ONE) * (60 * 1024 // len(post(ONE)))
     async with open_site(Limits(received_bytes=7 * len(sent) // 2)) as site:
         received, party = site.server.shared.received, Party("one")
-        largest, there = trio.testing.lockstep_stream_pair()
-        site.nursery.start_soon(site.server.serve_transport, StreamTransport(there), party)
+        largest, theirs = trio.testing.lockstep_stream_pair()
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
         await largest.send_all(sent)
         answer = bytes(await largest.receive_some())
         await until(lambda: received.used > 0)

@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from tests.memory_transport import whole
 from tests.server.conftest import Gate, OpenSite, View, finish, until
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
@@ -18,7 +19,7 @@ from wsnode.jsonrpc.work import InThread, Pieces, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.turns.making import WOKEN_AT_ONCE, Account, Making
-from wsnode.server.turns.slow_lane import SHORT_THREADS, SlowLane
+from wsnode.server.turns.slow_lane import SlowLane
 
 PIECE = 1000
 PIECES = 20
@@ -62,7 +63,7 @@ class Stage:
                 nursery.start_soon(finish, self.lane, pending, Party(), account)
         assert (self.held, self.lane.making.used, self.lane.making.budget.used) == (0, 0, 0)
         assert not self.lane.making.accounts
-        return [json.loads(pending.reply or b"") for pending, _ in pendings]
+        return [json.loads(whole(pending.reply)) for pending, _ in pendings]
 
 
 async def passing(condition: Callable[[], bool]) -> None:
@@ -113,37 +114,38 @@ async def test_calls_that_are_about_to_end_are_not_refused_in_place_of_others() 
         await until(lambda: all(pending.reply is not None for pending in pendings[2:]))
         making.shed()
         nursery.cancel_scope.cancel()
-    answers = [json.loads(pending.reply or b"") for pending in pendings[2:]]
+    answers = [json.loads(whole(pending.reply)) for pending in pendings[2:]]
     assert sorted("error" in answer for answer in answers) == [False, False, True]
     assert (stage.held, making.used, making.accounts) == (0, 0, {})
 
 
-async def test_results_that_wait_to_be_joined_count_with_what_they_are_joined_to() -> None:
+async def test_what_is_large_is_not_put_together_and_counts_as_long_as_it_is(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     gate, lane, size = Gate(), SlowLane(Limits()), 2 << 20
+    parts = [b'"', b"0" * size, b'"']
     methods = Registry()
 
     @methods.method("large")
     def large(_view: View) -> Generator[Step, Any, Pieces]:
-        yield InThread(lambda _cancel: None)
-        return Pieces([b'"', b"0" * size, b'"'])
+        yield None
+        return Pieces(parts)
 
     calls = Dispatcher(methods, lambda _caller: View(gate), clock=trio.current_time)
-    pendings = [Session(calls, None).receive(b'{"jsonrpc":"2.0","id":1,"method":"large"}') for _ in range(30)]
-    account = Account(lane.making, 2 * size)
-    async with trio.open_nursery() as nursery:
-        for _ in range(SHORT_THREADS):
-            nursery.start_soon(lane.short_work.run, Party(), gate.pass_through)
-        await until(lambda: gate.entered == SHORT_THREADS)
-        for pending in pendings:
-            assert isinstance(pending, SlowCall)
-            nursery.start_soon(finish, lane, pending, Party(), account)
-        await until(lambda: lane.making.used > 2 * size)
-        await wait_all_tasks_blocked()
-        made = account.made
-        gate.opened = 1
-    # Those that were in a thread when there was enough came on top of it.
-    assert 2 * size <= made <= 2 * size * (1 + Limits().threads)
-    assert all(isinstance(each, SlowCall) and len(each.reply or b"") > size for each in pendings)
+    one = b'{"jsonrpc":"2.0","id":1,"method":"large"}'
+    for text, count in ((one, 1), (b"[%b,%b]" % (one, one), 2)):
+        session = Session(calls, None)
+        pending = session.receive(text)
+        assert isinstance(pending, SlowCall)
+        await finish(lane, pending, Party(), Account(lane.making, 2 * size))
+        reply = pending.reply
+        assert isinstance(reply, Pieces)
+        assert sum(piece is parts[1] for piece in reply) == count
+        whole = b"".join(reply)
+        assert pending.made == len(whole) > count * size
+        answers = json.loads(whole)
+        assert [each["result"] for each in (answers if count > 1 else [answers])] == ["0" * size] * count
+    assert lane.making.used == 0
 
 
 async def test_the_calls_of_a_batch_count_what_others_hold_while_they_are_in_a_thread() -> None:
@@ -193,7 +195,7 @@ async def test_who_holds_little_goes_on_while_others_wait() -> None:
         pending = stage.begun()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(finish, stage.lane, pending, Party(), small)
-    assert len(json.loads(pending.reply or b"")["result"]) == PIECE * PIECES
+    assert len(json.loads(whole(pending.reply))["result"]) == PIECE * PIECES
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ async def test_nobody_is_refused_for_what_others_may_make() -> None:
         await until(lambda: stage.held > SHARE_BYTES)
         await wait_all_tasks_blocked()
         making.give_back(party, 100 * 1000)
-    assert [len(json.loads(pending.reply or b"")["result"]) for pending in pendings] == [PIECE * PIECES] * 4
+    assert [len(json.loads(whole(pending.reply))["result"]) for pending in pendings] == [PIECE * PIECES] * 4
 
 
 async def test_the_client_that_leaves_most_unread_is_cut_off_before_all_memory_is_gone(
@@ -283,8 +285,8 @@ async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() ->
         for pending in honest:
             nursery.start_soon(finish, stage.lane, pending, other.party, other)
     assert stage.most <= limit // 2 + SHARE_BYTES + PIECE * PIECES * len(honest)
-    assert all("result" in json.loads(pending.reply or b"") for pending in honest)
-    told = ["error" in json.loads(pending.reply or b"") for pending, _ in pendings]
+    assert all("result" in json.loads(whole(pending.reply)) for pending in honest)
+    told = ["error" in json.loads(whole(pending.reply)) for pending, _ in pendings]
     assert 0 < sum(told) < len(told)
 
 
@@ -317,7 +319,7 @@ async def test_of_a_hundred_calls_that_wait_one_looks_for_room(looks: Counter[Ac
         for pending in pendings:
             nursery.start_soon(finish, stage.lane, pending, Party(), account)
         await changes(stage.lane.making, 100)
-    assert all("result" in json.loads(pending.reply or b"") for pending in pendings)
+    assert all("result" in json.loads(whole(pending.reply)) for pending in pendings)
     # A look at the beginning, before and in each slice, and of the first that waits at each change.
     assert looks[account] < 100 * (2 * PIECES + 10) + 2000
 
@@ -340,4 +342,4 @@ async def test_of_a_hundred_connections_that_wait_few_look_for_room_at_a_change(
         await changes(making, 100)
         assert looks.total() - before <= 2 * WOKEN_AT_ONCE * 100
         making.add(other, -(1 << 30))
-    assert all("result" in json.loads(pending.reply or b"") for pending in pendings)
+    assert all("result" in json.loads(whole(pending.reply)) for pending in pendings)

@@ -8,13 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.memory_transport import whole
 from tests.server.conftest import Gate, View, finish
 from tests.server.turns.test_collector import cycles
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, SlowCall, Step
+from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Reply, SlowCall, Step
 from wsnode.server.limits import Limits
 from wsnode.server.turns.making import Account
 from wsnode.server.turns.slow_lane import SlowLane
@@ -70,7 +71,7 @@ async def errors_after_the_limit(lane: SlowLane, pendings: list[SlowCall], clock
             nursery.start_soon(finish, lane, pending, key, Account(lane.making, 1 << 20))
             await wait_all_tasks_blocked()
         clock.jump(SECONDS)
-    return [json.loads(pending.reply or b"")["error"] for pending in pendings]
+    return [json.loads(whole(pending.reply))["error"] for pending in pendings]
 
 
 async def test_a_call_that_has_ended_holds_its_reply_for_nobody_who_still_knows_it() -> None:
@@ -108,11 +109,11 @@ async def test_threads_are_free_again_after_calls_that_were_never_begun(mock_clo
 
 
 async def test_a_call_that_failed_in_a_thread_leaves_nothing_for_the_collector() -> None:
-    lane, calls, replies = SlowLane(Limits(threads=1)), dispatcher(Gate()), list[bytes | None]()
+    lane, calls, replies = SlowLane(Limits(threads=1)), dispatcher(Gate()), list[Reply | None]()
     account = Account(lane.making, 1 << 20)
     with cycles() as found:
         for _ in range(3):
             replies.append(await lane.finish(begun(calls, "translate"), "key", account))
-    errors = [json.loads(reply or b"")["error"] for reply in replies]
+    errors = [json.loads(whole(reply))["error"] for reply in replies]
     assert errors == 3 * [{"code": -32000, "message": "it failed"}]
     assert found == []

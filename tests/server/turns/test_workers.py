@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import trio
 
+from tests.memory_transport import whole
 from tests.server.conftest import until
 from tests.server.turns.test_collector import cycles, open_server
 from wsnode.jsonrpc.codec import register_type
@@ -157,7 +158,7 @@ async def test_long_parameters_are_read_by_a_thread_that_does_not_step_back() ->
     while not ended:
         assert isinstance(call.step, InThread)
         ended = call.resume(await pool.run("key", call.step.function))
-    assert json.loads(call.reply or b"")["result"] == [own_priority()]
+    assert json.loads(whole(call.reply))["result"] == [own_priority()]
 
 
 async def test_threads_make_way_for_the_loop_while_a_server_serves() -> None:

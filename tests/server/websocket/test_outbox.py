@@ -1,13 +1,18 @@
 """What waits for a client to read is counted for as long as it is kept."""
 
 import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
+from tests.drawing import examples
 from tests.server.conftest import OpenSite, until
 from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import Pieces
 from wsnode.server.transport.transport import StreamTransport
 from wsnode.server.turns.budget import Budget
 from wsnode.server.turns.slow_lane import SHORT_THREADS
+from wsnode.server.websocket.frames import text_frame
 from wsnode.server.websocket.outbox import LargeReply, Outbox
 
 SIZE = 100_000
@@ -52,6 +57,26 @@ async def test_a_large_reply_counts_until_the_last_of_it_is_sent() -> None:
         assert budget.used >= SIZE
         reader.allow(3 * FRAGMENT + 1000)
     assert (outbox.waiting_bytes, budget.used) == (0, 0)
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=20), st.integers(1, 60), st.booleans())
+def test_the_fragments_of_a_large_reply_have_one_size_and_all_of_it(
+    pieces: list[bytes], size: int, compressed: bool
+) -> None:
+    whole = b"".join(pieces) or b"0"
+    reply = LargeReply(Pieces(pieces) if any(pieces) else whole, size, compressed=compressed)
+    assert reply.size == len(whole)
+    frames, last = [], False
+    while not last:
+        frame, last = reply.next_frame()
+        frames.append(frame)
+    starts = range(0, len(whole), size)
+    parts = [whole[start : start + size] for start in starts]
+    assert frames == [
+        text_frame(part, continued=start > 0, final=start == starts[-1], compressed=compressed)
+        for start, part in zip(starts, parts, strict=True)
+    ]
 
 
 async def test_an_outbox_is_idle_only_behind_the_last_byte_of_a_frame() -> None:

@@ -28,7 +28,18 @@ from wsnode.jsonrpc.requests import (
     is_long,
 )
 from wsnode.jsonrpc.slices import aside, joined
-from wsnode.jsonrpc.work import Arrivals, AsyncCall, CancelToken, Replying, Request, Step
+from wsnode.jsonrpc.work import (
+    Arrivals,
+    AsyncCall,
+    CancelToken,
+    Pieces,
+    Reply,
+    Replying,
+    Request,
+    Step,
+    pieces_of,
+    size_of,
+)
 
 ITEM_BYTES = 256
 """Bytes of a request that was cut out of a batch, without its parameters and its id."""
@@ -96,13 +107,13 @@ class Batch(Calls):
                 call.close()
             self.end_turn()
         replies = [reply for reply in self._replies if reply]
-        # What makes a call may outlive it, and the reply is a copy of them.
+        # What makes a call may outlive it.
         self._replies.clear()
-        return (yield from _listed(replies)) if replies else None
+        return _listed(replies) if replies else None
 
     def _start(self) -> None:
         bounds, now = self._dispatcher.bounds, self._dispatcher.clock()
-        self._replies: list[bytes] = []
+        self._replies: list[Reply] = []
         self._parked: list[Running] = []
         self._size = 0
         self._error: RpcError | None = None
@@ -135,13 +146,17 @@ class Batch(Calls):
             else:
                 item = yield from self._read(item)
                 answer = self._answer_item(item)
-            if answer is not None and not isinstance(answer, bytes):
-                answer = yield from self._finish(answer, item)
-            if answer:
-                if self._size + len(answer) > most and self._error is None:
-                    answer = self._refuse_rest(item, held)
-                self._replies.append(answer)
-                self._size += len(answer)
+            if answer is None or isinstance(answer, bytes):
+                reply: Reply | None = answer
+            else:
+                reply = yield from self._finish(answer, item)
+            if reply:
+                size = len(reply) if isinstance(reply, bytes) else size_of(reply)
+                if self._size + size > most and self._error is None:
+                    reply = self._refuse_rest(item, held)
+                    size = len(reply)
+                self._replies.append(reply)
+                self._size += size
 
     def _pause(self) -> Generator[Step, Any, None]:
         """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""
@@ -178,7 +193,7 @@ class Batch(Calls):
         except UnusableRequestError as unusable:
             return unusable.reply
 
-    def _finish(self, steps: Replying, item: Item) -> Generator[Step, Any, bytes | None]:
+    def _finish(self, steps: Replying, item: Item) -> Generator[Step, Any, Reply | None]:
         """Return the reply of a call in slices, None if there is none yet, because it waits beside others."""
         call = Running(steps, len(self._replies), item)
         yield from call.run(self._size)
@@ -232,11 +247,11 @@ class Batch(Calls):
                 parked.remove(call)
                 reply = None if self._error else (yield from call.finish(self._size))
                 call.close()
-                if self._error is None and self._size + len(reply or b"") > bounds.batch_reply_bytes:
+                if self._error is None and self._size + size_of(reply or b"") > bounds.batch_reply_bytes:
                     self._error = response_too_large()
                 reply = _refuse_item(call.request, self._error) if self._error else reply
                 self._replies[call.place] = reply or b""
-                self._size += len(reply or b"")
+                self._size += size_of(reply or b"")
 
     def _wait_first_for_all(
         self, arrivals: Arrivals, items: Sequence[Request | bytes]
@@ -298,17 +313,13 @@ class _Closed:
         """Have no call to check."""
 
 
-def _listed(replies: list[bytes]) -> Generator[Step, Any, bytes]:
+def _listed(replies: list[Reply]) -> Reply:
     """Return the replies as a list."""
-    pieces = [b"["]
+    pieces = Pieces((b"[",))
     for reply in replies:
-        pieces += (reply, b",")
+        pieces += (*pieces_of(reply), b",")
     pieces[-1] = b"]"
-    try:
-        return (yield from joined(pieces))
-    except (TimeLimitError, RpcError):
-        # All calls have been answered.
-        return b"".join(pieces)
+    return joined(pieces)
 
 
 def empty_batch() -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
-from wsnode.jsonrpc.work import AsyncCall, Fetching, Replying, Step, Supplies
+from wsnode.jsonrpc.work import AsyncCall, Fetching, Reply, Replying, Step, Supplies
 
 
 class Running:
@@ -18,7 +18,7 @@ class Running:
         """Where its reply belongs."""
         self.request = request
         self.waits_for: AsyncCall | None = None
-        self.reply: bytes | None = None
+        self.reply: Reply | None = None
         """Its reply, once it waits for nothing."""
 
     @property
@@ -47,7 +47,7 @@ class Running:
                 return
             outcome = yield from attempt(step)
 
-    def finish(self, size: int) -> Generator[Step, Any, bytes | None]:
+    def finish(self, size: int) -> Generator[Step, Any, Reply | None]:
         """Return its reply, whatever it waits for."""
         while self.waits_for is not None:
             yield from self.run(size, (yield from attempt(self.waits_for)))

@@ -17,7 +17,7 @@ import trio
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.session import Session
 from wsnode.jsonrpc.share import Party, Share
-from wsnode.jsonrpc.work import Heading, SlowCall
+from wsnode.jsonrpc.work import Heading, Reply, SlowCall, pieces_of, size_of
 from wsnode.server.access.directory import Directory, Entrance
 from wsnode.server.access.grants import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
@@ -27,7 +27,7 @@ from wsnode.server.http.content import BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import QuickPost, quick_post
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight
-from wsnode.server.http.responses import JSON, Response, refused, request_error, serialize
+from wsnode.server.http.responses import JSON, Response, parcels, refused, request_error, serialize
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger, send_all
@@ -259,12 +259,14 @@ class HttpConnection:
                 answer = await self._finish(answer, entrance.caller.party)
             finally:
                 self._hold()
-        if not self._service.shared.waiting.allows(self.party, len(answer or b"")):
+        answer = answer or b""
+        size = size_of(answer)
+        if not self._service.shared.waiting.allows(self.party, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
             raise RefusedError(503, error, {"Retry-After": "1"})
-        with self._counted(len(answer or b"")):
+        with self._counted(size):
             reply, encoded = await encode_body(
-                answer or b"",
+                answer,
                 headers.first("accept-encoding"),
                 self._limits,
                 self._service.shared.lane.short_work,
@@ -312,7 +314,7 @@ class HttpConnection:
         self._service.directory.enter(host, target, self.party, socket=False)
         return Response(200, content_type="text/plain")
 
-    async def _finish(self, slow_call: SlowCall, party: Party | None) -> bytes | None:
+    async def _finish(self, slow_call: SlowCall, party: Party | None) -> Reply | None:
         """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
         shared = self._service.shared
         account = Account(shared.making, shared.limits.outbox_bytes, party=party)
@@ -421,7 +423,7 @@ class HttpConnection:
         headers = [*response.headers.items()]
         # With 304 it would be the length of what is not sent (RFC 9110, section 8.6).
         if response.status != HTTPStatus.NOT_MODIFIED:
-            headers.insert(0, ("Content-Length", str(len(response.body))))
+            headers.insert(0, ("Content-Length", str(size_of(response.body))))
         if response.body:
             headers.append(("Content-Type", response.content_type))
         if self._parser.their_state is not h11.DONE or self._is_last:
@@ -430,17 +432,15 @@ class HttpConnection:
         event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
         pieces = [self._parser.send(event) or b""]
         if response.body and not self._is_head:
-            pieces += self._parser.send_with_data_passthrough(h11.Data(data=response.body)) or []
+            for piece in pieces_of(response.body):
+                pieces += self._parser.send_with_data_passthrough(h11.Data(data=piece)) or []
         pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
         await self._send_all(pieces)
 
     async def _send_all(self, pieces: Sequence[bytes]) -> None:
-        """Send the pieces; a large one as it is, for a copy would have to be kept as long as it."""
-        size = sum(map(len, pieces))
-        if size <= JOINED_BYTES:
-            pieces = [b"".join(pieces)]
-        with self._counted(size):
-            for piece in pieces:
+        """Send the pieces, those beside one another together up to `JOINED_BYTES`."""
+        with self._counted(sum(map(len, pieces))):
+            for piece in parcels(pieces, JOINED_BYTES):
                 await self._send_piece(piece)
 
     async def _send_piece(self, piece: bytes) -> None:

@@ -1,17 +1,19 @@
 """Content encodings of HTTP bodies: gzip and zstd, both ways, within the body's limit."""
 
-import gzip
 import re
 import zlib
 from typing import Any
 
 import zstandard
 
+from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.limits import Limits
 from wsnode.server.turns.workers import WorkerPool
 
 CHUNK_BYTES = 64 * 1024
 GZIP_LEVEL = 1
+GZIP_BITS = 16 + zlib.MAX_WBITS
+"""What zlib takes for gzip's head and trailer, with the largest window."""
 ZSTD_LEVEL = 3
 _REFUSED = re.compile(r";\s*q=0(\.0*)?\s*$")
 
@@ -52,27 +54,31 @@ def choose_encoding(accepted: str) -> str | None:
 
 
 async def encode_body(
-    body: bytes, accepted: str, limits: Limits, workers: WorkerPool, party: Any
-) -> tuple[bytes, dict[str, str]]:
+    body: Reply, accepted: str, limits: Limits, workers: WorkerPool, party: Any
+) -> tuple[Reply, dict[str, str]]:
     """Return `body` in an encoding that is accepted, and the headers that say so; large ones in a thread."""
-    encoding = choose_encoding(accepted) if len(body) >= limits.deflate_bytes else None
+    size = size_of(body)
+    encoding = choose_encoding(accepted) if size >= limits.deflate_bytes else None
     if encoding is None:
         return body, {}
-    if len(body) <= limits.deflate_inline_bytes:
+    if size <= limits.deflate_inline_bytes:
         encoded = _encode(body, encoding)
     else:
         encoded = await workers.run(party, lambda _cancel: _encode(body, encoding))
     return encoded, {"Content-Encoding": encoding, "Vary": "Accept-Encoding"}
 
 
-def _encode(body: bytes, encoding: str) -> bytes:
+def _encode(body: Reply, encoding: str) -> bytes:
+    compressor: Any
     if encoding == "zstd":
-        return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
-    return gzip.compress(body, GZIP_LEVEL, mtime=0)
+        compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(size=size_of(body))
+    else:
+        compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_BITS)
+    return b"".join((*map(compressor.compress, pieces_of(body)), compressor.flush()))
 
 
 def _inflate(body: bytes, limit: int) -> bytes:
-    inflater = zlib.decompressobj(wbits=31)
+    inflater = zlib.decompressobj(wbits=GZIP_BITS)
     text = inflater.decompress(body, limit + 1)
     if len(text) > limit:
         raise _too_large(limit)

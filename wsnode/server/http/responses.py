@@ -1,12 +1,13 @@
 """HTTP responses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
 
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.access.refusals import RefusedError
 
 JSON = "application/json"
@@ -16,21 +17,34 @@ class Response(msgspec.Struct, frozen=True):
     """An HTTP response."""
 
     status: int
-    body: bytes = b""
+    body: Reply = b""
     content_type: str = JSON
     headers: Mapping[str, str] = {}
 
 
-def serialize(response: Response, *, last: bool = False) -> tuple[bytes, bytes]:
-    """Return the head and the body of the response; the `last` one of a connection says so."""
+def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
+    """Return the head and the pieces of the body of the response; the `last` one of a connection says so."""
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
-    lines.append(f"Content-Length: {len(response.body)}")
+    lines.append(f"Content-Length: {size_of(response.body)}")
     if response.body:
         lines.append(f"Content-Type: {response.content_type}")
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     if last:
         lines.append("Connection: close")
-    return "\r\n".join((*lines, "", "")).encode("latin-1"), response.body
+    return "\r\n".join((*lines, "", "")).encode("latin-1"), *pieces_of(response.body)
+
+
+def parcels(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """Yield the bytes of the pieces, of small ones `most` bytes at once; a larger one is not copied."""
+    together: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if size + len(piece) > most and together:
+            yield b"".join(together)
+            together, size = [], 0
+        together.append(piece)
+        size += len(piece)
+    yield b"".join(together)
 
 
 def refused(refusal: RefusedError) -> Response:

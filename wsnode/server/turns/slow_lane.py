@@ -8,7 +8,7 @@ import trio
 
 from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.share import Share
-from wsnode.jsonrpc.work import AsyncCall, InThread, SlowCall
+from wsnode.jsonrpc.work import AsyncCall, InThread, Reply, SlowCall
 from wsnode.server.limits import Limits
 from wsnode.server.turns.budget import Budget
 from wsnode.server.turns.deadlines import Deadlines
@@ -52,7 +52,7 @@ class SlowLane:
         """Return how many slow calls have not ended."""
         return self.calls.used
 
-    async def finish(self, call: SlowCall, party: Any, account: Account) -> bytes | None:
+    async def finish(self, call: SlowCall, party: Any, account: Account) -> Reply | None:
         """Return the reply of `call`, which waits while `account` has no room for more of its result.
 
         A call that waits beyond its deadline fails, so that it releases its view.

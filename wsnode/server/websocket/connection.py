@@ -17,7 +17,7 @@ from websockets.frames import CloseCode
 
 from wsnode.jsonrpc.dispatcher import LastingResults
 from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import SlowCall
+from wsnode.jsonrpc.work import SlowCall, size_of
 from wsnode.server.access.allowance import Allowance
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
@@ -441,12 +441,10 @@ class WebSocketConnection:
                 if time.perf_counter() > deadline:
                     break
                 continue
-            length = len(answer)
-            if length < 126:
-                pieces += (SHORT_HEADS[length], answer)
-            elif length <= largest:
-                pieces += (frame_head(length), answer)
+            if isinstance(answer, bytes) and (length := len(answer)) <= largest:
+                pieces += (SHORT_HEADS[length] if length < 126 else frame_head(length), answer)
             else:
+                length = size_of(answer)
                 if pieces:
                     self.post(b"".join(pieces))
                     pieces = []

@@ -4,6 +4,8 @@ import zlib
 
 from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
 
+from wsnode.jsonrpc.work import Reply, pieces_of
+
 EMPTY_BLOCK_BYTES = 4
 """Bytes at the end of a sync flush that are not sent."""
 
@@ -13,9 +15,10 @@ def factory() -> ServerPerMessageDeflateFactory:
     return ServerPerMessageDeflateFactory(server_no_context_takeover=True, client_no_context_takeover=True)
 
 
-def compress(payload: bytes, extension: PerMessageDeflate) -> bytes:
+def compress(payload: Reply, extension: PerMessageDeflate) -> bytes:
     """Return the compressed payload of a whole message; may run in any thread."""
     # The extension's own encoder lives on the extension, which two threads must not share.
     compressor = zlib.compressobj(level=1, wbits=-extension.local_max_window_bits)
-    compressed = compressor.compress(payload) + compressor.flush(zlib.Z_SYNC_FLUSH)
-    return compressed[:-EMPTY_BLOCK_BYTES]
+    pieces = [compressor.compress(piece) for piece in pieces_of(payload)]
+    pieces.append(compressor.flush(zlib.Z_SYNC_FLUSH))
+    return b"".join(pieces)[:-EMPTY_BLOCK_BYTES]

@@ -383,10 +383,10 @@ def frame_head(size: int, first: int = TEXT_WHOLE) -> bytes:
 
 
 def text_frame(
-    payload: bytes | memoryview, *, continued: bool = False, final: bool = True, compressed: bool = False
+    *pieces: bytes | memoryview, continued: bool = False, final: bool = True, compressed: bool = False
 ) -> bytes:
-    """Return a text message, or a fragment of one, as one frame."""
+    """Return a text message, or a fragment of one, as one frame whose payload are the pieces."""
     first = (0 if continued else int(Opcode.TEXT)) | (0x80 if final else 0)
     if compressed and not continued:
         first |= COMPRESSED
-    return b"".join((frame_head(len(payload), first), payload))
+    return b"".join((frame_head(sum(map(len, pieces)), first), *pieces))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import trio
 
 from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.transport.transport import Transport
 from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.websocket.frames import text_frame
@@ -18,26 +19,33 @@ TURN_BYTES = 512 * 1024
 class LargeReply:
     """A reply that is sent in fragments, each made when its turn comes."""
 
-    __slots__ = ("_compressed", "_fragment_bytes", "_payload", "_position")
+    __slots__ = ("_compressed", "_fragment_bytes", "_has_begun", "_pieces", "size")
 
-    def __init__(self, payload: bytes, fragment_bytes: int, *, compressed: bool) -> None:
+    def __init__(self, payload: Reply, fragment_bytes: int, *, compressed: bool) -> None:
         self._compressed = compressed
-        self._payload = memoryview(payload)
+        self._pieces = deque(memoryview(piece) for piece in pieces_of(payload) if piece)
         self._fragment_bytes = fragment_bytes
-        self._position = 0
-
-    @property
-    def size(self) -> int:
-        """Return the size of the message."""
-        return len(self._payload)
+        self._has_begun = False
+        self.size = size_of(payload)
+        """The size of the message."""
 
     def next_frame(self) -> tuple[bytes, bool]:
         """Return the next fragment, and whether it is the last."""
-        start = self._position
-        self._position = stop = start + self._fragment_bytes
-        last = stop >= len(self._payload)
-        part = self._payload[start:stop]
-        return text_frame(part, continued=start > 0, final=last, compressed=self._compressed), last
+        parts = self._take(self._fragment_bytes)
+        continued, self._has_begun = self._has_begun, True
+        last = not self._pieces
+        return text_frame(*parts, continued=continued, final=last, compressed=self._compressed), last
+
+    def _take(self, size: int) -> list[memoryview]:
+        """Return the next `size` bytes, or what is left."""
+        parts = []
+        while size and self._pieces:
+            piece = self._pieces.popleft()
+            parts.append(part := piece[:size])
+            size -= len(part)
+            if len(part) < len(piece):
+                self._pieces.appendleft(piece[len(part) :])
+        return parts
 
 
 class Outbox:

@@ -8,6 +8,7 @@ from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.protocol import SEND_EOF
 
 from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.pubsub.subscription import Subscription
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.channel import SocketChannel
@@ -76,9 +77,9 @@ class Sending:
         """Go on to `stage`, unless a later one has been reached."""
         self.stage = max(self.stage, stage)
 
-    def post_reply(self, reply: bytes, held: Sequence[Subscription]) -> None:
+    def post_reply(self, reply: Reply, held: Sequence[Subscription]) -> None:
         """Post `reply`, then begin the subscriptions that waited for it."""
-        size = len(reply)
+        size = size_of(reply)
         if self._deflate is None or size < self._shared.limits.deflate_bytes:
             self._post_message(reply)
         elif size <= self._shared.limits.deflate_inline_bytes:
@@ -120,9 +121,9 @@ class Sending:
             self._cut_off()
 
     async def _post_compressed(
-        self, reply: bytes, deflate: PerMessageDeflate, held: Sequence[Subscription]
+        self, reply: Reply, deflate: PerMessageDeflate, held: Sequence[Subscription]
     ) -> None:
-        with self._outbox.kept_aside(len(reply)):
+        with self._outbox.kept_aside(size_of(reply)):
             payload = await self._shared.lane.short_work.run(
                 self._party, lambda _cancel: compress(reply, deflate)
             )
@@ -131,14 +132,14 @@ class Sending:
         if self._host is not None:
             await _resume(self._host)
 
-    def _post_message(self, payload: bytes, *, compressed: bool = False) -> None:
+    def _post_message(self, payload: Reply, *, compressed: bool = False) -> None:
         if self.stage >= Stage.SAID:
             return
-        if len(payload) > self._shared.limits.fragment_bytes:
+        if size_of(payload) > self._shared.limits.fragment_bytes:
             reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
             self._drain_if(self._outbox.send_large(reply))
         else:
-            self.post(text_frame(payload, compressed=compressed))
+            self.post(text_frame(*pieces_of(payload), compressed=compressed))
 
     def end(self) -> None:
         """Send nothing more; what waits is forgotten."""

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.memory_transport import Ask, asking, memory_transport
+from tests.memory_transport import Ask, asking, memory_transport, whole
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.form.limits import CallLimits
@@ -99,7 +99,7 @@ def test_a_call_that_was_never_begun_is_not_blamed(
     assert isinstance(answer, SlowCall)
     assert isinstance(answer.step, InThread)
     assert answer.fail(NeverBegunError())
-    assert json.loads(answer.reply or b"")["error"] == {
+    assert json.loads(whole(answer.reply))["error"] == {
         "code": -32005,
         "message": "the server is busy: the call was not begun in time, try again",
     }

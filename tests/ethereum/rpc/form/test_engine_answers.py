@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.clocks import stopped
 from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
-from tests.memory_transport import run
+from tests.memory_transport import run, whole
 from tests.server.websocket.test_frames import masked
 from wsnode.ethereum.chain import LOCAL_CALLER, Chain, LocalCaller
 from wsnode.ethereum.codec.rows import transaction_hashes
@@ -153,7 +153,7 @@ def reply(session: Session, text: bytes) -> bytes:
     # On a busy machine a batch may take more than one turn.
     reply = run(answer) if isinstance(answer, SlowCall) else answer
     assert reply is not None
-    return reply
+    return whole(reply)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,79 @@
+"""A reply that stays in pieces is the same to its client as one that does not, in every encoding."""
+
+import gzip
+import json
+from itertools import islice
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.drawing import examples
+from tests.server.conftest import OpenSite
+from tests.server.http.test_connection import client
+from wsnode.jsonrpc.slices import LARGE_BYTES
+from wsnode.server.http.responses import parcels
+from wsnode.server.limits import Limits
+
+SIZES = (LARGE_BYTES + 1, 10, LARGE_BYTES // 2, 2 * LARGE_BYTES)
+
+
+def call(number: int, size: int) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%d,"method":"late_zeros","params":[%d]}' % (number, size)
+
+
+ONE = call(1, LARGE_BYTES)
+BATCH = b"[%b]" % b",".join(map(call, range(len(SIZES)), SIZES))
+REPLIES = {
+    ONE: {"jsonrpc": "2.0", "id": 1, "result": "0" * LARGE_BYTES},
+    BATCH: [{"jsonrpc": "2.0", "id": each, "result": "0" * size} for each, size in enumerate(SIZES)],
+}
+
+
+@pytest.mark.parametrize("fragment_bytes", [1000, 256 << 10, 8 << 20])
+@pytest.mark.parametrize("deflate", [False, True])
+async def test_over_websocket(open_site: OpenSite, *, deflate: bool, fragment_bytes: int) -> None:
+    # Some of the eager kind, which are answered in the turn of the reader.
+    limits = Limits(fragment_bytes=fragment_bytes, deflate_inline_bytes=8 << 20 if deflate else 1 << 16)
+    async with open_site(limits) as site:
+        peer = await site.peer(deflate=deflate)
+        for text, expected in REPLIES.items():
+            await peer.send(text)
+            assert await peer.reply() == expected
+        await peer.call("number", id="behind")
+        assert (await peer.reply())["id"] == "behind"
+
+
+async def test_over_http(open_site: OpenSite) -> None:
+    async with open_site() as site:
+        http = client(site)
+        for text, expected in REPLIES.items():
+            assert (await http.ask(text)).json == expected
+            squeezed = await http.ask(text, Accept_Encoding="gzip")
+            assert json.loads(gzip.decompress(squeezed.body)) == expected
+            squeezed = await http.ask(text, Accept_Encoding="zstd")
+            assert json.loads(zstandard.decompress(squeezed.body)) == expected
+
+
+async def test_a_large_reply_beyond_the_limit_is_refused_and_those_of_a_batch_one_by_one(
+    open_site: OpenSite,
+) -> None:
+    limits = Limits(reply_bytes=LARGE_BYTES, batch_reply_bytes=LARGE_BYTES * 2)
+    async with open_site(limits) as site:
+        peer = await site.peer()
+        await peer.send(call(1, LARGE_BYTES))
+        assert (await peer.reply())["error"]["code"] == -32003
+        await peer.send(b"[%b]" % b",".join(call(each, LARGE_BYTES - 100) for each in range(4)))
+        codes = [each.get("error", {}).get("code") for each in await peer.reply()]
+        assert codes == [None, None, -32003, -32003]
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.binary(max_size=30), max_size=30), st.integers(1, 40))
+def test_parcels_are_all_bytes_of_the_pieces_small_ones_together(pieces: list[bytes], most: int) -> None:
+    sent = list(parcels(pieces, most))
+    assert b"".join(sent) == b"".join(pieces)
+    assert all(len(parcel) <= most or any(parcel is piece for piece in pieces) for parcel in sent)
+    for one, next_one in zip(sent, islice(sent, 1, None), strict=False):
+        assert len(one) + len(next_one) > most
