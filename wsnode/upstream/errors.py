@@ -12,6 +12,13 @@ class UpstreamError(Exception):
         self.detail = detail
 
 
+class LostError(UpstreamError):
+    """The connection to an upstream ended while it was asked; another one may do."""
+
+    def __init__(self) -> None:
+        super().__init__("unreachable", "the connection was lost")
+
+
 class RefusedError(UpstreamError):
     """An upstream answered with an error: its code, its words, and how many seconds it wants to be left."""
 

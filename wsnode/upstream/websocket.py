@@ -12,7 +12,7 @@ from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
 from wsproto.utilities import ProtocolError
 
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import LostError, RefusedError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
     Message,
@@ -108,7 +108,7 @@ class WebSocketLink:
         """Send questions, and return the replies in their order.
 
         Raises:
-            UpstreamError: The connection was lost.
+            LostError: The connection ended.
         """
         self._questions |= questions
         try:
@@ -123,7 +123,7 @@ class WebSocketLink:
                 del self._questions[number]
         replies = [question.reply for question in questions.values() if question.reply is not None]
         if len(replies) < len(questions):
-            raise UpstreamError("unreachable")
+            raise LostError
         return replies
 
     def drop(self) -> None:

@@ -28,7 +28,7 @@ from wsnode.sync.proofs.supply import ProofSupply
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.budget import Budget
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import LostError, RefusedError, UpstreamError
 from wsnode.upstream.link import Link, OnEvent
 
 FUNDED = [account.address for account in ACCOUNTS], 10_000 * ETHER
@@ -38,19 +38,25 @@ Lie = Callable[[str, list[Any], Any], Any]
 
 
 class MemoryLink:
-    """A way to a chain in this process; `lie` changes what it says, `is_gone` ends it."""
+    """A way to a chain in this process; `lie` changes what it says, `is_gone` ends it. The next `losses`
+    calls find that the connection is lost.
+    """
 
     def __init__(self, chain: Playground) -> None:
         self.ended = trio.Event()
         self.heard = 0
         self.asked = Counter[str]()
         self.is_gone = False
+        self.losses = 0
         self.lie: Lie = lambda _method, _params, result: result
         self._chain = chain
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
         if self.is_gone:
             raise UpstreamError("unreachable")
+        if self.losses:
+            self.losses -= 1
+            raise LostError
         self.heard += 1
         self.asked[method] += 1
         # The chain's own work is awaited in an event loop of its own.

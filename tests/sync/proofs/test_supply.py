@@ -83,6 +83,21 @@ def test_an_honest_node_is_asked_where_another_lies(tmp_path: Path, chain: Playg
         assert error["data"]["upstreams"]["http://liar"].startswith("wrong: ")
 
 
+def test_one_whose_connection_is_lost_is_asked_once_more(tmp_path: Path, chain: Playground) -> None:
+    Market(chain)
+    client = MemoryClient(chain)
+    with forked_playground(tmp_path / "ours", [client]) as fork:
+        client.memory.losses = 1
+        assert fork("eth_getBalance", "0x" + "77" * 20, "latest") == "0x0"
+        client.memory.losses = 100
+        error = fork.raw("eth_getBalance", ["0x" + "78" * 20, "latest"])["error"]
+        assert error["code"] == -32002
+        assert error["data"]["upstreams"] == {"http://upstream": "the connection was lost"}
+        client.memory.lie, client.memory.losses = damage, 1
+        error = fork.raw("eth_getBalance", ["0x" + "78" * 20, "latest"])["error"]
+        assert error["data"]["upstreams"]["http://upstream"].startswith("wrong: ")
+
+
 def test_a_call_may_read_only_so_much(tmp_path: Path, chain: Playground) -> None:
     address = reader_on(chain)
     with forked_playground(tmp_path / "ours", [MemoryClient(chain)]) as fork:

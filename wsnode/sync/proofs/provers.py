@@ -27,7 +27,7 @@ from wsnode.sync.proofs.wanted import (
     with_codes,
 )
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import LostError, RefusedError, UpstreamError
 
 BATCH: Final = 100
 """Calls in a batch: what most providers take."""
@@ -93,7 +93,7 @@ class Provers:
         refused: list[Client] = []
         for client in self._ranked():
             try:
-                await ask(client)
+                await _asked(ask, client)
             except UpstreamError as error:
                 reasons[str(client)] = error.detail or error.reason
                 if isinstance(error, RefusedError) and error.is_about_what_was_asked:
@@ -165,6 +165,14 @@ class Provers:
             hashes.append((number, block_hash))
             wanted = Hash32(parent)
         await trio.to_thread.run_sync(self.blocks.keep_hashes, block, hashes)
+
+
+async def _asked(ask: Callable[[Client], Awaitable[None]], client: Client) -> None:
+    """Ask, and once more over another connection if the first is lost meanwhile."""
+    try:
+        await ask(client)
+    except LostError:
+        await ask(client)
 
 
 async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
