@@ -81,7 +81,8 @@ class Snapshot:
     def chain_id(self) -> int:
         """Return the id of the blocks after the head."""
         changes = chain_ids.chain_ids(self.reader)
-        return changes[-1][1] if changes else self.spec.chain_id
+        # What the specification knows of other ids may be later than this moment.
+        return chain_ids.id_of(changes, self.spec.chain_id_at(0), self.number + 1)
 
     @property
     def earliest(self) -> BlockNumber:

@@ -198,6 +198,19 @@ def test_a_kept_chain_keeps_its_ids(tmp_path: Path) -> None:
         ]
 
 
+def test_a_snapshot_has_the_id_of_its_moment(tmp_path: Path) -> None:
+    with playground(tmp_path):
+        pass
+    with Chain.open(tmp_path / "eth", writer=True, durable=False) as kept:
+        with kept.snapshot() as first:
+            kept.set_chain_id(OTHER)
+            with kept.snapshot() as second:
+                kept.set_chain_id(6)
+                assert (first.chain_id, second.chain_id) == (FIRST, OTHER)
+        with kept.snapshot() as last:
+            assert last.chain_id == 6
+
+
 def test_a_dropped_block_is_traced_under_its_own(chain: Playground) -> None:
     chain("evm_mine")
     chain("anvil_setCode", CONTRACT, KEEPS_IT)
