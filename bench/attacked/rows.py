@@ -71,13 +71,13 @@ class Row(NamedTuple):
         waits = "/".join(f"{probe.percentile(part):.1f}" for part in PARTS)
         stalled = f" (stalled {seen.stalled:.1f})" if seen.stalled >= SHOWN_STALL else ""
         errors = f", {probe.errors} errors" if probe.errors else ""
-        peak = "" if math.isnan(seen.peak) else f", {seen.peak:,.0f} MiB"
-        return f"{waits}{' *' * seen.was_stopped}{stalled}{errors}{peak}"
+        memory = "" if math.isnan(seen.peak) else f", {seen.before:,.0f} to {seen.peak:,.0f} MiB"
+        return f"{waits}{' *' * seen.was_stopped}{stalled}{errors}{memory}"
 
 
 def table_text(names: Sequence[str], columns: Mapping[str, Sequence[Row]]) -> str:
     """Return a Markdown table with a row for each attack of `names`, and a column for each node."""
-    heads = [f"{node}: p50/p99/longest ms, peak" for node in columns]
+    heads = [f"{node}: p50/p99/longest ms, memory before and at most" for node in columns]
     lines = [f"Measured on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores.", ""]
     lines += [_line(["attack", *heads]), _line(["---"] * (len(heads) + 1))]
     for number, name in enumerate(names):
