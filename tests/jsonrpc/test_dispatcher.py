@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory_transport import run, whole
+from wsnode.jsonrpc.batches.batch import SLICE_BYTES
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -463,6 +464,18 @@ def test_a_batch_lets_others_run_after_each_slice() -> None:
     while not pending.resume():
         count += 1
     assert count >= 3
+
+
+def test_a_batch_lets_others_run_after_a_megabyte_however_fast_it_is_made(node: Node) -> None:
+    size = SLICE_BYTES * 3 // 4
+    zeros = f'{{"jsonrpc":"2.0","id":1,"method":"zeros","params":["{size:#x}"]}}'
+    pending = node.session().receive(f"[{','.join([zeros] * 5)}]".encode())
+    assert isinstance(pending, SlowCall)
+    made = [pending.made // size]
+    while not pending.resume():
+        made.append(pending.made // size)
+    assert made == [2, 4]
+    assert [len(each["result"]) for each in json.loads(whole(pending.reply))] == [size] * 5
 
 
 def test_what_made_a_batch_does_not_keep_the_replies_that_it_was_made_of(node: Node) -> None:

@@ -41,6 +41,8 @@ from wsnode.jsonrpc.work import (
     size_of,
 )
 
+SLICE_BYTES = 1024 * 1024
+"""Bytes of replies that a slice makes before it ends: only between slices it is asked if there is room."""
 ITEM_BYTES = 256
 """Bytes of a request that was cut out of a batch, without its parameters and its id."""
 
@@ -51,7 +53,7 @@ Item: TypeAlias = Request | bytes | UnusableRequestError
 class Batch(Calls):
     """The calls of one batch, or the one of a long message, which share one view however long they take."""
 
-    __slots__ = ("_due", "_end", "_error", "_parked", "_replies", "_size", "_slice_end")
+    __slots__ = ("_due", "_end", "_error", "_parked", "_replies", "_room", "_size", "_slice_end")
 
     may_move = False
 
@@ -120,6 +122,8 @@ class Batch(Calls):
         self._slice_end, self._end = now + bounds.slice_seconds, now + bounds.batch_seconds
         self._due = min(self._slice_end, self._end)
         """When the slice ends, or the time of the batch."""
+        self._room = SLICE_BYTES
+        """The size up to which the slice goes on."""
 
     def _answer_all(self, items: Sequence[Request | bytes]) -> Generator[Step, Any, None]:
         clock, engine_names = self._dispatcher.clock, self._dispatcher.engine_names
@@ -127,7 +131,7 @@ class Batch(Calls):
         place, count = 0, len(items)
         together = count > 1 and self._begin_together()
         while place < count:
-            if clock() > self._due:
+            if clock() > self._due or self._size > self._room:
                 yield from self._pause()
             if together and self._error is None:
                 name = items[place][0]
@@ -161,7 +165,7 @@ class Batch(Calls):
     def _pause(self) -> Generator[Step, Any, None]:
         """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""
         clock = self._dispatcher.clock
-        if (now := clock()) > self._slice_end:
+        if (now := clock()) > self._slice_end or self._size > self._room:
             try:
                 yield self._size
             except TimeLimitError:
@@ -171,6 +175,7 @@ class Batch(Calls):
             self.mark = 0.0
             now = clock()
             self._slice_end = now + self._dispatcher.bounds.slice_seconds
+            self._room = self._size + SLICE_BYTES
         if now > self._end:
             self._error = self._error or request_timed_out()
             self._end = inf
@@ -227,7 +232,7 @@ class Batch(Calls):
 
     def _add_together(self, items: Sequence[Request | bytes], place: int) -> int:
         """Take the replies that the engine has from `place` on, and return their number."""
-        room = self._dispatcher.bounds.batch_reply_bytes - self._size
+        room = min(self._dispatcher.bounds.batch_reply_bytes, self._room) - self._size
         text, count = self.go_together(items, place, self.reply_bytes, room, are_messages=False)
         if count:
             self._replies.append(text)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 
 from tests.clocks import stopped
 from tests.ethereum.rpc.form.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
-from tests.memory_transport import run, whole
+from tests.memory_transport import advance, run, whole
 from tests.server.websocket.test_frames import masked
 from wsnode.ethereum.chain import LOCAL_CALLER, Chain, LocalCaller
 from wsnode.ethereum.codec.rows import transaction_hashes
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.jsonrpc.batches.batch import SLICE_BYTES
 from wsnode.jsonrpc.bounds import Bounds
 from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
 from wsnode.jsonrpc.session import Session
@@ -216,6 +218,22 @@ def test_a_batch_is_answered_as_its_calls_are(
     assert (
         answer == b"[" + b",".join(reply(Session(dispatcher, LOCAL_CALLER), each) for each in messages) + b"]"
     )
+
+
+def test_a_large_batch_lets_others_run_after_a_megabyte(execution_apis_chain: Chain) -> None:
+    registry, view = build_registry(execution_apis_chain), execution_apis_chain.snapshot
+    session = Session(Dispatcher(registry, view, clock=stopped), LOCAL_CALLER)
+    calls = [message(number, "eth_getBlockByNumber", ["latest", True]) for number in range(900)]
+    alone = [reply(session, each) for each in calls]
+    size = len(alone[-1])
+    pending = session.receive(b"[" + b",".join([message(0, *FIRST), *calls]) + b"]")
+    assert isinstance(pending, SlowCall)
+    made = [0, pending.made]
+    while not advance(pending):
+        made.append(pending.made)
+    assert made[-1] > 2 * SLICE_BYTES
+    assert all(SLICE_BYTES < end - start <= SLICE_BYTES + size for start, end in pairwise(made))
+    assert whole(pending.reply).endswith(b",".join(alone) + b"]")
 
 
 @pytest.mark.parametrize("room", [0, 100, 1000])
