@@ -88,6 +88,12 @@ def test_many_small_connections_of_an_address_keep_no_more_than_its_half() -> No
     assert [keeper.has_given_up for keeper in crowd].count(False) == 32
 
 
+def test_a_connection_whose_address_holds_half_but_little_is_left_alone() -> None:
+    held = Held(SHARE_BYTES)
+    (keeper,) = keepers(held, CROWD, iter([SHARE_BYTES - 1]))
+    assert (keeper.has_given_up, held.used) == (False, SHARE_BYTES - 1)
+
+
 @pytest.mark.parametrize("peer", [None, OTHER])
 def test_a_newcomer_has_room_where_others_keep_all_that_they_may(peer: str | None) -> None:
     held = Held(LIMIT)

@@ -102,8 +102,8 @@ class Held:
         self._count(holder, size)
         if size > before:
             peer = holder_of(holder.party)
-            while peer is not holder.party and 2 * self._by_peer[peer] > self.limit:
-                self._give_up(peer)
+            while peer is not holder.party and 2 * self._by_peer[peer] > self.limit and self._give_up(peer):
+                pass
             while self.used > self.limit and self._give_up(max(self._by_peer, key=self._by_peer.__getitem__)):
                 pass
 
