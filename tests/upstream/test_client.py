@@ -15,7 +15,7 @@ from tests.node_process import kept_address
 from tests.server.certificates import make_certificate
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.errors import LostError, UpstreamError
 from wsnode.upstream.streams import connector
 
 LONG = 60.0
@@ -81,6 +81,11 @@ async def leaving(connection: WebSocketConnection) -> None:
     await asked(connection)
 
 
+async def closing(connection: WebSocketConnection) -> None:
+    await answer(connection, jsonrpc="2.0", id=await asked(connection), result="found")
+    await connection.aclose()
+
+
 async def started(nursery: trio.Nursery, port: int, seconds: float = LONG) -> Client:
     partner = Client(UpstreamAddress.parse(f"ws://127.0.0.1:{port}/ws/v3/secret"), seconds=seconds)
     await nursery.start(partner.run)
@@ -121,6 +126,19 @@ async def test_what_is_no_answer_is_an_error_in_time(
         with trio.fail_after(LONG), pytest.raises(UpstreamError) as raised:
             await partner.ask("eth_chainId", [])
         assert raised.value.reason == reason
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_question_after_a_lost_connection_opens_another() -> None:
+    provider = Provider(closing)
+    async with trio.open_nursery() as nursery:
+        partner = await started(nursery, await provider.listen(nursery))
+        for _ in range(30):
+            with suppress(LostError):
+                await partner.ask("eth_chainId", [])
+                continue
+            assert await partner.ask("eth_chainId", []) == "found"
+        assert provider.connections == 30
         nursery.cancel_scope.cancel()
 
 
