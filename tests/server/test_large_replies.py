@@ -2,19 +2,28 @@
 
 import gzip
 import json
+import re
+import tracemalloc
+from collections import Counter
 from itertools import islice
 
 import pytest
+import trio
+import trio.testing
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.drawing import examples
 from tests.server.conftest import OpenSite
-from tests.server.http.test_connection import client
+from tests.server.http.test_connection import client, post
+from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.slices import LARGE_BYTES
+from wsnode.jsonrpc.work import Pieces
 from wsnode.server.http.responses import parcels
 from wsnode.server.limits import Limits
+from wsnode.server.transport.transport import StreamTransport
+from wsnode.server.websocket.outbox import LargeReply
 
 SIZES = (LARGE_BYTES + 1, 10, LARGE_BYTES // 2, 2 * LARGE_BYTES)
 
@@ -67,6 +76,45 @@ async def test_a_large_reply_beyond_the_limit_is_refused_and_those_of_a_batch_on
         await peer.send(b"[%b]" % b",".join(call(each, LARGE_BYTES - 100) for each in range(4)))
         codes = [each.get("error", {}).get("code") for each in await peer.reply()]
         assert codes == [None, None, -32003, -32003]
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+async def test_others_have_their_turns_between_parcels(open_site: OpenSite, framing: str) -> None:
+    passes, at = 0, list[int]()
+
+    class Quick(StreamTransport):
+        def send_nowait(self, data: bytes | memoryview) -> int:
+            at.append(passes)
+            return len(data)
+
+    async with open_site(Limits(slice_seconds=0.0)) as site:
+        ours, theirs = trio.testing.memory_stream_pair()
+        transport = Quick(theirs)
+        site.nursery.start_soon(site.server.serve_transport, transport, Party())
+        head, body = post(BATCH).split(b"\r\n\r\n")
+        if framing == "chunks":
+            # Not read by the quick way.
+            head = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", head, flags=re.IGNORECASE)
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        await ours.send_all(head + b"\r\n\r\n" + body)
+        while len(at) < len(SIZES):
+            await trio.lowlevel.checkpoint()
+            passes += 1
+        # Tasks run in any order within a pass of the scheduler.
+        assert max(Counter(at).values()) <= 2 < len(at)
+
+
+def test_a_large_reply_takes_little_for_each_of_its_pieces() -> None:
+    pieces = Pieces(b"%1000d" % number for number in range(5000))
+    tracemalloc.start()
+    try:
+        reply = LargeReply(pieces, 1 << 16, compressed=False)
+        taken, _ = tracemalloc.get_traced_memory()
+        while not reply.next_frame()[1]:
+            pass
+    finally:
+        tracemalloc.stop()
+    assert taken < 20 * len(pieces)
 
 
 @settings(max_examples=examples(200))

@@ -418,6 +418,26 @@ async def test_a_connection_that_is_given_up_while_it_answers_says_so_behind_tha
         assert answer.count(b"Connection: close") == 1
 
 
+async def test_a_connection_that_is_given_up_with_its_last_answer_is_told_nothing_more(
+    open_site: OpenSite,
+) -> None:
+    large, many = post(ONE + b" " * 50_000), post(ONE) * (45_000 // len(post(ONE)))
+    async with open_site(Limits(received_bytes=150_000)) as site:
+        received, party = site.server.shared.received, Party("one")
+        first, theirs = trio.testing.lockstep_stream_pair()
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
+        await first.send_all(post(ONE) + large)
+        answer = bytes(await first.receive_some())
+        await until(lambda: received.used > 50_000)
+        other, theirs = trio.testing.lockstep_stream_pair()
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
+        await other.send_all(many)
+        await other.receive_some()
+        await until(lambda: received.used < 50_000)
+        answer += await read_all(first)
+        assert (answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 503")) == (2, 0)
+
+
 async def test_a_call_that_is_given_up_is_answered_once_and_ends_its_connection(open_site: OpenSite) -> None:
     async with open_site() as site:
         received, stream = site.server.shared.received, site.connect()

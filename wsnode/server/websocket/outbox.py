@@ -19,11 +19,13 @@ TURN_BYTES = 512 * 1024
 class LargeReply:
     """A reply that is sent in fragments, each made when its turn comes."""
 
-    __slots__ = ("_compressed", "_fragment_bytes", "_has_begun", "_pieces", "size")
+    __slots__ = ("_compressed", "_fragment_bytes", "_has_begun", "_pieces", "_rest", "size")
 
     def __init__(self, payload: Reply, fragment_bytes: int, *, compressed: bool) -> None:
         self._compressed = compressed
-        self._pieces = deque(memoryview(piece) for piece in pieces_of(payload) if piece)
+        self._pieces = deque(pieces_of(payload))
+        self._rest = memoryview(b"")
+        """Of the piece whose beginning has been sent."""
         self._fragment_bytes = fragment_bytes
         self._has_begun = False
         self.size = size_of(payload)
@@ -33,19 +35,24 @@ class LargeReply:
         """Return the next fragment, and whether it is the last."""
         parts = self._take(self._fragment_bytes)
         continued, self._has_begun = self._has_begun, True
-        last = not self._pieces
+        last = not self._has_more()
         return text_frame(*parts, continued=continued, final=last, compressed=self._compressed), last
 
     def _take(self, size: int) -> list[memoryview]:
         """Return the next `size` bytes, or what is left."""
         parts = []
-        while size and self._pieces:
-            piece = self._pieces.popleft()
-            parts.append(part := piece[:size])
+        while size and self._has_more():
+            parts.append(part := self._rest[:size])
+            self._rest = self._rest[len(part) :]
             size -= len(part)
-            if len(part) < len(piece):
-                self._pieces.appendleft(piece[len(part) :])
         return parts
+
+    def _has_more(self) -> bool:
+        """Return whether anything is left; then `_rest` has some of it."""
+        # A view of each piece from the beginning would take 200 bytes for each.
+        while not self._rest and self._pieces:
+            self._rest = memoryview(self._pieces.popleft())
+        return bool(self._rest)
 
 
 class Outbox:

@@ -112,7 +112,7 @@ class _Written:
 
     def __init__(self, render: Render) -> None:
         self.pieces = Pieces()
-        self.size = self._entries = self._bytes = 0
+        self.size = self._entries = self._bytes = self._joined = 0
         self._render = render
 
     def add(self, before: bytes, entry: Entry) -> bool:
@@ -126,6 +126,9 @@ class _Written:
         if self._entries < SLICE and self._bytes < SLICE_BYTES:
             return False
         self._entries = self._bytes = 0
+        # In one piece, as what is small takes as much again for each.
+        self.pieces[self._joined :] = [b"".join(self.pieces[self._joined :])]
+        self._joined = len(self.pieces)
         return True
 
 
