@@ -95,7 +95,7 @@ class Script:
             return None
         return self.pieces.pop(0) if self.pieces else b""
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         taken = len(data) if self.chance.random() < 0.8 else self.chance.randrange(len(data) + 1)
         self.answer += data[:taken]
         return taken

@@ -5,22 +5,17 @@ import json
 import re
 import tracemalloc
 from collections import Counter
-from itertools import islice
 
 import pytest
 import trio
 import trio.testing
 import zstandard
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.drawing import examples
 from tests.server.conftest import OpenSite
 from tests.server.http.test_connection import client, post
 from wsnode.jsonrpc.share import Party
 from wsnode.jsonrpc.slices import LARGE_BYTES
 from wsnode.jsonrpc.work import Pieces
-from wsnode.server.http.responses import parcels
 from wsnode.server.limits import Limits
 from wsnode.server.transport.transport import StreamTransport
 from wsnode.server.websocket.outbox import LargeReply
@@ -115,13 +110,3 @@ def test_a_large_reply_takes_little_for_each_of_its_pieces() -> None:
     finally:
         tracemalloc.stop()
     assert taken < 20 * len(pieces)
-
-
-@settings(max_examples=examples(200))
-@given(st.lists(st.binary(max_size=30), max_size=30), st.integers(1, 40))
-def test_parcels_are_all_bytes_of_the_pieces_small_ones_together(pieces: list[bytes], most: int) -> None:
-    sent = list(parcels(pieces, most))
-    assert b"".join(sent) == b"".join(pieces)
-    assert all(len(parcel) <= most or any(parcel is piece for piece in pieces) for parcel in sent)
-    for one, next_one in zip(sent, islice(sent, 1, None), strict=False):
-        assert len(one) + len(next_one) > most

@@ -39,7 +39,7 @@ class Client(StreamTransport):
             return None
         return self._next_piece()
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         self.answer += data
         return len(data)
 

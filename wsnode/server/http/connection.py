@@ -27,9 +27,10 @@ from wsnode.server.http.content import BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import QuickPost, quick_post
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight
-from wsnode.server.http.responses import JSON, Response, parcels, refused, request_error, serialize
+from wsnode.server.http.responses import JSON, Response, refused, request_error, serialize
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
+from wsnode.server.transport.parcels import parcels
 from wsnode.server.transport.transport import Transport, linger, send_all
 from wsnode.server.turns.fair import first_turn
 from wsnode.server.turns.making import Account
@@ -40,8 +41,6 @@ T = TypeVar("T")
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
-JOINED_BYTES = 64 * 1024
-"""Bytes of a body that is sent in one piece with its head."""
 INFLATED_AT_ONCE = 64 * 1024
 """Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
 NO_PARSER = h11.Connection(h11.SERVER)
@@ -443,15 +442,15 @@ class HttpConnection:
         await self._send_all(pieces)
 
     async def _send_all(self, pieces: Sequence[bytes]) -> None:
-        """Send the pieces, those beside one another together up to `JOINED_BYTES`."""
+        """Send the pieces, small ones together."""
         with self._counted(sum(map(len, pieces))):
-            for number, parcel in enumerate(parcels(pieces, JOINED_BYTES)):
+            for number, parcel in enumerate(parcels(pieces)):
                 if number:
                     # A client that reads as fast as this is sent would have all turns.
                     await self._take_turns()
                 await self._send_piece(parcel)
 
-    async def _send_piece(self, piece: bytes) -> None:
+    async def _send_piece(self, piece: bytes | memoryview) -> None:
         try:
             await send_all(self._transport, piece, self._limits.idle_seconds)
         except trio.BrokenResourceError:

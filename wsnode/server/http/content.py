@@ -8,6 +8,7 @@ import zstandard
 
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.limits import Limits
+from wsnode.server.transport.parcels import parcels
 from wsnode.server.turns.workers import WorkerPool
 
 CHUNK_BYTES = 64 * 1024
@@ -74,7 +75,7 @@ def _encode(body: Reply, encoding: str) -> bytes:
         compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(size=size_of(body))
     else:
         compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_BITS)
-    return b"".join((*map(compressor.compress, pieces_of(body)), compressor.flush()))
+    return b"".join((*map(compressor.compress, parcels(pieces_of(body))), compressor.flush()))
 
 
 def _inflate(body: bytes, limit: int) -> bytes:

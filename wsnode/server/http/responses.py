@@ -1,6 +1,6 @@
 """HTTP responses."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
@@ -32,19 +32,6 @@ def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
     if last:
         lines.append("Connection: close")
     return "\r\n".join((*lines, "", "")).encode("latin-1"), *pieces_of(response.body)
-
-
-def parcels(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """Yield the bytes of the pieces, of small ones `most` bytes at once; a larger one is not copied."""
-    together: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        if size + len(piece) > most and together:
-            yield b"".join(together)
-            together, size = [], 0
-        together.append(piece)
-        size += len(piece)
-    yield b"".join(together)
 
 
 def refused(refusal: RefusedError) -> Response:

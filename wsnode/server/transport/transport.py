@@ -49,7 +49,7 @@ class Transport(Protocol):
         """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
         ...
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         """Send as many bytes as possible at once and return their number.
 
         Raises:
@@ -210,7 +210,7 @@ class StreamTransport:
         """Return None; a stream cannot be polled."""
         return None
 
-    def send_nowait(self, data: bytes) -> int:
+    def send_nowait(self, data: bytes | memoryview) -> int:
         """Send nothing; a stream cannot without waiting."""
         return 0
 
@@ -234,7 +234,7 @@ class StreamTransport:
         await trio.aclose_forcefully(self._stream)
 
 
-async def send_all(transport: Transport, data: bytes, seconds: float) -> None:
+async def send_all(transport: Transport, data: bytes | memoryview, seconds: float) -> None:
     """Send all of `data`, the client taking something at least every `seconds`.
 
     Raises:
