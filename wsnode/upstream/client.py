@@ -9,7 +9,7 @@ import trio
 
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.budget import Budget
-from wsnode.upstream.errors import LostError, RefusedError, UpstreamError
+from wsnode.upstream.errors import RefusedError, UpstreamError
 from wsnode.upstream.http import HttpLink
 from wsnode.upstream.link import Link
 from wsnode.upstream.messages import decode_result
@@ -99,9 +99,6 @@ class Client:
                 used = link or await self.link()
                 heard, asked = used.heard, trio.current_time()
                 text = await used.ask(method, params)
-        except LostError:
-            self._forget(used)
-            raise
         except trio.TooSlowError:
             if not is_paid:
                 raise UpstreamError("busy", "its budget of calls is spent") from None
@@ -120,12 +117,10 @@ class Client:
             RefusedError: The upstream takes no batch, or none so large.
             UpstreamError: There is no answer.
         """
-        used: Link | None = None
         try:
             with trio.fail_after(max(BATCH_SECONDS, self.seconds)):
                 await self.budget.take(len(calls))
-                used = await self.link()
-                answers = await used.ask_all(method, calls)
+                answers = await (await self.link()).ask_all(method, calls)
         except trio.TooSlowError:
             self.score.failed()
             raise UpstreamError("timeout", f"a batch of {len(calls)} calls") from None
@@ -133,9 +128,7 @@ class Client:
             if error.is_about_rate:
                 self.budget.refused(error.retry_after)
             raise
-        except UpstreamError as error:
-            if isinstance(error, LostError):
-                self._forget(used)
+        except UpstreamError:
             self.score.failed()
             raise
         if any(isinstance(each, RefusedError) and each.is_about_rate for each in answers):
@@ -192,10 +185,6 @@ class Client:
     def drop(self, link: Link) -> None:
         """End a connection, so that the next question opens another."""
         link.drop()
-        self._forget(link)
-
-    def _forget(self, link: Link | None) -> None:
-        """Have the next question open another connection; this one may still be about to end."""
         if self._link is link:
             self._link = None
 

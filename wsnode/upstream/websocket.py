@@ -123,6 +123,8 @@ class WebSocketLink:
                 del self._questions[number]
         replies = [question.reply for question in questions.values() if question.reply is not None]
         if len(replies) < len(questions):
+            # `run` may take a moment yet to notice, and the next question wants another connection.
+            self.ended.set()
             raise LostError
         return replies
 
