@@ -36,12 +36,11 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("fragment_bytes", [1000, 256 << 10, 8 << 20])
-@pytest.mark.parametrize("deflate", [False, True])
-async def test_over_websocket(open_site: OpenSite, *, deflate: bool, fragment_bytes: int) -> None:
-    # Some of the eager kind, which are answered in the turn of the reader.
-    limits = Limits(fragment_bytes=fragment_bytes, deflate_inline_bytes=8 << 20 if deflate else 1 << 16)
+@pytest.mark.parametrize("inline_bytes", [None, 1 << 16, 8 << 20], ids=["plain", "in a thread", "at once"])
+async def test_over_websocket(open_site: OpenSite, *, inline_bytes: int | None, fragment_bytes: int) -> None:
+    limits = Limits(fragment_bytes=fragment_bytes, deflate_inline_bytes=inline_bytes or 1 << 16)
     async with open_site(limits) as site:
-        peer = await site.peer(deflate=deflate)
+        peer = await site.peer(deflate=inline_bytes is not None)
         for text, expected in REPLIES.items():
             await peer.send(text)
             assert await peer.reply() == expected

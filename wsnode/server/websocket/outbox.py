@@ -91,7 +91,9 @@ class Outbox:
         self._aside = 0
         """Bytes of replies that will be put here."""
         self._half_sent = 0
-        """Bytes that have been sent of a large reply, which is kept until its last frame is made."""
+        """Bytes that have been sent of a large reply, which counts until its last frame is made: it may be in
+        one piece.
+        """
         self.progressed = False
         """Whether anything was sent since this was last set to False."""
 
