@@ -25,14 +25,14 @@ from wsnode.demo.accounts import ADDRESSES
 from wsnode.demo.genesis import demo_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.jsonrpc.dispatcher import Dispatcher, LastingResults
-from wsnode.jsonrpc.session import Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.fast_path import VersionedCache
 from wsnode.node.views import opening
-from wsnode.server.access.allowance import Allowance
-from wsnode.server.access.directory import Caller
+from wsnode.server.access.router import Caller
+from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.limits import Limits
 from wsnode.server.shared import Shared
-from wsnode.server.transport.readiness import Plain, Take
+from wsnode.server.transport.poller import FastConnection, Take
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.frames import Framing
 
@@ -66,7 +66,7 @@ class Bursts:
         """Return 1: nothing else arrives."""
         return 1
 
-    async def feed(self, take: Take, peer: str | None = None, plain: Plain | None = None) -> bool:
+    async def feed(self, take: Take, peer: str | None = None, plain: FastConnection | None = None) -> bool:
         """Have the burst taken in many rounds; a round in which a turn ran out of time does not count."""
         while self.rounds < ROUNDS:
             self.rounds += 1
@@ -86,9 +86,13 @@ class Bursts:
         """Return the end of the stream."""
         return b""
 
-    def receive_by(self, deadline: float) -> bytes | None:
-        """Return None: no bytes arrive."""
-        return None
+    def receive_nowait(self) -> None:
+        """Return None: no burst waits."""
+        return
+
+    def feed_nowait(self) -> bool:
+        """Give nothing: no burst waits."""
+        return False
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Take everything."""
@@ -139,8 +143,10 @@ def measure(dispatcher: Dispatcher, burst: bytes) -> float:
     """Return the microseconds that a connection takes for one burst."""
     shared, caller = Shared(Limits()), Caller(network="eth", open_path=True)
     bursts = Bursts(burst)
-    session = Session(dispatcher, caller, shares_results=True)
-    connection = WebSocketConnection(bursts, session, shared, Allowance(shared, caller.network, None))
+    session = dispatcher.session(caller, shares_results=True)
+    connection = WebSocketConnection(
+        bursts, dispatcher, session, shared, ClientSubscriptionQuota(shared, caller.network, None)
+    )
     trio.run(connection.run, b"")
     return bursts.best * 1e6
 
@@ -168,9 +174,9 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         Chain.open(Path(folder), genesis(), writer=True, durable=False) as chain,
     ):
-        registry, bounds = build_registry(chain), Limits().bounds()
+        registry, bounds = build_registry(chain), Limits()
         dispatcher = Dispatcher(
-            registry, opening(chain, None), bounds=bounds, lasting=LastingResults(chain.store)
+            registry, opening(chain, None), bounds=bounds, versioned_cache=VersionedCache(chain.store)
         )
         for name, calls in cases_of(methods).items():
             one, many = (measure(dispatcher, burst_of(calls, count)) for count in (1, SIZE))

@@ -32,7 +32,7 @@ from bench.lib.nodes import Node, anonymous_bytes
 from bench.lib.peer import Peer, one_round_trip
 from wsnode.load.latencies import percentile
 from wsnode.load.machine import cpu_seconds
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 STAYING = 10
 VISITORS = 10
@@ -84,7 +84,7 @@ class Maker:
 
     def __init__(self, ready: Ready) -> None:
         self._ready = ready
-        self._asker = Asker(ready.node.url)
+        self._asker = NodeReader(ready.node.url)
 
     def spend_second(self, second: int) -> None:
         """Make a block with logs."""
@@ -108,7 +108,7 @@ class MortalMaker(Maker):
         """Make a block, or kill the node and start it again."""
         if second % 60 == KILLING_SECOND:
             self._restart()
-            self._asker = Asker(self._ready.node.url)
+            self._asker = NodeReader(self._ready.node.url)
         super().spend_second(second)
 
 
@@ -119,7 +119,7 @@ class Life:
         self.node = ready.node
         self._ready = ready
         self._maker = maker
-        self._asker = Asker(ready.node.url)
+        self._asker = NodeReader(ready.node.url)
         self._first = int(self._asker.ask("eth_blockNumber"), 16) + 1
         self._followers = [Follower(ready) for _ in range(STAYING)]
         self._visitors: deque[Peer] = deque()
@@ -163,7 +163,7 @@ class Life:
     def judge(self) -> None:
         """Print the growth of memory, and the clients whose logs differ from the chain's."""
         # The one of the beginning said nothing meanwhile, not even that it is there.
-        self._asker = Asker(self.node.url)
+        self._asker = NodeReader(self.node.url)
         self._wait_for_head()
         for follower in self._followers:
             follower.read(3.0)
@@ -215,7 +215,7 @@ def life_of_a_follower() -> Iterator[Life]:
         listening = [*command, "--listen", f"127.0.0.1:{port}"]
         node = stack.enter_context(started.running("follower", listening, port, folder))
         maker = MortalMaker(ready, upstream.kill_and_start)
-        with Asker(node.url) as asker:
+        with NodeReader(node.url) as asker:
             while asker.ask("eth_getBlockByNumber", "latest", False)["hash"] != maker.head():
                 time.sleep(0.1)
         yield Life(ready._replace(node=node), maker)

@@ -29,7 +29,7 @@ from bench.lib.development import development_nodes, development_parser
 from bench.lib.disk import sync_milliseconds
 from bench.lib.load import LoadError, finished
 from bench.lib.nodes import Node, wait_settled
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 LOGS = 100
 GAS = hex(1_000_000)
@@ -134,7 +134,7 @@ def print_medians(runs: dict[str, list[Figures]]) -> None:
 
 def prepared(node: Node) -> Ready:
     """Return a node with a contract that logs as often as asked to."""
-    with Asker(node.url) as asker:
+    with NodeReader(node.url) as asker:
         sender = asker.ask("eth_accounts")[0]
         return Ready(node, deploy(asker, sender, burst_creation()), sender)
 

@@ -1,11 +1,11 @@
 """How soon a follower of geth notifies of a block's logs, and how fast it catches up from genesis.
 
-    python -m bench.follow --geth PATH [--blocks 100] [--transactions 100] [--chain FOLDER]
+    python -m bench.follow --geth PATH [--blocks 100] [--transactions 100] [--hardfork NAME] [--chain FOLDER]
 
 geth makes a block a second with transactions whose logs both nodes tell. One process subscribes to geth and
 to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`) to the
 first log of the block. A block is stored by three syncs in a row: what one costs
-on the disk is printed too.
+on the disk is printed too. --hardfork is the fork whose rules hold from the genesis block on.
 With --chain, geth imports the chain of FOLDER (genesis.json, chain.rlp, meta.json) and serves it, and
 wsnode follows it from genesis; geth's import is timed too. On a machine where others compute, compare the
 seconds of the processors.
@@ -32,11 +32,13 @@ from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
 from bench.lib.started import chain_file, free_port, geth_on, geth_with, running, unpack
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.genesis import DEFAULT_FORK
 from wsnode.ethereum.state import sign_transaction
 
 # A call makes one log without topics.
 EMITTER = "0x5f5fa000"
 CONTRACT = bytes(19) + b"\xe0"
+CONTRACTS = {f"0x{CONTRACT.hex()}": {"balance": "0x0", "code": EMITTER}}
 CALL_GAS = 60_000
 SHARES = (10, 50, 90, 99)
 """Percentiles."""
@@ -47,13 +49,15 @@ def main() -> None:
     parser.add_argument("--geth", type=Path, required=True)
     parser.add_argument("--blocks", type=int, default=100)
     parser.add_argument("--transactions", type=int, default=100, help="of a block")
+    parser.add_argument("--hardfork", default=DEFAULT_FORK)
     parser.add_argument("--chain", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="follow-") as temporary:
         if options.chain is not None:
             catch_up(options.geth, options.chain, Path(temporary))
         else:
-            trio.run(measure, options.geth, Path(temporary), options.blocks, options.transactions)
+            genesis = written_genesis(Path(temporary), CONTRACTS, fork=options.hardfork)
+            trio.run(measure, options.geth, genesis, Path(temporary), options.blocks, options.transactions)
 
 
 def catch_up(geth: Path, folder: Path, temporary: Path) -> None:
@@ -127,14 +131,15 @@ def geth_that_ticks(geth: Path, genesis: Path, temporary: Path) -> AbstractConte
     return geth_on(geth, genesis, temporary, "--dev.period", "1")
 
 
-async def measure(geth: Path, temporary: Path, blocks: int, transactions: int) -> None:
-    emitter = {"balance": "0x0", "code": EMITTER}
-    genesis = written_genesis(temporary, {f"0x{CONTRACT.hex()}": emitter})
+async def measure(geth: Path, genesis: Path, temporary: Path, blocks: int, transactions: int) -> None:
     with (
         geth_that_ticks(geth, genesis, temporary) as upstream,
         follower(temporary, genesis, upstream.url) as ours,
     ):
+        began = processor_seconds(ours)
         await compare(upstream, ours, blocks, transactions)
+        processor = 1e3 * (processor_seconds(ours) - began) / blocks
+    print(f"{'wsnode, processor ms a block':28}{'':8}{processor:8.2f}")
     print(f"{'a page synced, ms':28}{'':8}{sync_milliseconds(temporary):8.2f}")
 
 

@@ -44,9 +44,12 @@ def heavy_calls(count: int, gas: int) -> bytes:
     )
 
 
-def converse(peer: Peer, count: int) -> tuple[Steady, int]:
-    """Ask for block numbers until all heavy calls are answered; return the latencies, and how many were."""
-    own, ended, asked = Steady(), 0, dict[int, float]()
+def converse(peer: Peer, count: int) -> tuple[Steady, int, int]:
+    """Ask for block numbers until all heavy calls are answered.
+
+    Return the latencies, how many were answered, and how many of them were refused or aborted.
+    """
+    own, ended, refused, asked = Steady(), 0, 0, dict[int, float]()
     began = due = time.perf_counter()
     identity = 0
     while ended < count and time.perf_counter() - began < LONGEST:
@@ -58,10 +61,11 @@ def converse(peer: Peer, count: int) -> tuple[Steady, int]:
         for reply in peer.replies(max(0.0001, due - time.perf_counter())):
             if reply["id"] >= FIRST_HEAVY:
                 ended += 1
+                refused += "out of gas" not in reply.get("error", {}).get("message", "out of gas")
             else:
                 own.latencies.append(time.perf_counter() - asked.pop(reply["id"]))
     own.latencies += [time.perf_counter() - sent for sent in asked.values() if ended < count]
-    return own, ended
+    return own, ended, refused
 
 
 def measure(node: Node, options: argparse.Namespace) -> Result:
@@ -73,10 +77,10 @@ def measure(node: Node, options: argparse.Namespace) -> Result:
     with steady_client(url) as other:
         began = time.perf_counter()
         peer.send(heavy_calls(options.calls, options.gas))
-        own, ended = converse(peer, options.calls)
+        own, ended, refused = converse(peer, options.calls)
         seconds = time.perf_counter() - began
     peer.close()
-    print(f"  {ended} of {options.calls} heavy calls answered in {seconds:.1f} s")
+    print(f"  {ended} of {options.calls} heavy calls answered in {seconds:.1f} s, {refused} cut short")
     if pid:
         print(f"  {(cpu_seconds(pid) - cpu) / seconds:.2f} cores")
     print(f"  a client before:          {before}")

@@ -54,7 +54,7 @@ from bench.lib.nodes import (
 )
 from bench.lib.started import StartError, anvil, geth_that_mines, wsnode_that_mines
 from wsnode.load.machine import resident_bytes
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 LOGS = 4_000
 BLOCKS = 3
@@ -195,7 +195,7 @@ def fill(node: Node) -> None:
     Raises:
         ConnectionError: It refused.
     """
-    with Asker(node.url) as asker:
+    with NodeReader(node.url) as asker:
         sender = asker.ask("eth_accounts")[0]
         contract = deploy(asker, sender, burst_creation())
         call = {"from": sender, "to": contract, "data": f"0x{LOGS:064x}", "gas": TRANSACTION_GAS}

@@ -34,7 +34,7 @@ from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.state import sign_transaction
 from wsnode.node.chains import ETHEREUM_FOLDER
 from wsnode.store.environment import Reader
-from wsnode.store.table import Cursor, Table
+from wsnode.store.table import RowCursor, Table
 
 BURSTS = bytes.fromhex("b0" * 20)
 ECHO = bytes.fromhex("ec" * 20)
@@ -256,7 +256,7 @@ class CountingReader:
 class CountingCursor:
     """Counts the rows that a cursor moves to."""
 
-    def __init__(self, cursor: Cursor, counter: CountingReader) -> None:
+    def __init__(self, cursor: RowCursor, counter: CountingReader) -> None:
         self._cursor = cursor
         self._counter = counter
         self.key, self.value, self.item = cursor.key, cursor.value, cursor.item

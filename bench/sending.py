@@ -30,7 +30,7 @@ from bench.lib.started import StartError
 from wsnode.ethereum.state import address_of, sign_transaction
 from wsnode.load.frames import request_frame
 from wsnode.load.machine import cpu_seconds
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 NONCES = 16
 GAS = 21_000
@@ -111,7 +111,7 @@ def typical_of(done: Sequence[Figures]) -> Figures:
 def prepared(node: Node, senders: int, *, is_spread: bool) -> Burst:
     """Return a burst of new senders, who have funds; with `is_spread` each on a connection of its own."""
     keys = [secrets.token_bytes(32) for _ in range(senders)]
-    with Asker(node.url) as asker:
+    with NodeReader(node.url) as asker:
         fund(asker, keys)
         chain_id = int(asker.ask("eth_chainId"), 16)
     addresses = ["0x" + address_of(key).hex() for key in keys]
@@ -122,7 +122,7 @@ def prepared(node: Node, senders: int, *, is_spread: bool) -> Burst:
     )
 
 
-def fund(asker: Asker, keys: Sequence[bytes]) -> None:
+def fund(asker: NodeReader, keys: Sequence[bytes]) -> None:
     """Give each sender an ether, in blocks that are there when this returns."""
     source = asker.ask("eth_accounts")[0]
     # geth at times proposes a nonce that its pool still has, while it makes a block.
@@ -159,7 +159,7 @@ def measure(node: Node, burst: Burst) -> Figures:
         ConnectionError: The node did not reply, or not all was mined in time.
     """
     with ExitStack() as stack:
-        asker = stack.enter_context(Asker(node.url))
+        asker = stack.enter_context(NodeReader(node.url))
         peers = [stack.enter_context(closing(Peer(node.url))) for _ in burst.connections]
         height, computed = height_of(asker), cpu_of(node)
         began = time.perf_counter()
@@ -192,7 +192,7 @@ def sent_and_answered(peers: Sequence[Peer], burst: Burst) -> Iterator[dict[str,
             missing -= len(arrived)
 
 
-def wait_mined(asker: Asker, senders: Sequence[str]) -> None:
+def wait_mined(asker: NodeReader, senders: Sequence[str]) -> None:
     """Wait until the chain has all transactions.
 
     Raises:
@@ -206,7 +206,7 @@ def wait_mined(asker: Asker, senders: Sequence[str]) -> None:
             time.sleep(POLL_SECONDS)
 
 
-def height_of(asker: Asker) -> int:
+def height_of(asker: NodeReader) -> int:
     """Return the head's number."""
     return int(asker.ask("eth_blockNumber"), 16)
 

@@ -1,4 +1,4 @@
-"""The table of docs/performance.md: every case on every node, by turns, in one run.
+"""A table of requests: every case on every node, by turns, in one run.
 
     python -m bench.table NODE [NODE …]
     python -m bench.table --standard FOLDER [--geth PATH] [--anvil PATH] [--markdown FILE]

@@ -21,7 +21,7 @@ mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
 cd "$(dirname "$0")/.."
 
-# With the interpreter of an installation from the source, what that compiled is not compiled once more.
+# The wheel is for the interpreter that runs this.
 interpreter=()
 if [ ${#zig[@]} = 0 ]; then
   interpreter=(--interpreter "$(command -v python3)")
@@ -33,5 +33,16 @@ python3 -m venv "$tools"
 # maturin finds zig beside itself.
 export PATH="$tools/bin:$PATH"
 
+. deploy/rustflags
+
 maturin build --release --locked --out "$folder" ${TARGET:+--target "$TARGET"} "${zig[@]}" "${interpreter[@]}"
 maturin sdist --out "$folder"
+
+for wheel in "$folder"/*.whl; do
+  "$tools/bin/python" -c 'import sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+paths = [path.encode() for path in sys.argv[2:]]
+held = [name for name in archive.namelist() if any(path in archive.read(name) for path in paths)]
+if held:
+    sys.exit("paths of this machine are in " + ", ".join(held))' "$wheel" "$crates" "$PWD/wsnode"
+done

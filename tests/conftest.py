@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,18 +45,59 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have workers, and processes that tests start, compile a source once, where none may be kept beside it.
+
+    A third of the start of a node is the compiler otherwise, and half of each worker's collection.
+    """
+    if not sys.dont_write_bytecode or sys.pycache_prefix is not None:
+        return
+    environment, folder = pytest.MonkeyPatch(), tempfile.mkdtemp(prefix="wsnode-bytecode-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    config.add_cleanup(environment.undo)
+    environment.setenv("PYTHONPYCACHEPREFIX", folder)
+    environment.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect without the garbage collector, and have it pass over what was collected: all of it stays.
 
     Otherwise it looks through thousands of tests again and again, a fifth of all the work of a run.
     """
     gc.disable()
     try:
+        _compile_own_part(session.config)
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+
+
+def _compile_own_part(config: pytest.Config) -> None:
+    """Import this worker's part of all tests before the others': each finds what the others have compiled.
+
+    All would rewrite the assertions of the same file at the same time otherwise.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ or config.args_source is not config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(os.environ["PYTEST_XDIST_WORKER"][2:]), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    names = sorted(path.relative_to(config.rootpath) for path in config.rootpath.glob("tests/**/test_*.py"))
+    for name in names[number * len(names) // count : (number + 1) * len(names) // count]:
+        # What it raises is told where it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(name.with_suffix("").parts))
+
+
+RECURSION_LIMIT = sys.getrecursionlimit()
+
+
+def pytest_runtest_setup() -> None:
+    """Nest as deeply as a node does: `py_ecc` raises the limit for the process that imports it.
+
+    With its 100,000 a decoder of deep texts runs over the C stack, where a node raises RecursionError.
+    """
+    sys.setrecursionlimit(min(RECURSION_LIMIT, sys.getrecursionlimit()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -62,33 +107,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(0))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have the processes that tests start compile a source once, where they may not keep that beside it.
-
-    A third of the start of a node is the compiler otherwise.
-    """
-    with pytest.MonkeyPatch.context() as environment:
-        if sys.dont_write_bytecode and sys.pycache_prefix is None:
-            base = tmp_path_factory.getbasetemp()
-            # All workers of a run have folders beside each other.
-            shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-            environment.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
-            environment.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-        yield
-
-
 @pytest.fixture(scope="session")
 def execution_apis_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     """Return the 54 blocks of execution-apis, executed and verified."""
     from wsnode.ethereum.chain import Chain
     from wsnode.sync.importer import import_files
-    from wsnode.sync.progress import Silence
+    from wsnode.sync.progress import NullProgress
 
     vectors = require_vectors("execution-apis")
     folder = tmp_path_factory.mktemp("execution-apis")
     with Chain.open(folder, (vectors / "genesis.json").read_bytes(), writer=True, durable=False) as chain:
-        trio.run(import_files, chain, [str(vectors / "chain.rlp")], Silence())
+        trio.run(import_files, chain, [str(vectors / "chain.rlp")], NullProgress())
         yield chain
 
 
@@ -113,22 +142,45 @@ def served(imported: Path) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="session")
+def served_by_workers(imported: Path) -> Iterator[Node]:
+    """Return a node that serves that folder with two workers."""
+    from tests.node_process import started
+
+    arguments = ("--data", str(imported), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
+    with started("serve", *arguments) as node:
+        yield node
+
+
+@pytest.fixture(params=[None, pytest.param("2", marks=pytest.mark.slow)], ids=["one process", "two workers"])
+def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the nodes that the test starts serve with one process, and again with two workers."""
+    from tests.node_process import WORKERS
+
+    if request.param is not None:
+        monkeypatch.setenv(WORKERS, request.param)
+
+
+@pytest.fixture(scope="session")
 def dispatcher(execution_apis_chain: Chain) -> Dispatcher:
     """Return the dispatcher over that chain, with every method."""
+    return dispatcher_over(execution_apis_chain)
+
+
+def dispatcher_over(chain: Chain) -> Dispatcher:
+    """Return a dispatcher over a chain, with every method."""
     from tests.node_process import PATIENCE
     from wsnode.ethereum.live.hub import Hub
     from wsnode.ethereum.pool.pool import TransactionPool
-    from wsnode.ethereum.rpc.form.limits import CallLimits
+    from wsnode.ethereum.rpc.common.limits import CallLimits
     from wsnode.ethereum.rpc.registry import build_registry
     from wsnode.jsonrpc.dispatcher import Dispatcher
 
     limits = CallLimits(call_seconds=PATIENCE, trace_seconds=PATIENCE, logs_seconds=PATIENCE)
-    pool = TransactionPool(execution_apis_chain)
-    hub = Hub(execution_apis_chain)
+    pool = TransactionPool(chain)
     registry = build_registry(
-        execution_apis_chain, limits=limits, hub=hub, pool=pool, with_test_methods=True, timer=stopped
+        chain, limits=limits, hub=Hub(chain), pool=pool, with_test_methods=True, timer=stopped
     )
-    return Dispatcher(registry, execution_apis_chain.snapshot, clock=stopped)
+    return Dispatcher(registry, chain.snapshot, clock=stopped)
 
 
 @pytest.fixture(scope="session")

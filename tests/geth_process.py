@@ -71,8 +71,9 @@ def running(command: Sequence[str], log: Path) -> Iterator[Callable[[str], str]]
 
 def _endpoint(node: subprocess.Popen[bytes], log: Path, authenticated: str) -> str:
     pattern, end = re.compile(ENDPOINT % authenticated), time.monotonic() + STARTING_SECONDS
-    while (found := pattern.search(log.read_text())) is None:
-        assert node.poll() is None, f"geth ended: {log.read_text()}"
-        assert time.monotonic() < end, f"geth does not start: {log.read_text()}"
+    # A line may be there in part, and end within a character.
+    while (found := pattern.search(text := log.read_text(errors="replace"))) is None:
+        assert node.poll() is None, f"geth ended: {text}"
+        assert time.monotonic() < end, f"geth does not start: {text}"
         time.sleep(0.05)
     return found[1]

@@ -36,11 +36,11 @@ class LiveNode(Generic[Connected]):
         self._client: Any = client
         nursery.start_soon(server.hand_out)
 
-    async def connect(self, *, pauses: bool = False) -> Connected:
+    async def connect(self, *, pauses: bool = False, path: str = "/ws/v3/key") -> Connected:
         """Return a new client that reads what comes; if it `pauses` later, nothing is read ahead for it."""
         mine, theirs = trio.testing.lockstep_stream_pair() if pauses else trio.testing.memory_stream_pair()
         self._nursery.start_soon(self.server.serve_stream, theirs)
-        peer = Peer(mine)
+        peer = Peer(mine, path=path)
         await peer.open()
         client: Connected = self._client(peer)
         self._nursery.start_soon(client.read)

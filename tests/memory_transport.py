@@ -7,21 +7,54 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.context import Session
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import AsyncCall, CancelToken, InThread, Reply, SlowCall, pieces_of
+from wsnode.jsonrpc.session_limits import AdmissionGate
+from wsnode.jsonrpc.work import Answer, Await, CallTask, CancelToken, Gather, Reply, RunInThread, pieces_of
+from wsnode.server.scheduling.executor import gather
+
+
+class Conversation(Session):
+    """The session of one caller."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        caller: Any = None,
+        gate: AdmissionGate | None = None,
+        *,
+        shares_results: bool = False,
+    ) -> None:
+        super().__init__(dispatcher.open_view, caller, gate, dispatcher.bounds.reply_bytes)
+        self.shares_results = shares_results and gate is None
+        self.dispatcher = dispatcher
+
+    def receive(self, text: bytes) -> Answer:
+        """Return the answer to a message."""
+        return self.dispatcher.handle(text, self)
+
+    def answer_frames(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
+        """Return the engine's answer to frames."""
+        return self.dispatcher.fast_path.try_answer(data, self, largest, room)
+
+    def answer_on_fast_path(
+        self, messages: list[bytes], start: int, largest: int, room: int
+    ) -> tuple[bytes, int]:
+        """Return the frames of the engine's answers to messages from `start` on, and how many these are."""
+        fast_path = self.dispatcher.fast_path
+        return fast_path.answer_calls(messages, start, self, largest, room, are_messages=True)
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:
     """Return a function that answers one request text at a time, work for threads done on the spot."""
 
     def send(text: str) -> str | None:
-        session = Session(dispatcher, caller)
+        session = Conversation(dispatcher, caller)
         try:
             answer = session.receive(text.encode())
-            reply = run(answer) if isinstance(answer, SlowCall) else answer
+            reply = run(answer) if isinstance(answer, CallTask) else answer
         finally:
             session.end_turn()
         return None if reply is None else whole(reply).decode()
@@ -29,7 +62,7 @@ def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str
     return send
 
 
-def run(pending: SlowCall) -> bytes | None:
+def run(pending: CallTask) -> bytes | None:
     """Return the reply of a call in slices."""
     while not advance(pending):
         pass
@@ -41,7 +74,7 @@ def whole(reply: Reply | None) -> bytes:
     return b"".join(pieces_of(reply or b""))
 
 
-def advance(pending: SlowCall) -> bool:
+def advance(pending: CallTask) -> bool:
     """Do what the call waits for; True when it has ended."""
     step = pending.step
     if step is None:
@@ -53,14 +86,14 @@ def advance(pending: SlowCall) -> bool:
     return pending.resume(value)
 
 
-def result_of(step: InThread | AsyncCall) -> Any:
+def result_of(step: RunInThread | Await) -> Any:
     """Return what work for a thread comes to, or what is waited for."""
-    return step.function(CancelToken()) if isinstance(step, InThread) else trio.run(_awaited, step)
+    return step.function(CancelToken()) if isinstance(step, RunInThread) else trio.run(_awaited, step)
 
 
-async def _awaited(step: AsyncCall) -> Any:
+async def _awaited(step: Await) -> Any:
     with trio.move_on_after(float("inf") if step.seconds is None else step.seconds):
-        return await step.function()
+        return await (gather(step.functions) if isinstance(step, Gather) else step.function())
     raise TimeLimitError
 
 
@@ -69,7 +102,7 @@ class Client(msgspec.Struct, frozen=True):
 
     service_form: bool = False
     key_name: str | None = None
-    party: Party | None = None
+    client: ClientId | None = None
 
 
 class Ask(Protocol):
@@ -78,12 +111,13 @@ class Ask(Protocol):
     def __call__(self, method: str, *params: Any, service_form: bool = False) -> dict[str, Any]: ...
 
 
-def asking(dispatcher: Dispatcher) -> Ask:
-    """Return a function that calls methods through `dispatcher`, as either kind of client."""
+def asking(dispatcher: Dispatcher, key_name: str | None = None, *, caller: Any = None) -> Ask:
+    """Return a function that calls methods as either kind of client, with a key, or as a `caller`."""
 
     def ask(method: str, *params: Any, service_form: bool = False) -> dict[str, Any]:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        reply = memory_transport(dispatcher, Client(service_form))(json.dumps(request))
+        client = caller or Client(service_form, key_name)
+        reply = memory_transport(dispatcher, client)(json.dumps(request))
         assert reply is not None
         members: dict[str, Any] = json.loads(reply)
         assert (members.pop("jsonrpc"), members.pop("id")) == ("2.0", 1)

@@ -16,12 +16,18 @@ from typing import IO
 import msgspec
 from websockets.sync.client import connect
 
+from wsnode.load.machine import children_of
+
 COMMAND = (sys.executable, "-m", "wsnode")
 
 WORKERS = "WSNODE_TEST_WORKERS"
 """The variable for the number of workers with which nodes of tests serve."""
 PATIENCE = 120.0
 """A process that takes more seconds than these for an answer hangs."""
+
+# The library gives up after ten or twenty seconds, in which a node that shares its cores may have no turn.
+assert connect.__kwdefaults__ is not None
+connect.__kwdefaults__ |= {"open_timeout": PATIENCE, "ping_timeout": PATIENCE}
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -40,9 +46,24 @@ class Node(msgspec.Struct, frozen=True):
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
+    def kill(self) -> None:
+        """Kill the process, and return once those that it started have noticed, and hold nothing any more."""
+        started = children_of(self.process.pid)
+        self.stop(signal.SIGKILL)
+        until("its processes have ended", lambda: not any(map(is_running, started)))
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process is there, and not ended and waited for by nobody."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return told.rpartition(")")[2].split()[0] not in "ZX"
+
 
 def run(
-    *arguments: str, stdin: IO[bytes] | None = None, seconds: float = 120
+    *arguments: str, stdin: IO[bytes] | None = None, seconds: float = 3 * PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """Return a finished command."""
     return subprocess.run(
@@ -68,16 +89,19 @@ def started(*arguments: str, stderr: IO[str] | int | None = None) -> Iterator[No
         yield Node(process, socket_url, http_url)
     finally:
         process.terminate()
-        process.wait(PATIENCE)
-        assert process.stdout is not None
-        process.stdout.close()
+        try:
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            process.stdout.close()
 
 
 def with_workers(arguments: Sequence[str], workers: str | None) -> Sequence[str]:
     """Return the arguments with a number of workers, where several can serve and they name none."""
     others = {"--config", "--engine", "--light", "--workers"}
-    is_fit = arguments[0] in ("serve", "follow", "replica") and not others & set(arguments)
-    return [*arguments, "--workers", workers] if is_fit and workers is not None else arguments
+    is_usable = arguments[0] in ("serve", "follow", "replica") and not others & set(arguments)
+    return [*arguments, "--workers", workers] if is_usable and workers is not None else arguments
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from wsnode.jsonrpc.work import Pieces
+from wsnode.jsonrpc.work import ReplyChunks
 
 Result = TypeVar("Result")
 
@@ -18,7 +18,7 @@ def result_of(slices: Generator[Any, Any, Result]) -> Result:
             return result
 
 
-def text_of(slices: Generator[Any, Any, bytes | Pieces]) -> bytes:
+def text_of(slices: Generator[Any, Any, bytes | ReplyChunks]) -> bytes:
     """Return the text that is returned in the end."""
     result = result_of(slices)
-    return b"".join(result) if isinstance(result, Pieces) else result
+    return b"".join(result) if isinstance(result, ReplyChunks) else result

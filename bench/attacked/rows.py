@@ -1,4 +1,4 @@
-"""What was measured of attacks: a line for each, and a table of all nodes as docs/performance.md has it."""
+"""Results of attacks on nodes: one line for each attack, and a Markdown table that compares the nodes."""
 
 import math
 import os
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     name: str
     measured: tuple[Probe, Seen, Outcome | None] | None
-    hindrance: str = ""
+    not_ready_reason: str = ""
 
     @property
     def is_worn(self) -> bool:
@@ -47,7 +47,7 @@ class Row(NamedTuple):
     def line(self) -> str:
         """Return a line of the table of one node; what is unknown is a dash."""
         if self.measured is None:
-            return f"  {self.name:22} {self.hindrance}"
+            return f"  {self.name:22} {self.not_ready_reason}"
         probe, seen, outcome = self.measured
         waits = (
             f"{probe.percentile(part):>{width}.1f}" for part, width in zip(PARTS, (8, 9, 9), strict=True)
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     def cell(self) -> str:
         """Return what the table of all nodes says of it."""
         if self.measured is None:
-            return self.hindrance
+            return self.not_ready_reason
         probe, seen, _outcome = self.measured
         waits = "/".join(f"{probe.percentile(part):.1f}" for part in PARTS)
         stalled = f" (stalled {seen.stalled:.1f})" if seen.stalled >= SHOWN_STALL else ""

@@ -23,8 +23,8 @@ import coredis
 import trio
 
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import Bounds, Lease
-from wsnode.cluster.records import Block, Record, RecordId, Standing
+from wsnode.cluster.journal import JournalBounds, Lease
+from wsnode.cluster.records import BlockRecord, ChainState, Record, RecordId
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -68,11 +68,11 @@ def redis(folder: Path) -> Iterator[Path]:
 def record(lease: Lease, number: int, content: bytes) -> Record:
     """Return the record of a block with some content."""
     before, after = (
-        Standing(Head(BlockNumber(each), Hash32(each.to_bytes(32, "big"))), GENESIS, 1)
+        ChainState(Head(BlockNumber(each), Hash32(each.to_bytes(32, "big"))), GENESIS, 1)
         for each in (number - 1, number)
     )
     previous = RecordId(lease.epoch, number - 1) if number > 1 else None
-    return Record(GENESIS, RecordId(lease.epoch, number), previous, before, after, Block(content))
+    return Record(GENESIS, RecordId(lease.epoch, number), previous, before, after, BlockRecord(content))
 
 
 async def measure(address: JournalAddress, size: int, records: int) -> Measured:
@@ -88,7 +88,7 @@ async def measure(address: JournalAddress, size: int, records: int) -> Measured:
                 last = each.id
                 ways.append(1000 * (time.perf_counter() - begun[each.id.sequence]))
 
-    bounds = Bounds(bytes=1 << 40)
+    bounds = JournalBounds(bytes=1 << 40)
     async with (
         coredis.Redis(unix_socket_path=address.path) as server,
         open_journal(address, GENESIS, bounds) as journal,

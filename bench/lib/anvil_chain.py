@@ -3,7 +3,7 @@
 from bench.lib.contracts import deploy_token, wait_receipt
 from bench.lib.material import transfer_call
 from bench.lib.nodes import Node
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 BLOCKS = 100
 TRANSFERS = 100
@@ -13,7 +13,7 @@ GAS = hex(100_000)
 
 def fill(anvil: Node) -> None:
     """Give an anvil that mines on demand its chain."""
-    with Asker(anvil.url) as node:
+    with NodeReader(anvil.url) as node:
         sender = node.ask("eth_accounts")[0]
         node.ask("anvil_setAutomine", True)
         token = deploy_token(node, sender)

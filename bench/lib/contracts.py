@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from wsnode.demo import token
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 CREATION_GAS = hex(2_000_000)
 RECEIPT_SECONDS = 30.0
@@ -34,18 +34,18 @@ def burst_creation() -> bytes:
     return bytes.fromhex(f"60{len(BURST):02x}8060095f395ff3") + BURST
 
 
-def deploy(node: Asker, sender: str, creation: bytes) -> str:
+def deploy(node: NodeReader, sender: str, creation: bytes) -> str:
     """Return the address of a new contract on a node that signs for `sender` and mines."""
     sent = {"from": sender, "data": "0x" + creation.hex(), "gas": CREATION_GAS}
     return str(wait_receipt(node, node.ask("eth_sendTransaction", sent))["contractAddress"])
 
 
-def deploy_token(node: Asker, sender: str) -> str:
+def deploy_token(node: NodeReader, sender: str) -> str:
     """Return the address of a token of which `sender` has everything."""
     return deploy(node, sender, token.creation())
 
 
-def wait_receipt(node: Asker, transaction: str) -> Any:
+def wait_receipt(node: NodeReader, transaction: str) -> Any:
     """Return the receipt of a transaction.
 
     Raises:

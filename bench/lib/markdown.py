@@ -1,4 +1,4 @@
-"""The table as docs/performance.md has it."""
+"""The table of all cases, in Markdown."""
 
 import os
 import time

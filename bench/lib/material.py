@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.load.mix.samples import spread
-from wsnode.load.node import Asker, RefusedError
+from wsnode.load.node import NodeReader, NodeRefusedError
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 MOST = 1000
@@ -51,7 +51,7 @@ def read_material(url: str, rare_topic: str | None) -> Material:
         ConnectionError: The node does not answer.
     """
     chance = random.Random(1)
-    with Asker(url) as node:
+    with NodeReader(url) as node:
         head = int(node.ask("eth_blockNumber"), 16)
         blocks: list[Block] = [node.ask("eth_getBlockByNumber", hex(each), True) for each in spread(head)]
         logs = [log for block in blocks for log in node.ask("eth_getLogs", of_block(block["number"]))]
@@ -59,7 +59,7 @@ def read_material(url: str, rare_topic: str | None) -> Material:
         if not transfers:
             raise UnfitChainError(f"{url}: no transfers in {len(blocks)} of {head} blocks")
         token = Counter(log["address"] for log in transfers).most_common(1)[0][0]
-        parties = list(dict.fromkeys(party(log, place) for log in transfers for place in (1, 2)))
+        parties = list(dict.fromkeys(client(log, place) for log in transfers for place in (1, 2)))
         transactions = [each["hash"] for block in blocks for each in block["transactions"]]
         return Material(
             head=hex(head),
@@ -84,7 +84,7 @@ def shuffled(values: Sequence[Any], chance: random.Random) -> list[Any]:
     return chance.sample(values, min(MOST, len(values)))
 
 
-def party(log: dict[str, Any], place: int) -> str:
+def client(log: dict[str, Any], place: int) -> str:
     """Return the address in a topic."""
     return "0x" + str(log["topics"][place])[26:]
 
@@ -104,9 +104,9 @@ def transfer_call(token: str, sender: str, recipient: str, amount: int) -> dict[
     return {"from": sender, "to": token, "data": "0xa9059cbb" + word(recipient) + word(hex(amount))}
 
 
-def possible_transfers(node: Asker, token: str, transfers: list[dict[str, Any]]) -> list[dict[str, str]]:
+def possible_transfers(node: NodeReader, token: str, transfers: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return transfers that senders of earlier ones can afford."""
-    senders = list(dict.fromkeys(party(log, 1) for log in transfers if log["address"] == token))[
+    senders = list(dict.fromkeys(client(log, 1) for log in transfers if log["address"] == token))[
         :RARE_FILTERS
     ]
     calls = (transfer_call(token, sender, senders[0], 1) for sender in senders)
@@ -121,7 +121,7 @@ def possible_transfers(node: Asker, token: str, transfers: list[dict[str, Any]])
 
 
 def rare_filters(
-    node: Asker, head: int, transfers: list[dict[str, Any]], topic: str | None
+    node: NodeReader, head: int, transfers: list[dict[str, Any]], topic: str | None
 ) -> list[dict[str, Any]]:
     """Return filters over all blocks: for the topic if any log has it, else for seldom recipients."""
     whole = {"fromBlock": "0x0", "toBlock": hex(head)}
@@ -136,7 +136,7 @@ def rare_filters(
 
 
 def spans(
-    node: Asker, head: int, token: str, per_block: float, chance: random.Random
+    node: NodeReader, head: int, token: str, per_block: float, chance: random.Random
 ) -> list[dict[str, Any]]:
     """Return ranges of blocks with up to ten thousand logs of the token."""
     found = list[dict[str, Any]]()
@@ -147,7 +147,7 @@ def spans(
             wanted = {"fromBlock": hex(first), "toBlock": hex(first + length - 1), "address": token}
             try:
                 count = len(node.ask("eth_getLogs", wanted))
-            except RefusedError:
+            except NodeRefusedError:
                 count = MOST_LOGS + 1
             if count <= MOST_LOGS:
                 found.append(wanted)

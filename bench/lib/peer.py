@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bench.lib.forked import forked
 from wsnode.load.connection import connect
-from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
+from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_frame
 from wsnode.load.latencies import percentile
 
 RECEIVE_BYTES = 1024 * 1024
@@ -45,7 +45,7 @@ class Peer:
 
     def __init__(self, url: str) -> None:
         self.socket = connect(url)
-        self._reader = MessageReader()
+        self._reader = ReplyReader()
 
     def ask(self, identity: int, method: str, params: Sequence[object] = ()) -> None:
         """Send a request."""

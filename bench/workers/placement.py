@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import signal
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import urlopen
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from bench.workers.processes import CALL, running, skew
+from bench.workers.processes import CALL, Started, running, skew
 
 
 class Placement(NamedTuple):
@@ -29,11 +32,22 @@ def placement(data: Path, arrivals: int = 200, workers: int = 4) -> Placement:
     ):
         clients = [stack.enter_context(connect(node.url)) for _ in range(arrivals)]
         before = skew(node.shares())
-        os.kill(node.workers()[0], signal.SIGKILL)
+        killed = node.workers()[0]
+        os.kill(killed, signal.SIGKILL)
         lost = sum(not _answers(client) for client in clients)
+        # Until another one is ready, connections are the others', or wait for it for some seconds.
+        while killed in node.workers() or _serving(node) < workers:
+            time.sleep(0.01)
         for _ in range(lost):
             assert _answers(stack.enter_context(connect(node.url, open_timeout=60)))
         return Placement(before, skew(node.shares()), lost)
+
+
+def _serving(node: Started) -> int:
+    """Return how many workers serve, as the node counts them, 0 while that is not known."""
+    with urlopen(f"http{node.url.removeprefix('ws')}metrics", timeout=60) as page:
+        found = re.search(rb"^wsnode_workers (\d+)", page.read(), re.MULTILINE)
+    return 0 if found is None else int(found[1])
 
 
 def _answers(client: ClientConnection) -> bool:

@@ -46,18 +46,21 @@ def questions(url: str, case: str) -> list[Message]:
 async def notice_delays(writer: str, reader: str, blocks: int) -> list[float]:
     """Return, for each block, the milliseconds from its arrival at one node's subscriber to the other's."""
     seen: dict[str, dict[str, float]] = {}
+    delays: list[float] = []
 
     async def listen(url: str) -> None:
         async with connect(url) as client:
             await client.send(json.dumps(request("eth_subscribe", "newHeads")))
             await client.recv()
-            for _ in range(blocks):
+            while len(delays) < blocks:
                 head = json.loads(await client.recv())["params"]["result"]["hash"]
-                seen.setdefault(head, {})[url] = time.perf_counter()
+                times = seen.setdefault(head, {})
+                times[url] = time.perf_counter()
+                if len(times) == 2:
+                    delays.append((times[reader] - times[writer]) * 1000)
 
     await asyncio.gather(listen(writer), listen(reader))
-    both = [times for times in seen.values() if len(times) == 2]
-    return sorted((times[reader] - times[writer]) * 1000 for times in both)
+    return sorted(delays)
 
 
 def notices(folder: Path, blocks: int = 300, workers: int = 2) -> list[float]:

@@ -28,6 +28,11 @@ MESSAGE_BYTES: Final = 16 * 1024 * 1024
 class RefusedError(Exception):
     """The node refuses the subscription."""
 
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.code: int = error["code"]
+        """The node's, as -32601 for a kind that it does not have."""
+
 
 class HistoryGoneError(Exception):
     """Events are missing: the node does not have the history that follows the last one."""
@@ -139,7 +144,7 @@ class Line:
                 return str(reply["result"])
             if not self._course.adapts(reply["error"]):
                 if not self._has_begun and not is_behind(reply["error"]):
-                    raise RefusedError(reply["error"]["message"])
+                    raise RefusedError(reply["error"])
                 await trio.sleep(pause(refusals))
                 refusals += 1
 

@@ -84,11 +84,11 @@ def test_a_ramp_names_the_step_that_is_too_much(node: Node, tmp_path: Path) -> N
     assert "By step" in page.read_text()
 
 
-def test_regions_have_what_the_nodes_process_takes(node: Node) -> None:
-    watched = ("--regions", "2", "--pid", str(node.process.pid))
+def test_intervals_have_what_the_nodes_process_takes(node: Node) -> None:
+    watched = ("--intervals", "2", "--pid", str(node.process.pid))
     ended = run("bench", node.http_url, "--http", "--seconds", "1.2", "--json", *watched)
     assert (ended.returncode, ended.stderr) == (0, "")
-    first, second = json.loads(ended.stdout)["nodes"][0]["regions"]
+    first, second = json.loads(ended.stdout)["nodes"][0]["intervals"]
     assert first["to"] == second["from"]
     assert second["memory_bytes"] > 1 << 20
     assert second["cpu_cores"] >= 0
@@ -98,7 +98,7 @@ def test_regions_have_what_the_nodes_process_takes(node: Node) -> None:
     "options",
     [
         ("--ramp", "depth=1,2"),
-        ("--ramp", "rate=1,2", "--regions", "2"),
+        ("--ramp", "rate=1,2", "--intervals", "2"),
         ("--pid", "1", "--pid", "2"),
         ("--p99-limit", "nan"),
     ],
@@ -184,7 +184,7 @@ def test_a_file_is_replayed(node: Node, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--processes", "2")], ids=["alone", "two processes"])
 def test_an_interruption_ends_the_run_and_its_results_are_printed(more: tuple[str, ...], node: Node) -> None:
-    command = [*COMMAND, "bench", node.http_url, "--http", "--seconds", "600", "--regions", "2", *more]
+    command = [*COMMAND, "bench", node.http_url, "--http", "--seconds", "600", "--intervals", "2", *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("A  http://")
@@ -192,7 +192,7 @@ def test_an_interruption_ends_the_run_and_its_results_are_printed(more: tuple[st
         lines, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (130, "")
     assert re.search(r"^all +", lines, re.MULTILINE)
-    assert "regions of time" in lines
+    assert "intervals of time" in lines
 
 
 def test_a_node_that_stops_ends_the_run_with_its_results(imported: Path) -> None:

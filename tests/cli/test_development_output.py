@@ -173,8 +173,24 @@ def test_the_demo_tells_of_its_blocks(tmp_path: Path) -> None:
         while int(chain("eth_blockNumber"), 16) < 45:
             continue
         text = chain.ended()
-    assert "Block 43  0x" in text
-    assert "  created" not in text
+    # A machine with few open files gets a warning at the start.
+    lines = [line for line in text.splitlines() if " WARNING " not in line]
+    form = re.compile(r"Block \d+  0x[0-9a-f]{8}…  \d+ transactions?, gas used \d+")
+    assert all(form.fullmatch(line) for line in lines)
+    numbers = [int(line.split()[1]) for line in lines]
+    assert numbers == list(range(numbers[0], numbers[0] + len(lines)))
+    assert 45 in numbers
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_demo_tells_a_failed_call_and_on_demand_each_transaction(tmp_path: Path) -> None:
+    with development(tmp_path, "-b", "1", command="demo") as chain:
+        assert "error" in chain.answer("eth_call", {"to": TOKEN, "from": OTHER, "data": TOO_MUCH})
+        assert "eth_call failed: execution reverted: Token: insufficient balance" in chain.ended()
+    with development(tmp_path, "-b", "0.1", "-v", command="demo") as chain:
+        while int(chain("eth_blockNumber"), 16) < 45:
+            continue
+        assert "\nTransaction 0x" in chain.ended()
 
 
 def test_a_pipe_that_nobody_reads_does_not_hold_the_chain_up(tmp_path: Path) -> None:
@@ -206,9 +222,10 @@ def test_a_pipe_whose_reader_has_gone_does_not_end_the_chain(tmp_path: Path) -> 
         os.close(writing)
 
 
-@pytest.mark.parametrize("command", ["dev", "demo"])
-def test_what_is_printed_at_the_start_fits_a_terminal(command: str) -> None:
-    process = subprocess.Popen([*COMMAND, command, "--listen", "0"], stdout=subprocess.PIPE, text=True)
+def introduced(command: str, *options: str) -> list[str]:
+    """Return the lines that a command prints until it serves, and end it."""
+    arguments = [*COMMAND, command, "--listen", "0", *options]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None
         lines = []
@@ -217,6 +234,12 @@ def test_what_is_printed_at_the_start_fits_a_terminal(command: str) -> None:
             if "Ctrl-C" in line:
                 break
         process.terminate()
+    return lines
+
+
+@pytest.mark.parametrize("command", ["dev", "demo"])
+def test_what_is_printed_at_the_start_fits_a_terminal(command: str) -> None:
+    lines = introduced(command)
     assert lines[0].startswith("ready ws://127.0.0.1:")
     assert max(map(len, lines[1:])) <= 80
     addresses = re.findall(r"0x[0-9a-fA-F]{40}\b", "\n".join(lines))
@@ -227,3 +250,17 @@ def test_what_is_printed_at_the_start_fits_a_terminal(command: str) -> None:
 def test_contradictions_are_wrong_usage() -> None:
     for options in (("-q", "-v"), ("-q", "--log-level", "info"), ("-v", "--log-level", "error")):
         assert run("dev", *options).returncode == 2
+
+
+def test_a_forks_header_names_its_source_and_its_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with development(tmp_path, "--quiet") as source:
+        source("anvil_mine", "0x3")
+        block = source("eth_getBlockByNumber", "0x2", False)
+        url = source.node.bare(source.node.http_url).rstrip("/")
+        lines = introduced("dev", "--fork-url", f"{url}@2")
+    assert f"forked from {url} at block 2" in lines
+    assert f"{block['hash']}." in lines
+    assert max(map(len, lines[1:])) <= 80

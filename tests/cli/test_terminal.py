@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from wsnode.cli.terminal import CLEAR_LINE, PassingLine
+from wsnode.cli.terminal import CLEAR_LINE, PassingLine, one_line_failures, say
+from wsnode.node.config import ConfigurationError
 
 
 class Screen(io.StringIO):
@@ -30,3 +31,17 @@ def test_where_there_is_no_terminal_nothing_is_shown(capsys: pytest.CaptureFixtu
         line.say("two")
     assert stream.getvalue() == ""
     assert capsys.readouterr().out == "two\n"
+
+
+def test_what_another_node_says_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    screen, steering = Screen(), "a\x1b[2Jb\r\x9b"
+    say(f"{steering}\nc")
+    with PassingLine(screen) as line:
+        line.show(steering)
+    with pytest.raises(SystemExit), one_line_failures():
+        raise ConfigurationError(steering)
+    shown = "a\\x1b[2Jb\\r\\x9b"
+    told = capsys.readouterr()
+    assert told.out == f"{shown}\nc\n"
+    assert told.err == f"error: {shown}\n"
+    assert screen.getvalue().split(CLEAR_LINE) == ["", shown, ""]

@@ -21,9 +21,10 @@ def cases() -> Path:
     return require_vectors("execution-apis/tests")
 
 
-@pytest.fixture(scope="module")
-def node(served: Node) -> Node:
-    return served
+@pytest.fixture(scope="module", params=["served", pytest.param("served_by_workers", marks=pytest.mark.slow)])
+def node(request: pytest.FixtureRequest) -> Node:
+    node: Node = request.getfixturevalue(request.param)
+    return node
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])

@@ -38,4 +38,6 @@ def run_script(tmp_path_factory: pytest.TempPathFactory) -> RunScript:
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    # A script waits in vain for PATIENCE, and says for what.
+    seconds = 3 * PATIENCE
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)

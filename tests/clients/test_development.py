@@ -1,11 +1,16 @@
 """Wallets, bots and test suites against a development chain: viem, ethers and web3.py."""
 
+import json
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.clients.conftest import RunScript
 from tests.clients.nodes import ADDRESSES
+from tests.clients.subscribers.program import go_program
 from tests.clients.web3_session import connected
 from tests.node_process import Node, started
 
@@ -62,3 +67,32 @@ def test_web3_travels_and_changes_accounts(development: Node) -> None:
         ask("evm_mine")
         assert ask("evm_revert", taken) is True
         assert session.eth.get_balance(STRANGER) == 0
+
+
+@pytest.mark.slow
+def test_go_ethereums_client_reads_blocks_of_impersonated_accounts(development: Node, tmp_path: Path) -> None:
+    program = go_program("./blocks", tmp_path)
+    with connected(
+        pytest.importorskip("web3"), "HTTPProvider", ADDRESSES["bare http"](development)
+    ) as session:
+
+        def ask(method: str, *params: object) -> object:
+            return session.w3.provider.make_request(method, list(params))["result"]
+
+        ask("evm_setAutomine", False)
+        price: dict[str, Any] = {"gasPrice": hex(2 * 10**9)}
+        listed = [{"address": STRANGER, "storageKeys": []}]
+        fees = [price, {**price, "accessList": listed}, {"maxFeePerGas": hex(2 * 10**9)}]
+        sent = {}
+        for sender in ("0x" + "00" * 20, "0x" + "ab" * 20):
+            ask("anvil_setBalance", sender, hex(10**18))
+            for nonce, each in enumerate(fees):
+                call = {"from": sender, "to": STRANGER, "nonce": hex(nonce), **each}
+                sent[ask("eth_sendUnsignedTransaction", call)] = (sender, nonce, 1)
+        ask("evm_mine")
+        ask("evm_setAutomine", True)
+    url = ADDRESSES["bare http"](development)
+    told = json.loads(subprocess.run([program, url], capture_output=True, text=True, check=True).stdout)
+    read = {each["hash"]: (each["from"], each["type"], each["status"]) for each in told["transactions"]}
+    assert read == sent
+    assert len(sent) == 2 * len(fees)

@@ -1,4 +1,4 @@
-"""The programs of docs/guides do what their pages promise, whatever dies."""
+"""The programs of docs/tutorials do what their pages promise, whatever dies."""
 
 import os
 import random
@@ -21,7 +21,7 @@ from tests.clients.subscribers.proxy import Proxy
 from tests.node_process import PATIENCE, Node, post, started, until
 from tests.peers.anvil import started_anvil
 
-GUIDES = CLIENTS.parent / "guides"
+GUIDES = CLIENTS.parent / "tutorials"
 LEDGER_DEATHS = 6
 NUMBER = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
 RUNS_TYPESCRIPT = (22, 18)
@@ -165,7 +165,7 @@ def test_the_ledger_says_that_it_would_have_a_gap(running_ledger: RunningLedger,
             # A cursor above the head could be that of a block to come.
             storm.chain.emit()
         with running_ledger(storm.url, storm.chain.emitter, database) as ledger:
-            assert ledger.wait(60) == 1
+            assert ledger.wait(PATIENCE) == 1
             assert ledger.stderr is not None
             assert ledger.stderr.read() == "the ledger has a gap: the cursor's block is unknown\n"
 
@@ -178,7 +178,7 @@ def test_the_ledger_does_not_begin_with_the_present_on_a_node_without_cursors(
         started_anvil() as url,
         running_ledger(url.replace("http:", "ws:"), "0x" + "11" * 20, tmp_path / "ledger") as ledger,
     ):
-        assert ledger.wait(60) == 1
+        assert ledger.wait(PATIENCE) == 1
 
 
 @pytest.mark.slow

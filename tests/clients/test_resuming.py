@@ -147,7 +147,7 @@ def test_bots_hear_each_log_once_though_the_node_is_killed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_bots_hear_each_log_once_through_many_kills(bots: Bots, tmp_path: Path, seed: int) -> None:
     with (
         raised_storm(tmp_path / "chain", seed) as storm,

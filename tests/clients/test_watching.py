@@ -1,6 +1,8 @@
 """viem, ethers and web3.py watch a chain on which something happens all the time."""
 
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -32,15 +34,32 @@ class Watcher:
 
     def __init__(self, w3: Any) -> None:
         self._messages: AsyncIterator[Any] = aiter(w3.socket.process_subscriptions())
-        self.told: dict[str, list[Any]] = {}
+        self._returned: Counter[str] = Counter()
+        self.told: defaultdict[str, list[Any]] = defaultdict(list)
 
     async def until(self, subscription: str, wanted: Callable[[Any], bool]) -> Any:
-        """Return the first result of a subscription that is wanted."""
-        async for message in self._messages:
-            self.told.setdefault(message["subscription"], []).append(message["result"])
-            if message["subscription"] == subscription and wanted(message["result"]):
-                return message["result"]
-        raise AssertionError("nothing more comes")
+        """Return the next result of a subscription that is wanted, which may have come before another's."""
+        told = self.told[subscription]
+        while True:
+            while self._returned[subscription] == len(told):
+                message = await anext(self._messages)
+                self.told[message["subscription"]].append(message["result"])
+            self._returned[subscription] += 1
+            if wanted(result := told[self._returned[subscription] - 1]):
+                return result
+
+
+async def replace_from(session: Session, number: int, block_hash: str) -> None:
+    """Replace a block and those behind it.
+
+    Blocks that are mined meanwhile make a reorganisation too shallow: it replaced later ones only, and is
+    repeated.
+    """
+    for more in count(2):
+        depth = await session.eth.block_number - number + more
+        reply = await session.w3.provider.make_request("wsnode_reorg", [{"depth": depth}])
+        if any(block["hash"] == block_hash for block in reply["result"]["dropped"]):
+            return
 
 
 async def watch(session: Session) -> None:
@@ -49,6 +68,11 @@ async def watch(session: Session) -> None:
     heads = await eth.subscribe("newHeads")
     logs = await eth.subscribe("logs", {"address": DEMO.token, "topics": topics})
     pending = await eth.subscribe("newPendingTransactions")
+    whole = await eth.subscribe("newBlocks", {"transactions": True, "receipts": True})
+    of_sender = {"addresses": [{"from": sender.address}], "includeRemoved": True, "hashesOnly": True}
+    mined = await eth.subscribe("alchemy_minedTransactions", of_sender)
+    of_pending = {"fromAddress": sender.address, "hashesOnly": True}
+    selected = await eth.subscribe("alchemy_pendingTransactions", of_pending)
     watcher = Watcher(session.w3)
     number = (await watcher.until(heads, lambda _head: True))["number"]
     assert (await watcher.until(heads, lambda _head: True))["number"] == number + 1
@@ -62,8 +86,7 @@ async def watch(session: Session) -> None:
     receipt = await eth.wait_for_transaction_receipt(sent)
     assert (receipt["status"], receipt["blockHash"]) == (1, log["blockHash"])
 
-    depth = await eth.block_number - log["blockNumber"] + 2
-    await session.w3.provider.make_request("wsnode_reorg", [{"depth": depth}])
+    await replace_from(session, log["blockNumber"], log["blockHash"].to_0x_hex())
     removed = await watcher.until(logs, lambda _log: True)
     assert (removed["removed"], removed["blockHash"]) == (True, log["blockHash"])
     again = await watcher.until(logs, lambda _log: True)
@@ -72,11 +95,18 @@ async def watch(session: Session) -> None:
 
     assert await eth.unsubscribe(logs)
     assert await eth.unsubscribe(pending)
-    seen = len(watcher.told[pending])
     number = await eth.block_number
-    await watcher.until(heads, lambda head: head["number"] > number + 1)
-    # What had come before the reply may have waited to be taken.
-    assert len(watcher.told[pending]) - seen < 20
+    # What had come before the reply may have waited to be taken, but not behind this head.
+    await watcher.until(heads, lambda head: head["number"] > number)
+    seen = len(watcher.told[pending])
+    await watcher.until(heads, lambda head: head["number"] > number + 2)
+    assert len(watcher.told[pending]) == seen
+    told = [(one["removed"], str(one["transaction"]["hash"])) for one in watcher.told[mined]]
+    assert told == [(removed, sent.to_0x_hex()) for removed in (False, True, False)]
+    assert set(watcher.told[selected]) == {sent}
+    (block, *_others) = (one for one in watcher.told[whole] if one["hash"] == log["blockHash"])
+    assert sent.to_0x_hex() in [each["transactionHash"] for each in block["receipts"]]
+    assert sent in [each["hash"] for each in block["transactions"]]
     assert await eth.unsubscribe(heads)
 
 

@@ -23,7 +23,11 @@ FOLDER: Final = Path(__file__).parent / "web3_modules"
 CHECKOUT: Final = FOLDER.parents[2]
 
 
-PROVIDERS: Final = ("HTTPProvider", "AsyncHTTPProvider", "WebSocketProvider")
+PROVIDERS: Final = (
+    "WebSocketProvider",
+    pytest.param("HTTPProvider", marks=pytest.mark.nightly),
+    pytest.param("AsyncHTTPProvider", marks=pytest.mark.nightly),
+)
 ANOTHER_FORM: Final = re.compile("eth_sign_transaction(_legacy|_hex_fees)?$")
 """`eth_signTransaction` returns the encoded transaction, as execution-apis says, anvil does, and ethers, viem
 and alloy read it. geth returns an object, and web3.py reads nothing else."""

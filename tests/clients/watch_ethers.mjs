@@ -1,9 +1,9 @@
 /** ethers watches blocks, logs and pending transactions of a busy chain: `node watch_ethers.mjs URL`. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { Contract, JsonRpcProvider, Wallet, WebSocketProvider, zeroPadValue } from "ethers";
+import { Contract, JsonRpcProvider, SocketSubscriber, Wallet, WebSocketProvider, zeroPadValue } from "ethers";
 import { demo, url } from "./demo.mjs";
-import { until } from "./watch.mjs";
+import { replaceFrom, until } from "./watch.mjs";
 
 const options = { cacheTimeout: -1, pollingInterval: 50 };
 const dropped = [];
@@ -25,6 +25,23 @@ const pending = [];
 
 after(() => provider.destroy());
 
+test("whole blocks come with their receipts", { skip: !url.startsWith("ws") }, async () => {
+  const whole = [];
+  class BlockSubscriber extends SocketSubscriber {
+    async _emit(_provider, block) {
+      whole.push(block);
+    }
+  }
+  const subscriber = new BlockSubscriber(provider, ["newBlocks", { transactions: true, receipts: true }]);
+  subscriber.start();
+  await until("a block with transactions comes", () => whole.some(({ transactions }) => transactions.length > 0));
+  subscriber.stop();
+  const { receipts, ...block } = whole.find(({ transactions }) => transactions.length > 0);
+  assert.deepEqual(receipts, await provider.send("eth_getBlockReceipts", [block.hash]));
+  const { totalDifficulty: _, ...wanted } = await provider.send("eth_getBlockByHash", [block.hash, true]);
+  assert.deepEqual(block, wanted);
+});
+
 test("a transaction is seen to wait, to be mined, to be taken back and to be mined again", async () => {
   await provider.on("block", (number) => blocks.push(number));
   await provider.on("pending", (hash) => pending.push(hash));
@@ -39,8 +56,7 @@ test("a transaction is seen to wait, to be mined, to be taken back and to be min
   await until("its block comes", () => blocks.includes(receipt.blockNumber));
   assert.deepEqual([logs[0].transactionHash, logs[0].blockHash, logs[0].removed], [sent.hash, receipt.blockHash, false]);
 
-  const depth = (await provider.getBlockNumber()) - receipt.blockNumber + 2;
-  await provider.send("wsnode_reorg", [{ depth }]);
+  await replaceFrom(receipt, () => provider.getBlockNumber(), (options) => provider.send("wsnode_reorg", [options]));
   await until("its log is taken back and comes again", () => logs.length === 2 && dropped.length === 1);
   assert.deepEqual([dropped[0].removed, dropped[0].blockHash], [true, receipt.blockHash]);
   assert.deepEqual([logs[1].removed, logs[1].transactionHash], [false, sent.hash]);

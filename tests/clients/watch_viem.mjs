@@ -5,7 +5,7 @@ import { createWalletClient, http, publicActions, webSocket } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
 import { demo, url } from "./demo.mjs";
-import { until } from "./watch.mjs";
+import { replaceFrom, until } from "./watch.mjs";
 
 const account = privateKeyToAccount("0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d");
 const transport = url.startsWith("ws") ? webSocket(url) : http(url);
@@ -19,6 +19,20 @@ const onError = (error) => failures.push(error);
 
 after(async () => {
   if (url.startsWith("ws")) (await client.transport.getRpcClient()).close();
+});
+
+test("whole blocks come with their receipts", { skip: !url.startsWith("ws") }, async () => {
+  const whole = [];
+  const params = ["newBlocks", { transactions: true, receipts: true }];
+  const onData = ({ result }) => whole.push(result);
+  const { unsubscribe } = await client.transport.subscribe({ params, onData, onError });
+  await until("a block with transactions comes", () => whole.some(({ transactions }) => transactions.length > 0));
+  await unsubscribe();
+  const told = whole.find(({ transactions }) => transactions.length > 0);
+  const { receipts, ...block } = told;
+  assert.deepEqual(receipts, await client.request({ method: "eth_getBlockReceipts", params: [block.hash] }));
+  const { totalDifficulty: _, ...wanted } = await client.request({ method: "eth_getBlockByHash", params: [block.hash, true] });
+  assert.deepEqual(block, wanted);
 });
 
 test("a transaction is seen to wait, to be mined, to be taken back and to be mined again", async () => {
@@ -38,9 +52,9 @@ test("a transaction is seen to wait, to be mined, to be taken back and to be min
   assert.deepEqual([logs[0].transactionHash, logs[0].blockHash, logs[0].removed], [hash, receipt.blockHash, false]);
   assert.equal(logs[0].args.value, 7n);
 
-  // One block more or less does not matter: what is given up is mined again.
-  const depth = Number((await client.getBlockNumber()) - receipt.blockNumber) + 1;
-  await client.request({ method: "wsnode_reorg", params: [{ depth: depth + 1 }] });
+  await replaceFrom(receipt, async () => Number(await client.getBlockNumber()), (options) =>
+    client.request({ method: "wsnode_reorg", params: [options] }),
+  );
   await until("its log is taken back and comes again", () => logs.length === 3);
   assert.deepEqual(logs.map(({ removed }) => removed), [false, true, false]);
   assert.deepEqual([logs[1].blockHash, logs[2].transactionHash], [receipt.blockHash, hash]);

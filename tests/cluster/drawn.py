@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.records import Block, Change, Record, RecordId, Standing
+from wsnode.cluster.records import BlockRecord, ChainState, Change, Record, RecordId
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 
@@ -15,9 +15,9 @@ def head(number: int, branch: int = 0) -> Head:
     return Head(BlockNumber(number), Hash32(bytes([branch]) * 24 + number.to_bytes(8, "big")))
 
 
-def standing(number: int) -> Standing:
+def standing(number: int) -> ChainState:
     """Return what a chain is after a block."""
-    return Standing(head(number), Hash32(b"r" * 32), 1337, safe=head(0))
+    return ChainState(head(number), Hash32(b"r" * 32), 1337, safe=head(0))
 
 
 def record(lease: Lease, number: int, previous: Record | None, change: Change | None = None) -> Record:
@@ -30,7 +30,7 @@ def record(lease: Lease, number: int, previous: Record | None, change: Change | 
         None if previous is None else previous.id,
         standing(number - 1) if previous is None else previous.after,
         standing(number),
-        change or Block(number.to_bytes(8, "big")),
+        change or BlockRecord(number.to_bytes(8, "big")),
     )
 
 

@@ -14,7 +14,7 @@ from tests.sync.forks import genesis
 from wsnode.ethereum.building.next_block import NextBlock
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
-from wsnode.ethereum.storage import patches
+from wsnode.ethereum.storage import state_patches
 
 NOBODY = bytes(20)
 DEEPEST = 4
@@ -70,7 +70,7 @@ class Growing:
     def undo(self, place: int) -> None:
         """Undo patches of the head, up to any of its states."""
         with self.chain.snapshot() as view:
-            roots = [patch.state_root for patch in patches.patches(view.reader, view.number)]
+            roots = [patch.state_root for patch in state_patches.patches(view.reader, view.number)]
         if roots:
             self._builder.unwind(self.chain.head.number, roots[place % len(roots)])
 

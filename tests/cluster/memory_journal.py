@@ -6,11 +6,11 @@ import trio
 
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
-    Bounds,
-    JournalAwayError,
+    JournalBounds,
+    JournalUnavailableError,
     Lease,
+    LeaseHeldError,
     LeaseLostError,
-    LeaseTakenError,
     TipMovedError,
 )
 from wsnode.cluster.records import (
@@ -26,10 +26,10 @@ from wsnode.cluster.records import (
 class MemoryJournal:
     """Implements `Journal` as a server that is asked by one task at a time."""
 
-    def __init__(self, genesis: bytes, bounds: Bounds | None = None) -> None:
+    def __init__(self, genesis: bytes, bounds: JournalBounds | None = None) -> None:
         self.place = "memory"
         self._genesis = genesis
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or JournalBounds()
         self._entries: list[tuple[RecordId, bytes, bool]] = []
         self._holder: str | None = None
         self._expires = 0.0
@@ -60,7 +60,7 @@ class MemoryJournal:
     async def claim(self, holder: str, floor: int = 0) -> Lease:
         await self._ask()
         if self._owner() not in (None, holder):
-            raise LeaseTakenError(str(self._holder))
+            raise LeaseHeldError(str(self._holder))
         last = self._entries[-1][0].epoch if self._entries else 0
         # A clock moves between any two questions.
         self.now += 0.001
@@ -122,7 +122,7 @@ class MemoryJournal:
     async def _ask(self, lease: Lease | None = None) -> None:
         await trio.lowlevel.checkpoint()
         if self.is_away:
-            raise JournalAwayError("memory", "it was taken away")
+            raise JournalUnavailableError("memory", "it was taken away")
         if lease is not None and not self._is_held(lease):
             raise LeaseLostError(lease)
 

@@ -9,7 +9,7 @@ import trio
 
 from tests.cluster.replaying import Replayed, standing_of
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import Journal, JournalAwayError
+from wsnode.cluster.journal import Journal, JournalUnavailableError
 from wsnode.cluster.records import BrokenLinkError, Record, RecordId
 from wsnode.cluster.redis_journal import open_journal
 from wsnode.ethereum.chain import Chain
@@ -51,7 +51,7 @@ class Reading:
                     async with open_journal(self._address, self._chain.spec.genesis_hash) as journal:
                         while not is_there():
                             await self._read(journal)
-                except JournalAwayError:
+                except JournalUnavailableError:
                     await trio.sleep(0.1)
 
     def _balance(self) -> int:

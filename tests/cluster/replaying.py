@@ -1,7 +1,7 @@
 """A chain of records: every change made again on a chain of its own, every standing compared."""
 
-from wsnode.cluster.records import Block, ChainId, Change, Down, Patch, Standing
-from wsnode.ethereum.chain import Chain, Marks
+from wsnode.cluster.records import BlockRecord, ChainIdRecord, ChainState, Change, PatchRecord, Rollback
+from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
@@ -10,11 +10,11 @@ from wsnode.ethereum.state import BlockAttributes, StateError
 from wsnode.ethereum.storage import meta
 
 
-def standing_of(chain: Chain) -> Standing:
+def standing_of(chain: Chain) -> ChainState:
     """Return how a chain stands, by what it is and not by how it came to be."""
     with chain.snapshot() as view:
         safe, finalized = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
-        return Standing(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
+        return ChainState(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
 
 
 class Replayed:
@@ -24,23 +24,23 @@ class Replayed:
         self.chain = chain
         self._builder = BlockBuilder(chain)
 
-    def apply(self, change: Change, after: Standing) -> None:
+    def apply(self, change: Change, after: ChainState) -> None:
         """Make a change; the chain stands as the record says then."""
         match change:
-            case Block():
+            case BlockRecord():
                 self._append(change)
-            case Down():
+            case Rollback():
                 self._builder.unwind(after.head.number, after.state_root)
-            case Patch(accounts):
+            case PatchRecord(accounts):
                 self._builder.patch(accounts)
-            case ChainId():
+            case ChainIdRecord():
                 self._builder.set_chain_id(after.chain_id)
-        self.chain.mark(Marks(after.safe, after.finalized))
+        self.chain.mark(FinalityMarks(after.safe, after.finalized))
         found = standing_of(self.chain)
         assert found.agrees_with(after)
         assert (found.safe, found.finalized) == (after.safe or found.safe, after.finalized or found.finalized)
 
-    def go_back(self, standing: Standing) -> bool:
+    def go_back(self, standing: ChainState) -> bool:
         """Take back what followed a standing, and return whether the chain ever stood so."""
         with self.chain.snapshot() as view:
             is_canonical = view.number_of(standing.head.hash) is not None
@@ -51,7 +51,7 @@ class Replayed:
             return False
         return is_canonical and standing.agrees_with(standing_of(self.chain))
 
-    def _append(self, change: Block) -> None:
+    def _append(self, change: BlockRecord) -> None:
         (block,), error = decode_blocks(self.chain.spec, [change.rlp])
         assert error is None, error
         assert not change.senders

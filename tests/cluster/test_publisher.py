@@ -11,15 +11,15 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
-from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, Publisher
-from wsnode.cluster.records import Block, Down, Marks
-from wsnode.cluster.source import EthereumSource
+from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, JournalPublisher
+from wsnode.cluster.records import BlockRecord, FinalityRecord, Rollback
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.live.branches import canonical_rows
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.ethereum.tree.statuses import ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 
 
@@ -32,7 +32,7 @@ class Node:
         self.growing = Growing(chain)
         self.hub = Hub(chain)
         self.journal = journal or MemoryJournal(chain.spec.genesis_hash)
-        self.publisher = Publisher(EthereumSource(chain, is_development=True), self.hub, self._open)
+        self.publisher = JournalPublisher(EthereumSource(chain, is_development=True), self.hub, self._open)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[MemoryJournal]:
@@ -147,7 +147,7 @@ async def test_a_change_of_several_steps_is_published_as_one(mock_clock: MockClo
         node.hub.advance()
         assert await node.published() == 2
         changes = [type(record.change) for record in node.journal.written]
-        assert changes == [Block, Down, Block, Block]
+        assert changes == [BlockRecord, Rollback, BlockRecord, BlockRecord]
 
     await running(work, mock_clock)
 
@@ -162,7 +162,7 @@ async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clo
             for encoded in blocks:
                 (block,), error = decode_blocks(node.chain.spec, [encoded])
                 assert error is None
-                assert isinstance(await live.judge(block), Valid)
+                assert isinstance(await live.judge(block), ValidBlock)
             await live.set_head(block.hash)
             assert await node.published() == len(blocks)
         # Back to the first one: its blocks are published again, because readers went down below them.
@@ -170,11 +170,18 @@ async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clo
         await live.set_head(block.hash, finalized=block.hash)
         assert await node.published() == 2
         changes = [type(record.change) for record in node.journal.written]
-        assert changes == [Marks, *[Block] * 2, Down, *[Block] * 3, Down, *[Block] * 2]
+        assert changes == [
+            FinalityRecord,
+            *[BlockRecord] * 2,
+            Rollback,
+            *[BlockRecord] * 3,
+            Rollback,
+            *[BlockRecord] * 2,
+        ]
         assert node.journal.written[-1].after.finalized == node.chain.head
         await live.set_head(block.hash, safe=block.hash)
         assert await node.published() == 2
-        assert isinstance(node.journal.written[-1].change, Marks)
+        assert isinstance(node.journal.written[-1].change, FinalityRecord)
 
     await running(work, mock_clock)
 

@@ -15,9 +15,9 @@ import trio
 
 from tests.cluster.reading import Reading
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.node_process import PATIENCE, Node, post, run, started
+from tests.node_process import PATIENCE, Node, post, run, started, until
 from tests.vector_files import require_vectors
-from wsnode.cluster.records import Block, Down, Patch
+from wsnode.cluster.records import BlockRecord, PatchRecord, Rollback
 
 pytestmark = needs_redis
 STRANGER = "0x" + "aa" * 20
@@ -91,7 +91,7 @@ def test_a_reader_makes_every_change_of_a_development_chain_again(redis: RedisSe
         node("evm_mine")
         follow(reading, node)
         changes = {type(record.change) for record in reading.records}
-        assert {Block, Down, Patch} < changes
+        assert {BlockRecord, Rollback, PatchRecord} < changes
         assert reading.breaks == 0
 
 
@@ -113,7 +113,8 @@ def test_a_redis_that_dies_and_forgets_is_told_again(redis: RedisServer, tmp_pat
             node.work()
             follow(reading, node)
         assert reading.breaks > 0
-        assert node("wsnode_status")["journal"]["lag"] == 0
+        # It hears later than the reader that a record is in the journal.
+        until("all is published", lambda: node("wsnode_status")["journal"]["lag"] == 0)
 
 
 @pytest.mark.slow
@@ -146,12 +147,12 @@ def test_a_node_that_was_stopped_beyond_its_lease_takes_another_one(
             node.work()
             follow(reading, node)
             node.node.process.send_signal(signal.SIGSTOP)
-            while redis.ask("KEYS *:lease") != b"*0\r\n":
-                pass
+            until("the lease has expired", lambda: redis.ask("KEYS *:lease") == b"*0\r\n")
             node.node.process.send_signal(signal.SIGCONT)
             node("evm_mine")
             follow(reading, node)
-        assert len({record.id.epoch for record in reading.records}) == 3
+        # One that has no turn for some seconds loses its lease as well.
+        assert len({record.id.epoch for record in reading.records}) >= 3
         assert reading.breaks == 0
 
 
@@ -165,6 +166,7 @@ def test_a_follower_that_was_stopped_is_replaced_by_another_one(redis: RedisServ
         ]
         reading = opened.enter_context(read(redis, tmp_path))
         for _ in range(2):
+            until("a leader has published", lambda: any(map(has_published, followers)))
             leader = until_one_leads(redis, followers)
             leader.node.process.send_signal(signal.SIGSTOP)
             until_one_leads(redis, [each for each in followers if each is not leader])
@@ -194,6 +196,12 @@ def following(redis: RedisServer, folder: Path, name: str, upstream: Node) -> It
     )
     with started("follow", *told, "--listen", "127.0.0.1:0", "--open", "--journal", redis.url) as node:
         yield node
+
+
+def has_published(node: Asked) -> bool:
+    """Return whether it leads, and has published a record in its epoch."""
+    journal = node("wsnode_status")["journal"]
+    return journal["leading"] and str(journal["published"]).startswith(f"{journal['epoch']}-")
 
 
 def until_one_leads(redis: RedisServer, nodes: Sequence[Asked]) -> Asked:

@@ -13,7 +13,7 @@ from tests.vector_files import find_vectors
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.statuses import ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import UnknownParentError
 from wsnode.sync.fork_choice import take_branch_block
@@ -140,7 +140,7 @@ def test_blocks_in_any_order_are_judged_alike_and_the_head_is_where_it_is_set(
             while blocks:
                 chance.shuffle(blocks)
                 statuses = [tree.judge(block) for block in blocks]
-                known = {each.head.hash for each in statuses if isinstance(each, Valid)}
+                known = {each.head.hash for each in statuses if isinstance(each, ValidBlock)}
                 if known <= valid:
                     break
                 valid |= known

@@ -11,11 +11,11 @@ from tests.conformance.cases import disagreement
 from tests.conformance.test_execution_apis import CASES
 from tests.memory_transport import Client, memory_transport
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import BuiltBlock, block_from_rows, verify_told_block
+from wsnode.ethereum.codec.blocks import BuiltBlock, block_from_rows, verify_with_receipts
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.rpc.form.light_view import LightView
+from wsnode.ethereum.rpc.common.light_view import LightView
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.verify.cases import Case
 
@@ -36,8 +36,8 @@ NEED_STATE = {
     "eth_getTransactionCount",
     "eth_simulateV1",
 }
-"""Listed in docs/light.md."""
-PAGE = Path(__file__).parents[2] / "docs/light.md"
+"""Listed in docs/reference/light.md."""
+PAGE = Path(__file__).parents[2] / "docs/reference/light.md"
 ELSEWHERE = {"eth_sendRawTransaction", "testing_buildBlockV1", "txpool_content"}
 """A pool and a builder need state too; without them these are other methods, or none."""
 OF_ALL_BLOCKS = {"eth_capabilities"}
@@ -49,7 +49,7 @@ def told(source: Chain, number: int) -> BuiltBlock:
     assert header is not None
     assert body is not None
     assert receipts is not None
-    block = verify_told_block(source.spec, block_from_rows(source.spec, header, body), receipts)
+    block = verify_with_receipts(source.spec, block_from_rows(source.spec, header, body), receipts)
     assert isinstance(block, BuiltBlock), str(block)
     return block
 
@@ -59,7 +59,9 @@ def light(tmp_path_factory: pytest.TempPathFactory, execution_apis_chain: Chain)
     """Return the methods of a light folder that has all blocks and follows nothing."""
     source = execution_apis_chain
     folder, genesis = tmp_path_factory.mktemp("light"), source.folder.read_genesis()
-    with Chain.open(folder, genesis, writer=True, durable=False, kind=Kind(1_000, is_light=True)) as chain:
+    with Chain.open(
+        folder, genesis, writer=True, durable=False, kind=FolderKind(1_000, is_light=True)
+    ) as chain:
         head = source.head.number
         with source.snapshot() as view:
             chain.begin_at(told(source, head), view.total_difficulty(head - 1))

@@ -19,9 +19,10 @@ CASES = read_cases(FOLDER) if FOLDER else []
 HEAD = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 
 
-@pytest.fixture(scope="module")
-def node(served: Node) -> Node:
-    return served
+@pytest.fixture(scope="module", params=["served", pytest.param("served_by_workers", marks=pytest.mark.slow)])
+def node(request: pytest.FixtureRequest) -> Node:
+    node: Node = request.getfixturevalue(request.param)
+    return node
 
 
 @pytest.fixture(scope="module", params=["http", "websocket"])

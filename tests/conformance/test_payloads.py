@@ -15,19 +15,19 @@ from wsnode.ethereum.appender import recent_rows
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock, Payload, decode_blocks, keccak256
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.payloads.driven import Beside, DrivenChain
+from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar
 from wsnode.ethereum.payloads.status import PayloadStatus
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 
 
-def driven(chain: Chain) -> tuple[DrivenChain, BlockTree]:
+def driven(chain: Chain) -> tuple[EngineChain, BlockTree]:
     tree = BlockTree(chain)
-    return DrivenChain(chain, LiveTree(tree, Hub(chain))), tree
+    return EngineChain(chain, LiveTree(tree, Hub(chain))), tree
 
 
-async def give(node: DrivenChain, block: bytes, requests: Sequence[bytes] = ()) -> PayloadStatus:
+async def give(node: EngineChain, block: bytes, requests: Sequence[bytes] = ()) -> PayloadStatus:
     """Give a block in RLP as the payload that stands for it, with the requests that it commits to."""
     block_hash = keccak256(encoded(decoded(block)[0]))
     payload, beside = payload_of(block, block_hash)
@@ -36,7 +36,7 @@ async def give(node: DrivenChain, block: bytes, requests: Sequence[bytes] = ()) 
         each = b"".join(sha256(request).digest() for request in requests)
         assert committed == hexadecimal(sha256(each).digest())
     hashes = blob_hashes(payload["transactions"])
-    given = Beside(
+    given = PayloadSidecar(
         blob_hashes=None if root is None else hashes,
         parent_beacon_block_root=None if root is None else bytes.fromhex(root[2:]),
         requests=None if committed is None else requests,

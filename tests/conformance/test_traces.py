@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.test_ethereum_tests import cases, files, genesis, offer
-from tests.ethereum.rpc.parity.flat_traces import FLAT, comparable, differing, words
+from tests.ethereum.rpc.parity_traces.flat_traces import FLAT, comparable, differing, words
 from tests.memory_transport import asking
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -44,15 +45,19 @@ def browser_process(folder: Path) -> Iterator[str]:
     """Start a browser with a profile in `folder`, and give the address of its protocol."""
     command = [require_browser(), *OPTIONS, f"--user-data-dir={folder}", "about:blank"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    # A full pipe would stop it, so what it complains of later is read.
+    rest = threading.Thread(target=process.stderr.read)
     try:
-        assert process.stderr is not None
         said = next((line for line in process.stderr if line.startswith("DevTools listening on ")), "")
         assert said, "the browser ended before it was ready"
+        rest.start()
         yield said.removeprefix("DevTools listening on ").strip()
     finally:
         process.terminate()
         process.wait(PATIENCE)
-        assert process.stderr is not None
+        if rest.ident is not None:
+            rest.join()
         process.stderr.close()
 
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/console.md: `python -m tests.console.screenshots`, with pngquant on the path."""
+"""Takes the pictures of docs/how-to/console.md: `python -m tests.console.screenshots`, with pngquant."""
 
 import base64
 from pathlib import Path

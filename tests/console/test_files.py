@@ -1,5 +1,6 @@
 """The page's files as a node serves them, and where it serves none."""
 
+import json
 import re
 import shutil
 import urllib.error
@@ -7,11 +8,15 @@ import urllib.request
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.node_process import PATIENCE, Node, run, started
 from wsnode.console.files import FOLDER, POLICY, Settings, console_files
+from wsnode.demo import exchange, token
+from wsnode.demo.accounts import ACCOUNTS, MNEMONIC, derived
+from wsnode.ethereum.codec.addresses import checksummed
 
 FILES = console_files(Settings(keys=False, metrics=True))
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -98,6 +103,32 @@ def test_a_configured_page_says_that_a_key_is_needed(configured: tuple[Node, str
     status, headers, body = fetch(place, Accept=BROWSER)
     assert (status, headers["Content-Security-Policy"]) == (200, POLICY)
     assert body == (FOLDER / "index.html").read_bytes()
-    assert fetch(place + "console/settings.json")[2] == b'{"keys":true,"metrics":false}'
+    told = json.loads(fetch(place + "console/settings.json")[2])
+    assert told == {"keys": True, "metrics": False, "accounts": [], "contracts": {}}
     # Without the page, `/` of a node with keys leads nowhere, and it still does.
     assert fetch(place, Accept="application/json")[0] == 404
+
+
+def shown(*arguments: str) -> dict[str, Any]:
+    """Return what the page of a node is told of it."""
+    with started(*arguments, "--listen", "127.0.0.1:0", "--quiet") as node:
+        told: dict[str, Any] = json.loads(fetch(node.bare(node.http_url) + "console/settings.json")[2])
+        return told
+
+
+def test_the_page_of_a_demo_is_told_its_accounts_their_keys_and_its_contracts() -> None:
+    told = shown("demo")
+    assert told["accounts"] == [
+        {"address": checksummed(account.address), "key": f"0x{account.secret.hex()}"} for account in ACCOUNTS
+    ]
+    contracts = {"token": token.ADDRESS, "exchange": exchange.ADDRESS}
+    assert told["contracts"] == {name: checksummed(address) for name, address in contracts.items()}
+
+
+def test_the_page_is_told_no_key_of_a_phrase_of_ones_own() -> None:
+    assert [account["key"] for account in shown("dev", "--accounts", "12")["accounts"]] == [
+        f"0x{account.secret.hex()}" for account in derived(MNEMONIC, 12)
+    ]
+    own = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+    (account,) = shown("dev", "--mnemonic", own, "--accounts", "1")["accounts"]
+    assert account == {"address": checksummed(derived(own, 1)[0].address), "key": None}

@@ -133,3 +133,46 @@ wsnode_request_seconds_bucket{le="+Inf",method="b"} 10.0
       return [m.rate(before, after, "wsnode_messages_total"), m.quantile(before, after, 0.5),
         Number.isNaN(m.quantile(after, after, 0.5))];"""
     assert await run(page, "glance/prometheus.js", body) == [10, 0.0015, True]
+
+
+CALLS = {
+    "0x12Ab": "0x12Ab",
+    " totalSupply() ": "0xfeedfeed",
+    f"f(address, bool)  0x{'Ab' * 20}, true": f"0xfeedfeed{'ab' * 20:0>64}{1:064x}",
+    "f(uint8,int8,uint) 255 -1 0x10": f"0xfeedfeed{255:064x}{'f' * 64}{16:064x}",
+    "f(bytes2) 0xabcd": f"0xfeedfeed{'abcd':0<64}",
+    "f(uint8) 256": "256 is no uint8.",
+    "f(int8) 128": "128 is no int8.",
+    "f(uint) -1": "-1 is no uint.",
+    "f(address) 0x12": "0x12 is no address.",
+    "f(bytes2) 0xab": "0xab is no bytes2.",
+    "f(bytes33) 0xab": "0xab is no bytes33.",
+    "f(bool) yes": "yes is no bool.",
+    "f(string) a": "Values of the type string are to be written as data.",
+    "f(bytes) 0x": "Values of the type bytes are to be written as data.",
+    "f(uint[]) 1": "Values of the type uint[] are to be written as data.",
+    "f(address)": "f takes 1 values, not 0.",
+    "0x1": "Write a signature, such as balanceOf(address) 0x…, or 0x and data.",
+    "f": "Write a signature, such as balanceOf(address) 0x…, or 0x and data.",
+}
+RESULTS = {
+    "0x": "0x",
+    "0x1234": "0x1234",
+    f"0x{5 * 10**19:064x}": "5.00×10¹⁹",
+    f"0x{'ab' * 20:0>64}{7:064x}": "0xabab…abab, 7",
+    f"0x{'f' * 64}": "0xffff…ffff",
+    f"0x{'0' * 64 * 5}": "0, 0, 0, 0, …",
+}
+
+
+async def test_calls_are_encoded_as_they_are_written_and_results_shown_in_short(page: Page) -> None:
+    body = f"""const hash = async () => "0xfeedfeed" + "00".repeat(28);
+      const data = async (text) => {{
+        try {{ return await m.encodeCall(m.parseCall(text), hash); }}
+        catch (error) {{ if (error instanceof m.CallTextError) return error.message; throw error; }}
+      }};
+      return Promise.all({json.dumps(list(CALLS))}.map(data))
+        .then((calls) => [calls, {json.dumps(list(RESULTS))}.map(m.shownResult)]);"""
+    calls, shown = await run(page, "lib/abi.js", body)
+    assert dict(zip(CALLS, calls, strict=True)) == CALLS
+    assert dict(zip(RESULTS, shown, strict=True)) == RESULTS

@@ -1,6 +1,7 @@
 """The page in a real browser: what it shows, what it calls, and how it is used."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,13 +12,19 @@ from tests.console.conftest import CONNECTED
 from tests.console.devtools import Page, open_page
 from tests.console.test_files import configure
 from tests.node_process import Node, kept_address, post, started
+from tests.sync.follow.beacon.static_beacon import static_beacon
+from wsnode.demo import exchange, token
+from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import demo_genesis
+from wsnode.ethereum.codec.addresses import checksummed
 
 pytestmark = pytest.mark.slow
 
 NARROW = 360
+ETHER_RESERVE = "0x44672793"
 KEYS_FIRST = "document.getElementById('key-form').hidden === false"
 CAN_DROP = "document.getElementById('resume-drop').ariaDisabled === 'false'"
+NUMBER_IN = "Number(document.querySelector('%s').textContent.replaceAll(',', ''))"
 CALLED = "/^(Result|Error)/.test(document.getElementById('call-status').textContent)"
 CALL_EACH = """(async names => {
   const replies = {};
@@ -70,12 +77,9 @@ async def call(page: Page) -> dict[str, object]:
 
 
 async def test_blocks_and_logs_arrive(page: Page) -> None:
-    first = int((await page.evaluate("document.querySelector('#heads td').textContent")).replace(",", ""))
-    await page.until(
-        f"Number(document.querySelector('#heads td').textContent.replace(',', '')) > {first + 2}"
-    )
-    await page.until("document.querySelectorAll('#logs tr').length > 0")
-    assert "Transfer" in await page.text("logs")
+    first = await page.evaluate(NUMBER_IN % "#heads td")
+    await page.until(f"{NUMBER_IN % '#heads td'} > {first + 2}")
+    await page.until("document.getElementById('logs').textContent.includes('Transfer')")
 
 
 async def test_figures_come_from_the_nodes_metrics(page: Page) -> None:
@@ -83,9 +87,9 @@ async def test_figures_come_from_the_nodes_metrics(page: Page) -> None:
     entry = "({ children: [name, value] }) => [name.textContent, value.textContent]"
     shown = f"Object.fromEntries({tile}.map({entry}))"
     await page.until(f"{tile}.every((each) => each.children[1].textContent !== '–')")
+    # The last metrics may be those of before the page's subscriptions.
+    await page.until(f"(({{ WebSockets, Subscriptions }}) => WebSockets >= 1 && Subscriptions >= 2)({shown})")
     figures = await page.evaluate(shown)
-    assert int(figures["WebSockets"]) >= 1
-    assert int(figures["Subscriptions"]) >= 2
     assert figures["Round trip"].split()[1] in ("µs", "ms", "s")
     await page.evaluate("document.querySelector('#metrics summary').click()")
     await page.until(
@@ -176,21 +180,58 @@ async def test_the_reply_is_shown_as_it_was_sent(page: Page) -> None:
     assert json.loads(plain) == indented
 
 
+async def test_a_watched_call_shows_its_result_whenever_that_changes(page: Page, demo: Node) -> None:
+    rows = "[...document.querySelectorAll('#watch-rows tr')]"
+    cells = "(row) => [row.children[0].textContent, row.querySelector('code').title]"
+    # The demo's exchange stands there as the example.
+    await page.evaluate("document.getElementById('watch-form').requestSubmit()")
+    await page.until(f"{rows}.length > 2")
+    shown = await page.evaluate(f"{rows}.map({cells})")
+    reserve = {"to": f"0x{exchange.ADDRESS.hex()}", "data": ETHER_RESERVE}
+    for number, result in shown:
+        assert result == ask(demo, "eth_call", reserve, hex(int(number.replace(",", ""))))
+    assert all(one[1] != other[1] for one, other in pairwise(shown))
+
+    holder = ACCOUNTS[0].address.hex()
+    await fill(page, "watch-contract", f"0x{token.ADDRESS.hex()}")
+    await fill(page, "watch-call", f"balanceOf(address) 0x{holder}")
+    # There may be more results of it by the time of a look, but never the earlier ones beside them.
+    earlier = json.dumps([result for _number, result in shown])
+    results = f"{rows}.map({cells}).map(([number, result]) => result)"
+    await page.press("Enter")
+    await page.until(f"{rows}.length > 0 && !{results}.some((each) => {earlier}.includes(each))")
+    balance = {"to": f"0x{token.ADDRESS.hex()}", "data": f"0x70a08231{holder:0>64}"}
+    for number, result in await page.evaluate(f"{rows}.map({cells})"):
+        assert result == ask(demo, "eth_call", balance, hex(int(number.replace(",", ""))))
+
+
+async def test_what_is_no_call_is_said_and_not_watched(page: Page) -> None:
+    for field, text, problem in (
+        ("watch-call", "balanceOf(address) 0x12", "0x12 is no address."),
+        ("watch-contract", "0x12", "An address has 0x and 40 digits."),
+    ):
+        await fill(page, field, text)
+        await page.press("Enter")
+        assert await page.text("watch-problem") == problem
+        assert await page.evaluate(f"document.getElementById('{field}').ariaInvalid") == "true"
+    assert await page.text("watch-count") == "Not begun"
+
+
 async def test_a_dropped_subscription_goes_on_without_a_gap(page: Page) -> None:
     await page.until("!document.getElementById('resume-start').disabled")
     await page.click("resume-start")
-    await page.until("Number(document.getElementById('resume-logs-received').textContent) > 0")
+    await page.until(f"{NUMBER_IN % '#resume-logs-received'} > 0")
     for drops, seconds in enumerate(("5", "0"), start=1):
         await page.evaluate(f"document.getElementById('resume-away').value = '{seconds}'")
         await page.until(CAN_DROP)
         await page.click("resume-drop")
         await page.until(f"document.getElementById('resume-drops').textContent === '{drops}'")
-        dropped = await page.text("resume-heads-received")
+        dropped = await page.evaluate(NUMBER_IN % "#resume-heads-received")
         await page.until(CAN_DROP)
-        await page.until(f"document.getElementById('resume-heads-received').textContent > '{dropped}'")
+        await page.until(f"{NUMBER_IN % '#resume-heads-received'} > {dropped}")
     # Blocks were made during the drop, so some were caught up; all of it was compared with the node's logs.
-    last = await page.evaluate("document.querySelector('#heads td').textContent")
-    await page.until(f"document.getElementById('resume-checked').textContent >= '{last}'")
+    last = await page.evaluate(NUMBER_IN % "#heads td")
+    await page.until(f"{NUMBER_IN % '#resume-checked'} >= {last}")
     assert int(await page.text("resume-caught-up")) > 0
     assert await page.evaluate("document.querySelectorAll('#resume-strip .replayed').length") > 0
     for subscription in ("heads", "logs"):
@@ -293,25 +334,43 @@ async def test_the_page_comes_back_with_its_node(browser: str, tmp_path: Path) -
                 await page.until("document.querySelector('#heads td')?.textContent === '1'")
 
 
-async def test_a_node_that_follows_others_shows_its_lag_and_its_upstreams(
-    browser: str, demo: Node, tmp_path: Path
-) -> None:
-    genesis, file = tmp_path / "genesis.json", tmp_path / "wsnode.toml"
+def following(folder: Path, upstream: str, more: str = "") -> Path:
+    """Return a configuration of a node that follows another, whose folder has begun."""
+    genesis, file = folder / "genesis.json", folder / "wsnode.toml"
     genesis.write_bytes(demo_genesis())
-    upstream = demo.bare(demo.socket_url)
-    begun = ("--data", str(tmp_path / "data"), "--genesis", str(genesis), "--upstream", upstream)
+    begun = ("--data", str(folder / "data"), "--genesis", str(genesis), "--upstream", upstream)
     with started("follow", *begun, "--listen", "127.0.0.1:0"):
         pass
     file.write_text(
         'listen = "127.0.0.1:0"\nopen = true\nconsole = true\n[networks.main]\ndata = "data"\n'
-        f'[networks.main.follow]\nupstreams = ["{upstream}"]\n'
+        f'[networks.main.follow]\nupstreams = ["{upstream}"]\n{more}'
     )
+    return file
+
+
+async def test_a_node_that_follows_others_shows_its_lag_and_its_upstreams(
+    browser: str, demo: Node, tmp_path: Path
+) -> None:
+    file = following(tmp_path, demo.bare(demo.socket_url))
+    await until_tiles_show(r"Lag, blocks\d+Upstreams1 of 1", browser, file)
+
+
+async def test_a_node_whose_head_is_proved_shows_how_old_the_proof_is(
+    browser: str, demo: Node, tmp_path: Path
+) -> None:
+    with static_beacon() as (beacon, checkpoint):
+        proved = f'beacon = ["{beacon}"]\ncheckpoint = "{checkpoint}"\nold_checkpoint = true\n'
+        file = following(tmp_path, demo.bare(demo.socket_url), proved)
+        await until_tiles_show(r"Proved, slots ago[\d,]+Signed by0", browser, file)
+
+
+async def until_tiles_show(pattern: str, browser: str, file: Path) -> None:
+    """Return once the page of a node has tiles of these names and values."""
     with started("serve", "--config", str(file)) as node:
         async with open_page(browser) as page:
             await page.open(node.bare(node.http_url))
             await page.until(CONNECTED)
-            tiles = "document.getElementById('glance-tiles').textContent"
-            await page.until(f"/Lag, blocks\\d+Upstreams1 of 1/.test({tiles})")
+            await page.until(f"/{pattern}/.test(document.getElementById('glance-tiles').textContent)")
             assert page.complaints == []
 
 
@@ -329,3 +388,35 @@ async def test_a_node_with_keys_is_shown_to_who_has_one(browser: str, imported: 
             await page.until(CONNECTED)
             # The key is never shown.
             assert key not in await page.evaluate("document.body.textContent")
+
+
+async def test_accounts_keys_and_the_token_of_a_demo_stand_under_connect(page: Page) -> None:
+    assert await page.evaluate("document.getElementById('accounts').closest('section').id") == "connect"
+    rows = "[...document.querySelectorAll('#accounts-rows tr')]"
+    cells = "(row) => [...row.querySelectorAll('code')].map((code) => code.textContent)"
+    assert await page.evaluate(f"{rows}.map({cells})") == [
+        [checksummed(account.address), f"0x{account.secret.hex()}"] for account in ACCOUNTS
+    ]
+    assert checksummed(token.ADDRESS) in await page.text("contracts")
+
+
+async def test_another_chain_at_the_same_address_is_noticed_and_followed(browser: str) -> None:
+    received = "document.getElementById('resume-heads-received').textContent"
+    with kept_address() as address:
+        options = ("dev", "--listen", address, "--quiet", "--chain-id")
+        async with open_page(browser) as page:
+            with started(*options, "7") as node:
+                ask(node, "anvil_mine", hex(40))
+                await page.open(f"http://{address}/")
+                await page.until(CONNECTED)
+                await page.until("!document.getElementById('resume-start').disabled")
+                await page.click("resume-start")
+                await page.until(f"{received} === '20'")
+            with started(*options, "8") as node:
+                journal = "document.getElementById('resume-journal').textContent"
+                await page.until(f"{journal}.includes('Another chain')")
+                await page.until(f"{received} === '1'")
+                ask(node, "evm_mine")
+                await page.until(f"{received} === '2'")
+            for count in ("missing", "twice"):
+                assert await page.text(f"resume-heads-{count}") == "0"

@@ -10,6 +10,8 @@ from tests.ethereum.development.playground import CREATOR, ETHER, Playground, Re
 from wsnode.demo import exchange, token
 from wsnode.demo.script import UNLIMITED
 
+GAS = 6_000_000
+"""Enough for a creation under the rules of Amsterdam, too."""
 MILESTONE = "0x000cbadb024e810fa612392658b43885bacd6c694f81f8c8ccce279ce8c63c45"
 SYNC = "0xcf2aa50876cdfbb541206f89af0ee78d44a2abf8d328e37fa4917f982149848a"
 
@@ -26,7 +28,7 @@ class Market:
 
     def send(self, to: str | None, call: bytes, value: int = 0) -> dict[str, Any]:
         """Return the receipt of a call."""
-        sent = self.chain.send(to=to, data=f"0x{call.hex()}", value=hex(value), gas=hex(1_500_000))
+        sent = self.chain.send(to=to, data=f"0x{call.hex()}", value=hex(value), gas=hex(GAS))
         receipt = self.chain.receipt(sent)
         assert receipt is not None
         assert receipt["status"] == "0x1"

@@ -123,7 +123,7 @@ def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
                 answered.append(json.loads(connection.recv(timeout=PATIENCE))["result"])
             node.process.kill()
             answered += [json.loads(reply)["result"] for reply in until_closed(connection)]
-        assert node.process.wait(30) == -signal.SIGKILL
+        assert node.process.wait(PATIENCE) == -signal.SIGKILL
     with started(*arguments) as node:
         receipts = [call(node, "eth_getTransactionReceipt", each) for each in answered]
         assert [receipt["status"] for receipt in receipts] == ["0x1"] * len(answered)
@@ -141,7 +141,7 @@ def test_a_killed_demo_goes_on(tmp_path: Path) -> None:
         with watched(node, "newHeads") as heads:
             known = [next(heads) for _ in range(3)]
         node.process.kill()
-        node.process.wait(30)
+        node.process.wait(PATIENCE)
     with started(*arguments) as node:
         for head in known:
             assert call(node, "eth_getBlockByNumber", head["number"], False)["hash"] == head["hash"]

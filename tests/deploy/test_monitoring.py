@@ -6,9 +6,10 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -16,15 +17,21 @@ from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
 from tests.cluster.redis_server import needs_redis, started_redis
-from tests.deploy.expressions import grouped, metrics
+from tests.deploy.expressions import RULES, grouped, metrics, panels, rules
 from tests.node_process import PATIENCE, Node, post, started
+from tests.sync.follow.beacon.static_beacon import static_beacon
+from wsnode.server.metric_definitions import METRICS, definition_of
 
 CHECKOUT = Path(__file__).parents[2]
-RULES = CHECKOUT / "deploy/prometheus/wsnode.rules.yml"
 TESTS = CHECKOUT / "deploy/prometheus/wsnode.tests.yml"
-DASHBOARD = CHECKOUT / "deploy/grafana/wsnode.json"
-PAGE = CHECKOUT / "docs/operating.md"
-NEEDED = ("wsnode_lag_blocks", "wsnode_upstream_head", "wsnode_engine_unstored", "wsnode_replica_lag_blocks")
+PAGE = CHECKOUT / "docs/reference/operating.md"
+NEEDED = (
+    "wsnode_lag_blocks",
+    "wsnode_upstream_head",
+    "wsnode_engine_unstored",
+    "wsnode_replica_lag_blocks",
+    "wsnode_beacon_proved_slot",
+)
 """The metrics of the nodes below that appear last."""
 PROMTOOL = shutil.which("promtool")
 
@@ -61,6 +68,11 @@ def running(stack: ExitStack, folder: Path) -> Iterator[Node]:
     yield stack.enter_context(
         started(*follow, "--data", str(folder / "follow"), "--upstream", upstream.socket_url)
     )
+    beacon, checkpoint = stack.enter_context(static_beacon())
+    proved = ("--beacon", beacon, "--checkpoint", checkpoint, "--old-checkpoint")
+    yield stack.enter_context(
+        started(*follow, "--data", str(folder / "proved"), "--upstream", upstream.socket_url, *proved)
+    )
     (folder / "jwt").write_text(secrets.token_hex(32))
     engine = ("--engine", "127.0.0.1:0", "--jwt-secret", str(folder / "jwt"), "--genesis", genesis)
     yield stack.enter_context(
@@ -78,8 +90,13 @@ def running(stack: ExitStack, folder: Path) -> Iterator[Node]:
 
 def use(node: Node) -> None:
     """Leave something in each counter that has labels."""
-    for method in ("eth_blockNumber", "eth_getBlockByNumber"):
-        post(node.http_url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": []}))
+    calls: list[tuple[str, list[Any]]] = [
+        ("eth_blockNumber", []),
+        ("eth_getBlockByNumber", []),
+        ("eth_simulateV1", [{}]),
+    ]
+    for method, params in calls:
+        post(node.http_url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
     post(node.http_url.replace("/v3/", "/nowhere/"), "{}")
     with connect(node.bare(node.socket_url)) as connection:
         connection.send('{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}')
@@ -95,26 +112,6 @@ def samples(node: Node) -> Told:
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     return found
-
-
-def rules() -> list[str]:
-    """Return the expressions of the rules; the file is read as text, for no library of ours reads YAML."""
-    lines = RULES.read_text().splitlines()
-    found: list[str] = []
-    for number, line in enumerate(lines):
-        if (expression := line.strip().removeprefix("expr: ")) != line.strip():
-            rest = lines[number + 1 :] if expression == ">-" else []
-            inner = [each.strip() for each in rest]
-            with suppress(StopIteration):
-                end = next(place for place, each in enumerate(inner) if re.match(r"\w+:|- ", each))
-                expression = " ".join(inner[:end])
-            found.append(expression)
-    return found
-
-
-def panels() -> list[str]:
-    dashboard = json.loads(DASHBOARD.read_text())
-    return [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
 
 
 def test_the_files_are_read_as_they_are_written() -> None:
@@ -138,15 +135,19 @@ def test_each_metric_and_label_of_an_expression_is_told(told: Told, expression: 
     assert grouped(expression) <= known
 
 
-def test_the_page_names_every_metric_and_no_other(told: Told) -> None:
-    named = set(re.findall(r"`((?:wsnode|process)_\w+)`", PAGE.read_text()))
-    ignored = re.compile(r"_(bucket|count|sum|created)$")
-    found = {ignored.sub("", name) for name in told if not name.startswith("python_")}
-    # Only light folders, nodes that prove, and once a payload or a partner is asked.
-    elsewhere = {"wsnode_window_blocks", "wsnode_proof_rounds_total"}
+def test_nodes_have_the_metrics_that_are_declared(told: Told) -> None:
+    suffix = re.compile(r"_(bucket|count|sum|created)$")
+    found = {suffix.sub("", name): labels - {"le"} for name, labels in told.items()}
+    ours = {name: labels for name, labels in found.items() if not name.startswith("python_")}
+    # Metrics without samples have no labels to compare.
+    declared = {name: set(definition_of(name).labels) if labels else set() for name, labels in ours.items()}
+    assert ours == declared
+    # Only light folders, nodes that prove, forks, and once a payload or a partner is asked, or a rule broken.
+    elsewhere = {"wsnode_window_blocks", "wsnode_proof_rounds_total", "wsnode_carried_values_total"}
+    upstreams = {"wsnode_proofs_total", "wsnode_wrong_proofs_total", "wsnode_forked_history_total"}
     seldom = {"wsnode_payloads_total", "wsnode_forwarded_total"}
-    assert found - named == set()
-    assert named - found - elsewhere - seldom == set()
+    beacon = {"wsnode_beacon_refused_total", "wsnode_beacon_url_slot"}
+    assert {each.name for each in METRICS.values()} - ours.keys() == elsewhere | upstreams | seldom | beacon
 
 
 def test_the_page_names_every_alert() -> None:

@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
+from http.client import HTTPException
 from typing import Any, Final
 
 from websockets.exceptions import WebSocketException
@@ -21,7 +22,7 @@ Place = tuple[int, str, int]
 
 
 class MissedError(Exception):
-    """A node does not have yet, or never had, what the client has seen: another one is asked."""
+    """A node lacks what the client has seen, or is about to stop: another one is asked."""
 
 
 class Wanderer(threading.Thread):
@@ -54,12 +55,17 @@ class Wanderer(threading.Thread):
                 self._visit()
             except MissedError:
                 self.misses += 1
-            except (OSError, WebSocketException):
-                # The node has gone, or is behind: 503.
-                time.sleep(self._random.uniform(0.02, 0.2))
+                # Its end leaves that node with the fewest connections: at once it would get the same one.
+                self._pause()
+            except (OSError, HTTPException, WebSocketException):
+                # The node has gone, also in the middle of a reply, or is behind: 503.
+                self._pause()
             except Exception as error:
                 self.broken.append(repr(error))
                 return
+
+    def _pause(self) -> None:
+        time.sleep(self._random.uniform(0.02, 0.2))
 
     def _visit(self) -> None:
         query = f"?min_block={self.seen}" if self.seen else ""
@@ -153,13 +159,13 @@ class _Asking:
         """Return the result.
 
         Raises:
-            MissedError: The node refuses because it lacks a block.
+            MissedError: The node refuses because it lacks a block or is about to stop.
         """
         self._count += 1
         request = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": params}
         reply = self._reply(request)
         if "error" in reply:
-            if reply["error"]["code"] == -32001:
+            if reply["error"]["code"] in (-32001, -32005):
                 raise MissedError(reply["error"]["message"])
             raise AssertionError(reply)
         return reply["result"]

@@ -1,4 +1,4 @@
-"""The messages of docs/errors.md, as patterns with their codes, and those that stand in the code."""
+"""The messages of docs/reference/errors.md, as patterns with their codes, and those in the code."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from wsnode.jsonrpc import errors
 from wsnode.starknet.rpc import errors as starknet_errors
 
 PACKAGE: Final = Path(wsnode.__file__).parent
-PAGE: Final = DOCS / "errors.md"
+PAGE: Final = DOCS / "reference/errors.md"
 OTHERS: Final = ("verify/", "load/")
 """Clients, not nodes."""
 MADE_BY: Final[dict[str, tuple[int, int | None]]] = {
@@ -23,12 +23,11 @@ MADE_BY: Final[dict[str, tuple[int, int | None]]] = {
     "take_or_refuse": (1, errors.LIMIT_EXCEEDED),
     "invalid_params": (0, errors.INVALID_PARAMS),
     "invalid_request": (0, errors.INVALID_REQUEST),
-    "request_error": (0, errors.INVALID_REQUEST),
-    "_bad_request": (0, errors.INVALID_REQUEST),
+    "bad_request": (0, errors.INVALID_REQUEST),
     "_refused": (0, errors.INVALID_REQUEST),
     "BadContentError": (1, errors.INVALID_REQUEST),
     "PoolError": (0, errors.SERVER_ERROR),
-    "NotSentError": (0, errors.SERVER_ERROR),
+    "SendFailedError": (0, errors.SERVER_ERROR),
     "RpcError": (1, None),
     "_error": (1, None),
     # Of errors with a class of their own.

@@ -1,16 +1,19 @@
-"""docs/comparison.md says only what a script or a test shows, and its figures are those of performance.md."""
+"""Figures of the comparison and of the page of performance are those of runs in bench/results."""
 
+import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.docs.pages import DOCS
 from tests.vector_files import CHECKOUT
 
-PAGE = (DOCS / "comparison.md").read_text()
+PAGE = (DOCS / "explanation/comparison.md").read_text()
 ROWS = re.findall(r"^\| (.+) \| ([^|]*) \|$", PAGE, re.MULTILINE)
 SHOWN = [row for row in ROWS if "`bench." in row[1] or "`tests/" in row[1]]
-FIGURES = re.findall(r"\d[\d,.]*", " ".join(cells for cells, shown in SHOWN if shown.startswith("`bench.")))
 
 
 def names(shown: str) -> list[str]:
@@ -43,12 +46,66 @@ def test_what_shows_it_exists(name: str) -> None:
     assert not exists(name + "x")
 
 
-@pytest.mark.parametrize("figure", sorted(set(FIGURES)))
-def test_its_figures_are_those_of_the_page_of_performance(figure: str) -> None:
-    assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?!\d)", (DOCS / "performance.md").read_text())
+MEASURED = (DOCS / "explanation/performance.md").read_text()
+RESULTS = sorted((CHECKOUT / "bench/results").glob("*.json"))
+SCRIPT = re.compile(r"bench\.\w+(?:\.\w+)*|tests/[\w/.]+")
+
+
+def figures(text: str) -> set[str]:
+    """Return the numbers of a text, without what separates their thousands."""
+    found = re.findall(r"\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+    return {str(float(figure)) for figure in found}
+
+
+def measured() -> Iterator[tuple[str, str, str, Path]]:
+    """Yield each row's figures, script, date and file; an empty cell repeats the one above."""
+    script = date = file = ""
+    for row in re.findall(r"^\| (?!measured).*\|$", MEASURED, re.MULTILINE):
+        _case, *cells, shown, link = (cell.strip() for cell in row[1:-1].split("|"))
+        if shown:
+            script, date = shown.replace("`", "").split(", ")
+        if link:
+            file = link.partition("](")[2].removesuffix(")")
+        yield " ".join(cells), script, date, DOCS / "explanation" / file
+
+
+def runs(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text())["runs"]
+    return found
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_each_run_says_where_it_is_from(path: Path) -> None:
+    assert "cores" in json.loads(path.read_text())["machine"]
+    for run in runs(path):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
+        assert run["conditions"]
+        assert run.get("rows") or run.get("notes")
+        scripts = SCRIPT.findall(run["script"])
+        assert scripts
+        places = [each if each.startswith("tests/") else each.replace(".", "/") for each in scripts]
+        assert [
+            each for each in places if not any((CHECKOUT / f"{each}{end}").exists() for end in ("", ".py"))
+        ] == []
+
+
+def test_the_page_of_performance_has_figures_of_its_runs_alone() -> None:
+    rows = list(measured())
+    assert len(rows) > 40
+    for cells, script, date, path in rows:
+        texts = [json.dumps(run) for run in runs(path) if script.split()[0] in run["script"]]
+        assert texts, (script, path)
+        assert any(date in text for text in texts), (script, date)
+        assert figures(cells) <= figures(" ".join(texts)), cells
+
+
+@pytest.mark.parametrize(("cells", "shown"), [row for row in SHOWN if row[1].startswith("`bench.")])
+def test_its_figures_are_those_of_the_runs(cells: str, shown: str) -> None:
+    found = [json.dumps(run) for path in RESULTS for run in runs(path) if names(shown)[0] in run["script"]]
+    _, *measured = cells.split(" | ")
+    assert figures(" ".join(measured)) <= figures(" ".join(found))
 
 
 def test_the_scripts_are_named_in_the_page_of_performance() -> None:
-    measured = (DOCS / "performance.md").read_text()
     scripts = {name for _, shown in SHOWN for name in names(shown) if name.startswith("bench.")}
-    assert [name for name in sorted(scripts) if name not in measured] == []
+    assert [name for name in sorted(scripts) if name not in MEASURED] == []

@@ -1,8 +1,8 @@
-"""docs/errors.md explains every message that the code spells out, in either language."""
+"""docs/reference/errors.md explains every message that the code spells out, in either language."""
 
 import pytest
 
-from tests.docs.error_page import PAGE, Made, explained, made, words_of
+from tests.docs.error_page import PAGE, explained, made, words_of
 
 SUMMARIES = {
     "invalid argument, or one missing or too many",
@@ -16,12 +16,14 @@ ENGINE = [
 """What refuses calls and transactions, and says why calls halt."""
 FRAGMENTS = {"access list", "type 0", "gas tip cap", "blob fee cap"}
 """Names within messages."""
-MADE = [each for each in made() if each.message not in SUMMARIES]
 
 
-@pytest.mark.parametrize("each", MADE, ids=lambda each: each.place)
-def test_the_page_explains_every_message_in_the_code(each: Made) -> None:
-    assert any(row.covers(each.message, each.code) for row in explained()), (each.message, each.code)
+def test_the_page_explains_every_message_in_the_code() -> None:
+    found = [each for each in made() if each.message not in SUMMARIES]
+    assert len(found) > 200
+    assert [
+        each for each in found if not any(row.covers(each.message, each.code) for row in explained())
+    ] == []
 
 
 @pytest.mark.parametrize("module", ENGINE)

@@ -27,8 +27,11 @@ def test_relative_links_and_their_anchors_exist(page: Path) -> None:
 
 def test_a_missing_file_and_a_missing_heading_are_found() -> None:
     assert fault(DOCS / "index.md", "nowhere.md") == "nowhere.md: no such file"
-    assert fault(DOCS / "index.md", "serving.md#nowhere") == "serving.md#nowhere: no such heading"
-    assert fault(DOCS / "index.md", "serving.md#keys") == ""
+    assert (
+        fault(DOCS / "index.md", "reference/serving.md#nowhere")
+        == "reference/serving.md#nowhere: no such heading"
+    )
+    assert fault(DOCS / "index.md", "reference/serving.md#keys") == ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,4 +1,4 @@
-"""Errors provoked on a real node: each has the code and the message that docs/errors.md explains."""
+"""Errors provoked on a real node: each has the code and message that docs/reference/errors.md explains."""
 
 import json
 import urllib.error
@@ -47,6 +47,8 @@ ELSEWHERE = {
     -38003: "ethereum/rpc/engine/test_forkchoice.py",
     -38004: "ethereum/rpc/engine/test_methods.py",
     -38005: "ethereum/rpc/engine/test_forkchoice.py",
+    27: "starknet/rpc/test_transactions.py",
+    29: "starknet/rpc/test_transactions.py",
     32: "starknet/rpc/test_methods.py",
     68: "starknet/live/test_subscriptions.py",
 }
@@ -113,7 +115,6 @@ CALLS = [
     Provoked("eth_sendRawTransaction", signed(POOR_KEY, nonce=0), -32000, "insufficient funds for gas"),
     Provoked("eth_sendRawTransaction", signed(gas=20000), -32000, "intrinsic gas too low: "),
     Provoked("eth_sendRawTransaction", signed(gas=2 * 10**7), -32000, "transaction gas limit too high"),
-    Provoked("eth_sendRawTransaction", signed(gasPrice=10**14), -32000, "tx fee (2.10 ether) exceeds"),
     Provoked("eth_sendRawTransactionSync", [*signed(nonce=901), 1], 4, "The transaction was added to the"),
     Provoked("eth_sendTransaction", [{"from": NOBODY, "to": RICH}], -32000, "unknown account"),
     Provoked("anvil_mine", ["0xffffff"], -32602, "invalid argument 0: more than "),
@@ -177,6 +178,19 @@ CALLS = [
     Provoked("alt_getClassAt", {"block_id": "latest", "contract_address": "0x1"}, 20, "Contract not found"),
     Provoked("alt_getStateUpdate", {"block_id": {"block_number": 99999}}, 24, "Block not found"),
     Provoked("alt_getClass", {"block_id": "latest", "class_hash": "0x1"}, 28, "Class hash not found"),
+    Provoked("alt_getEvents", {"filter": {"chunk_size": 1025}}, 31, "Requested page size is too big"),
+    Provoked(
+        "alt_getEvents",
+        {"filter": {"chunk_size": 1, "continuation_token": "1"}},
+        33,
+        "The supplied continuation token is invalid or unknown",
+    ),
+    Provoked(
+        "alt_getEvents",
+        {"filter": {"chunk_size": 1, "keys": [[]] * 17}},
+        34,
+        "Too many keys provided in a filter",
+    ),
     Provoked("starknet_unsubscribe", {"subscription_id": "1"}, 66, "Invalid subscription id"),
     Provoked("alt_getClassAt", [], -32602, "Invalid params"),
 ]
@@ -188,7 +202,12 @@ SENT = [
 ]
 REFUSED = [
     ("/", {"Host": "evil.example"}, 403, "invalid host specified"),
-    ("/", {"Origin": "https://evil.example"}, 403, "origin not allowed"),
+    (
+        "/",
+        {"Origin": "https://evil.example"},
+        403,
+        "origin not allowed; --origin (origins in a file) names the pages that may connect",
+    ),
     ("/nowhere", {}, 404, "not found"),
     ("/", {"Content-Type": "text/plain"}, 415, "invalid content type, only application/json is supported"),
     ("/", {"Content-Encoding": "br"}, 415, "content encoding br is not supported"),
@@ -323,10 +342,11 @@ def test_a_call_without_a_key_is_refused(tmp_path: Path) -> None:
     with started("demo", "--data", str(tmp_path), "--listen", "127.0.0.1:0", "--quiet") as demo:
         demo.stop()
     with started("serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0") as node:
+        hint = "`wsnode keys add` makes one, --open accepts any"
         for path, message in (("/v3/", "an API key is required in the URL"), ("/v3/k", "invalid API key")):
             status, reply = refusal(node, path, {})
             assert status == 401
-            check(reply["error"], -32600, message)
+            check(reply["error"], -32600, f"{message}; {hint}")
 
 
 def test_a_batch_out_of_time_says_so() -> None:

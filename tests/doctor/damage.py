@@ -10,6 +10,14 @@ from wsnode.store.table import Table, scan
 
 Damage = Callable[[Writer, Table, bytes, bytes], None]
 
+STATE = tuple(
+    map(
+        Table,
+        ("meta", "accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"),
+    )
+)
+"""The tables of a state store."""
+
 
 class Silence:
     def advanced(self, part: str, done: int, total: int) -> None:
@@ -37,6 +45,12 @@ def last_row(folder: Path, tables: Sequence[Table], table: Table) -> tuple[bytes
     """Return the last row of a table that has a value, and that a chain cannot do without."""
     with closing(Environment(folder, tables, writer=False)) as store, store.read() as reader:
         return [row for row in scan(reader, table, b"") if row[1] and row[0][-1:] != b"r"][-1]
+
+
+def first_row(folder: Path, tables: Sequence[Table], table: Table) -> tuple[bytes, bytes]:
+    """Return the first row of a table that has a value."""
+    with closing(Environment(folder, tables, writer=False)) as store, store.read() as reader:
+        return next(row for row in scan(reader, table, b"") if row[1])
 
 
 @contextmanager

@@ -1,29 +1,42 @@
 """Each table of an EVM chain's folder is damaged in turn, and the damage named."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.doctor.damage import Damage, Silence, add, change, cut, damaged, drop, flip, last_row
+from tests.doctor.damage import (
+    STATE,
+    Damage,
+    Silence,
+    add,
+    change,
+    cut,
+    damaged,
+    drop,
+    first_row,
+    flip,
+    last_row,
+)
+from tests.ethereum.development.playground import playground
 from tests.ethereum.lighting import light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
+from tests.node_process import import_chain
+from tests.store.damaged_bytes import flipped, stored
+from tests.vector_files import require_vectors
 from wsnode.doctor.chain.examine import examine as examine_chain
 from wsnode.doctor.examine import examine
-from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.doctor.faults import MOST_SHOWN, FaultCollector
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import Log
-from wsnode.ethereum.storage.tables import HEADERS, META, TABLES, TRANSACTIONS, number_key
+from wsnode.ethereum.storage.tables import ACCESS_LISTS, HEADERS, META, TABLES, TRANSACTIONS, number_key
 from wsnode.store.environment import Writer
 from wsnode.store.progress import Progress
 from wsnode.store.table import Table
 
-STATE = tuple(
-    map(
-        Table,
-        ("meta", "accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"),
-    )
-)
+WITHOUT_ROWS = (STATE[2], STATE[7])
+"""The contracts of `data` have no storage."""
 LOGS: list[list[Log]] = [
     [(EMITTERS[1], TOPICS[:2]), (EMITTERS[0], ()), (EMITTERS[0], TOPICS[:1])],
     [],
@@ -63,12 +76,23 @@ def test_a_sound_folder_has_no_fault_and_is_not_changed(data: Path) -> None:
 
 @pytest.mark.parametrize("damage", [drop, flip, cut, add])
 @pytest.mark.parametrize(
-    "table", [table for table in TABLES if table is not META], ids=lambda each: each.name
+    "table", [table for table in TABLES if table not in (META, ACCESS_LISTS)], ids=lambda each: each.name
 )
 def test_a_damaged_row_is_named_by_its_table(data: Path, table: Table, damage: Damage) -> None:
     row = last_row(data / "eth/chain", TABLES, table)
     with damaged(data / "eth/chain", TABLES, table, damage, *row):
         assert table.name in faults(data)
+
+
+@pytest.mark.parametrize("damage", [drop, flip, cut, add])
+def test_a_damaged_access_list_is_named(damage: Damage, tmp_path: Path) -> None:
+    vectors = require_vectors("amsterdam/limit")
+    imported = import_chain(tmp_path, vectors / "genesis.json", [vectors / "chain.rlp.gz"])
+    assert imported.returncode == 0, imported.stderr
+    assert faults(tmp_path) == {}
+    row = last_row(tmp_path / "eth/chain", TABLES, ACCESS_LISTS)
+    with damaged(tmp_path / "eth/chain", TABLES, ACCESS_LISTS, damage, *row):
+        assert faults(tmp_path).keys() == {"access_lists"}
 
 
 @pytest.mark.parametrize("mark", [b"head", b"safe", b"finalized"])
@@ -87,6 +111,38 @@ def test_a_damaged_row_of_the_state_is_named(data: Path, table: Table, damage: D
         found = faults(data)
         # An old version of a value shows in the state after its block.
         assert found.keys() & {f"state.{table.name}", "state.changes"}
+
+
+@pytest.mark.parametrize(
+    ("store", "tables", "table"),
+    [
+        pytest.param(store, tables, table, id=f"{store}-{table.name}")
+        for store, tables in (("chain", TABLES), ("state", STATE))
+        for table in tables
+        if table not in (META, ACCESS_LISTS, STATE[0], *WITHOUT_ROWS)
+    ],
+)
+def test_a_row_without_its_checksum_is_named_by_its_key(
+    data: Path, store: str, tables: Sequence[Table], table: Table
+) -> None:
+    key, value = first_row(data / "eth" / store, tables, table)
+    name = table.name if store == "chain" else f"state.{table.name}"
+    with flipped(data / "eth" / store / "data.mdb", stored(key, value), -1 % len(stored(key, value))):
+        found = examine(data, Silence())["eth"]
+    assert f"row 0x{key.hex()} does not have its checksum" in map(str, found.faults[name])
+
+
+def test_one_damaged_row_hides_no_other(data: Path) -> None:
+    rows = [last_row(data / "eth/chain", TABLES, table) for table in (HEADERS, TRANSACTIONS)]
+    file = data / "eth/chain/data.mdb"
+    first, second = (stored(*row) for row in rows)
+    with flipped(file, first, len(first) - 1), flipped(file, second, len(second) - 1):
+        found = examine(data, Silence())["eth"]
+    assert {table: str(first[0]) for table, first in found.faults.items()} == {
+        table: f"row 0x{key.hex()} does not have its checksum"
+        for table, (key, _) in zip(("headers", "transactions"), rows, strict=True)
+    }
+    assert any("because of damaged rows" in note for note in found.notes)
 
 
 def test_a_fault_names_the_block(data: Path) -> None:
@@ -118,6 +174,15 @@ def test_transactions_that_share_the_beginning_of_their_hashes_are_told_apart(da
         assert "transactions" in faults(data)
 
 
+def test_a_genesis_that_says_what_gas_it_used_is_sound(tmp_path: Path) -> None:
+    with playground(tmp_path) as chain:
+        assert int(chain.block(0)["gasUsed"], 16) > 0
+        chain.send()
+    found = examine(tmp_path, Silence())["eth"]
+    assert found.faults == {}
+    assert found.checked["blocks"] == 2
+
+
 def test_a_light_folder_is_sound_with_its_ends_moved(tmp_path: Path) -> None:
     with growing_chain(tmp_path / "full") as source:
         for number in range(20):
@@ -131,6 +196,14 @@ def test_a_light_folder_is_sound_with_its_ends_moved(tmp_path: Path) -> None:
             light.chain.prune(3)
             assert findings(light.chain).faults == {}
             assert findings(light.chain).range["first"] == 13
+
+
+def test_a_light_folder_with_a_window_of_seconds_is_sound(tmp_path: Path) -> None:
+    with growing_chain(tmp_path / "full") as source:
+        source.grow(LOGS[0])
+        with light_folder(tmp_path / "light", source, seconds=7_200) as light:
+            light.begin(1)
+            assert findings(light.chain).faults == {}
 
 
 def test_patches_that_are_kept_are_no_fault(tmp_path: Path) -> None:
@@ -165,7 +238,7 @@ def test_blocks_that_change_meanwhile_are_no_faults(tmp_path: Path) -> None:
     assert {"blocks", "side_blocks", "state: hashes", "state: accounts"} < set(reorganising.parts)
 
 
-def findings(chain: Chain, progress: Progress | None = None) -> Findings:
-    found = Findings(progress or Silence())
+def findings(chain: Chain, progress: Progress | None = None) -> FaultCollector:
+    found = FaultCollector(progress or Silence())
     examine_chain(chain, found)
     return found

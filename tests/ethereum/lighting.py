@@ -9,11 +9,11 @@ from typing import Any
 from tests.ethereum.live.growing import GrowingChain, emitting_genesis
 from tests.memory_transport import asking
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, block_from_rows, verify_told_block
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, block_from_rows, verify_with_receipts
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.light_view import LightView
+from wsnode.ethereum.rpc.common.light_view import LightView
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -48,7 +48,7 @@ class Light:
         with self.source.chain.snapshot() as view:
             block_hash = view.hash_of(number)
         assert block_hash is not None
-        verified = verify_told_block(self.chain.spec, self.unverified(block_hash), self.receipts(number))
+        verified = verify_with_receipts(self.chain.spec, self.unverified(block_hash), self.receipts(number))
         assert isinstance(verified, BuiltBlock), str(verified)
         return verified
 
@@ -64,10 +64,10 @@ class Light:
             while (block_hash := source.hash_of(number)) and view.number_of(block_hash) is None:
                 number -= 1
             last, head = source.number, Hash32(source.head.hash)
-        assert self.chain.told is not None
+        assert self.chain.receipt_verified is not None
         for each in range(number + 1, last + 1):
             told = self.told(each)
-            self.chain.told.tell([told])
+            self.chain.receipt_verified.tell([told])
             self.tree.judge(self.unverified(told.hash))
         self.tree.set_head(head)
 
@@ -82,8 +82,17 @@ Opened = Callable[[], Light]
 
 
 @contextmanager
-def light_folder(folder: Path, source: GrowingChain, window: int = WINDOW) -> Iterator[Light]:
-    """Open a new light folder."""
-    kind = Kind(window, is_light=True)
-    with Chain.open(folder, emitting_genesis(), writer=True, durable=False, kind=kind) as chain:
+def light_folder(
+    folder: Path,
+    source: GrowingChain,
+    window: int = WINDOW,
+    genesis: bytes | None = None,
+    seconds: int | None = None,
+) -> Iterator[Light]:
+    """Open a new light folder; `genesis` is the source's, if it has one of its own.
+
+    Its window has the blocks of some seconds too, if they are given.
+    """
+    kind = FolderKind(window, is_light=True, window_seconds=seconds)
+    with Chain.open(folder, genesis or emitting_genesis(), writer=True, durable=False, kind=kind) as chain:
         yield Light(chain, source)

@@ -1,10 +1,10 @@
 """A trie of which only some nodes are known, to be read and changed as far as they go."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.codec.rlp import LIST, content, encode, encoded_items
+from wsnode.ethereum.codec.rlp import LIST, content, encode, encoded_items, number
 
 Node: TypeAlias = "bytes | list[Node]"
 
@@ -117,6 +117,37 @@ class PartialTrie:
     def _with_child(node: list[Node], nibble: str, child: Node) -> list[Node]:
         index = int(nibble, 16)
         return [*node[:index], child, *node[index + 1 :]]
+
+
+class WholeTrie(PartialTrie):
+    """A trie all of whose nodes are known, made of values by the nibbles of their keys."""
+
+    def __init__(self, values: Mapping[str, bytes]) -> None:
+        super().__init__(Nodes(()), EMPTY_ROOT)
+        for path, value in values.items():
+            self._root = self._set(self._root, path, value)
+
+    def proof(self, path: str) -> list[bytes]:
+        """Return the encoded nodes from the root to a key, or to where it is seen not to be there."""
+        found: list[bytes] = []
+        node = self._root
+        while isinstance(node, list):
+            encoded = encode(referring(node))
+            if not found or len(encoded) >= 32:
+                found.append(encoded)
+            if len(node) == 17:
+                node, path = node[int(path[0], 16)], path[1:]
+                continue
+            own, is_leaf = unpacked(node[0])
+            if is_leaf or not path.startswith(own):
+                break
+            node, path = node[1], path[len(own) :]
+        return found
+
+
+def ordered_root(values: Sequence[bytes]) -> bytes:
+    """Return the root of a trie whose keys are the numbers from 0 on, in RLP; at most 128 of them."""
+    return WholeTrie({encode(number(place)).hex(): value for place, value in enumerate(values)}).root()
 
 
 def path_of(key: bytes) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.damaged_bytes import flipped
 from tests.vector_files import require_vectors
 from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
@@ -17,12 +18,24 @@ from wsnode.ethereum.storage import canonical, meta
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherConfigurationError,
+    PassedForkError,
     StoreError,
     UnknownSchemaError,
 )
-from wsnode.ethereum.storage.tables import META, SIDE_BLOCKS, TABLES, TRANSACTIONS
+from wsnode.ethereum.storage.tables import (
+    BODIES,
+    HEADERS,
+    META,
+    RECEIPTS,
+    SCHEMA_VERSION,
+    SIDE_BLOCKS,
+    TABLES,
+    TRANSACTIONS,
+    number_key,
+)
 from wsnode.store.environment import Environment
-from wsnode.store.table import scan
+from wsnode.store.errors import DamagedRowError
+from wsnode.store.table import Table, scan
 from wsnode.sync.rlp_files import RlpFiles
 
 Rows = dict[str, list[tuple[bytes, bytes]]]
@@ -155,16 +168,104 @@ def test_another_schema_is_refused(tmp_path: Path, genesis: bytes) -> None:
     store = Environment(tmp_path / "chain", TABLES, writer=True)
     store.write(lambda writer: meta.begin(writer, 99, b""))  # type: ignore[arg-type]
     store.close()
-    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 3"):
+    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 6: import again"):
         Chain.open(tmp_path, genesis, writer=True)
 
 
-def test_other_forks_on_the_same_genesis_are_refused(tmp_path: Path, genesis: bytes) -> None:
+@pytest.mark.parametrize("writer", [True, False])
+@pytest.mark.parametrize("other_genesis", [True, False])
+def test_a_folder_without_checksums_is_refused(
+    tmp_path: Path, genesis: bytes, *, writer: bool, other_genesis: bool
+) -> None:
+    """Older versions wrote rows without checksums, so the row of the schema is the first that has none."""
     Chain.open(tmp_path, genesis, writer=True).close()
+    if other_genesis:
+        later = json.loads(genesis)
+        later["config"]["amsterdamTime"] = 2**40
+        genesis = json.dumps(later).encode()
+    row = b"schema" + SCHEMA_VERSION.to_bytes(4, "big")
+    with (
+        flipped(tmp_path / "chain/data.mdb", row, len(row)),
+        pytest.raises(
+            UnknownSchemaError,
+            match="an older storage schema, or a damaged one, this program knows 6: import again",
+        ),
+    ):
+        Chain.open(tmp_path, genesis, writer=writer)
+
+
+@pytest.mark.parametrize("writer", [True, False])
+def test_a_state_without_checksums_is_refused(tmp_path: Path, genesis: bytes, *, writer: bool) -> None:
+    Chain.open(tmp_path, genesis, writer=True).close()
+    row = b"schema" + (2).to_bytes(4, "big")
+    with (
+        flipped(tmp_path / "state/data.mdb", row, len(row)),
+        pytest.raises(StateError, match="schema 1, or a damaged one, this program knows 2: import again"),
+    ):
+        Chain.open(tmp_path, genesis, writer=writer)
+
+
+@pytest.mark.parametrize("table", [HEADERS, BODIES, RECEIPTS], ids=lambda table: table.name)
+def test_a_row_that_a_block_must_have_is_missed(chain: Chain, table: Table) -> None:
+    chain.store.write(lambda writer: writer.delete(table, number_key(20)))
+    with chain.snapshot() as snapshot:
+        read = {HEADERS: snapshot.header, BODIES: snapshot.body, RECEIPTS: snapshot.receipts}[table]
+        assert read(19) is not None
+        assert read(55) is None
+        with pytest.raises(DamagedRowError) as raised:
+            read(20)
+    assert (raised.value.table, raised.value.key) == (table.name, number_key(20))
+    assert chain.damaged == 1
+
+
+def with_config(genesis: bytes, **members: object) -> bytes:
     other = json.loads(genesis)
-    other["config"]["bpo2Time"] = 100_000
+    other["config"] = {
+        name: value for name, value in (other["config"] | members).items() if value is not None
+    }
+    return json.dumps(other).encode()
+
+
+def test_forks_above_the_head_are_taken_over_from_a_newer_genesis(tmp_path: Path, genesis: bytes) -> None:
+    # The head has the time 540.
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        import_blocks_after(chain, 0)
+    newer = with_config(genesis, amsterdamTime=10_000)
+    with Chain.open(tmp_path, newer, writer=True, durable=False) as chain:
+        assert chain.spec.fork_name(100, 10_000) == "Amsterdam"
+        assert chain.folder.read_genesis() == newer
+    with Chain.open(tmp_path, writer=False) as chain:
+        assert chain.spec.fork_name(100, 10_000) == "Amsterdam"
+    # And back, as the fork has not begun.
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        assert chain.spec.fork_name(100, 10_000) == "BPO2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"osakaTime": 481}, "has osakaTime 480, the genesis file 481, and the head, block 54, is at 540"),
+        ({"bpo2Time": None}, "has bpo2Time 540, the genesis file never, and the head, block 54, is at 540"),
+        ({"amsterdamTime": 540}, "has amsterdamTime never, the genesis file 540"),
+        ({"grayGlacierBlock": 34}, "has grayGlacierBlock 33, the genesis file 34"),
+    ],
+    ids=str,
+)
+def test_a_fork_that_the_chain_has_passed_cannot_change(
+    tmp_path: Path, genesis: bytes, changes: dict[str, object], words: str
+) -> None:
+    with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
+        import_blocks_after(chain, 0)
+    with pytest.raises(PassedForkError, match=words):
+        Chain.open(tmp_path, with_config(genesis, **changes), writer=True)
+    with Chain.open(tmp_path, writer=True, durable=False) as chain:
+        assert chain.folder.read_genesis() == genesis
+
+
+def test_other_parameters_on_the_same_genesis_are_refused(tmp_path: Path, genesis: bytes) -> None:
+    Chain.open(tmp_path, genesis, writer=True).close()
     with pytest.raises(OtherConfigurationError, match="config"):
-        Chain.open(tmp_path, json.dumps(other).encode(), writer=True)
+        Chain.open(tmp_path, with_config(genesis, chainId=99), writer=True)
 
 
 @pytest.mark.parametrize("writer", [False, True], ids=["to read", "to write"])

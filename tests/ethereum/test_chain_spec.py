@@ -11,7 +11,7 @@ from tests.conftest import encoded_blocks
 from tests.vector_files import require_vectors
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.state import GAS_PER_BLOB, ChainSpec, call_gas_cap
+from wsnode.ethereum.state import GAS_PER_BLOB, ChainSpec, InvalidGenesisError, call_gas_cap
 
 CANCUN = {"target": 3, "max": 6, "baseFeeUpdateFraction": 3338477}
 PRAGUE = {"target": 6, "max": 9, "baseFeeUpdateFraction": 5007716}
@@ -165,3 +165,43 @@ def test_the_blob_gas_of_a_block_is_that_of_all_the_blobs_that_it_may_have() -> 
 def test_a_call_may_have_the_gas_of_some_blocks_as_far_as_the_evm_counts() -> None:
     assert call_gas_cap(30_000_000, 10) == 300_000_000
     assert call_gas_cap(2**63 - 1, 10) == call_gas_cap(2**64 - 1, 2**31 - 1) == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "named"),
+    [
+        (
+            "bogotaTime",
+            1_800_000_000,
+            "config.bogotaTime names a fork that this version does not know: the rules"
+            " would be others from time 1800000000 on.",
+        ),
+        (
+            "nextBlock",
+            "0x10",
+            "config.nextBlock names a fork that this version does not know: the rules would be"
+            " others from block 16 on.",
+        ),
+        (
+            "bogotaTime",
+            [],
+            "config.bogotaTime names a fork that this version does not know: the rules would be others.",
+        ),
+        (
+            "blobSchedule",
+            {"bogota": CANCUN},
+            "blobSchedule.bogota names a fork that this version does not know",
+        ),
+    ],
+)
+def test_what_names_a_fork_that_is_not_known_is_refused_by_its_place(
+    member: str, value: object, named: str
+) -> None:
+    config = {"chainId": 1, "terminalTotalDifficulty": 0, **dict.fromkeys(BLOCK_FORKS, 0), member: value}
+    genesis = {"config": config, "alloc": {}, "gasLimit": "0x1000000", "difficulty": "0x0"}
+    with pytest.raises(InvalidGenesisError) as refused:
+        ChainSpec(json.dumps(genesis).encode())
+    assert str(refused.value).startswith(f"genesis: {named}")
+    assert str(refused.value).endswith(
+        "Use a newer version of wsnode, or delete it if the chain has no block of that fork"
+    )

@@ -1,13 +1,17 @@
 """The folder of a chain, on a disk without room too: files that may not grow stand for that."""
 
+import os
 import sys
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from tests.file_limits import files_of_at_most
 from tests.store.disk_space import disk_bytes
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table
@@ -49,3 +53,13 @@ def test_free_pages_of_both_stores_are_given_back_unless_there_is_another_writer
     folder.release_free_pages()
     assert disk_bytes(folder.chain) < before[0]
     assert disk_bytes(folder.state) < before[1]
+
+
+@pytest.mark.parametrize("name", ["writer.lock", "data.mdb", "lock.mdb"])
+def test_a_pipe_in_the_state_stores_folder_is_named_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
+    Chain.open(tmp_path, genesis, writer=True, durable=False).close()
+    (tmp_path / "state" / name).unlink()
+    os.mkfifo(tmp_path / "state" / name)
+    with pytest.raises(StateError, match=f"{tmp_path}/state/{name}: "):
+        Chain.open(tmp_path, genesis, writer=True, durable=False)

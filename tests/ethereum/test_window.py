@@ -9,18 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conformance.published_schemas import faults
 from tests.drawing import examples
 from tests.ethereum.lighting import Light, light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, emitting_genesis, growing_chain
 from wsnode.ethereum.appender import recent_rows
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import verify_told_block
-from wsnode.ethereum.execution import NoReceiptsError, ToldBlocks
+from wsnode.ethereum.codec.blocks import verify_with_receipts
+from wsnode.ethereum.execution import NoReceiptsError, ReceiptVerifier
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.errors import OtherKindError
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.storage.tables import LOG_INDEX, META, TABLES, TOTALS
+from wsnode.ethereum.tree.statuses import Status, ValidBlock
 from wsnode.store.table import scan
 
 LOGS: list[list[Log]] = [
@@ -131,7 +133,8 @@ def test_capabilities_say_what_there_is(light: Light) -> None:
         "deleteStrategy": {"type": "window", "retentionBlocks": "0x8"},
     }
     assert told["logs"] == told["blocks"] == told["tx"] == told["receipts"] == stored
-    assert told["state"] == {"disabled": True, "oldestBlock": None, "deleteStrategy": None}
+    assert told["state"] == told["stateproofs"] == {"disabled": True}
+    assert faults("eth_capabilities", told) == []
 
 
 def test_blocks_put_below_are_found_like_the_others(light: Light) -> None:
@@ -199,6 +202,28 @@ def test_a_reorganisation_is_followed_and_can_be_taken_back(light: Light) -> Non
     require_equal(light)
 
 
+def test_what_was_judged_above_a_block_that_left_the_chain_stays_judged(light: Light) -> None:
+    light.follow()
+    below = light.chain.head.number - 1
+    for _ in range(3):
+        judge(light, light.source.grow().number)
+    with light.chain.snapshot() as view:
+        parent = view.hash_of(below)
+    assert parent is not None
+    light.tree.set_head(parent)
+    assert isinstance(judge(light, light.source.grow().number), ValidBlock)
+    light.tree.set_head(light.source.chain.head.hash)
+    assert light.chain.head == light.source.chain.head
+
+
+def judge(light: Light, number: int) -> Status:
+    """Return the status of a block of the source, once it was told."""
+    told = light.told(number)
+    assert light.chain.receipt_verified is not None
+    light.chain.receipt_verified.tell([told])
+    return light.tree.judge(light.unverified(told.hash))
+
+
 def test_blocks_beside_the_chain_are_pruned_with_the_window(light: Light) -> None:
     light.source.reorganise(3, [LOGS[1]] * 4)
     light.follow()
@@ -219,7 +244,7 @@ def test_blocks_beside_the_chain_are_pruned_with_the_window(light: Light) -> Non
 def test_receipts_of_another_block_are_refused(light: Light) -> None:
     block = light.told(12)
     for number in (11, 13):
-        error = verify_told_block(light.chain.spec, light.unverified(block.hash), light.receipts(number))
+        error = verify_with_receipts(light.chain.spec, light.unverified(block.hash), light.receipts(number))
         assert isinstance(error, InvalidBlockError)
         assert error.rule == "receipts_root"
 
@@ -228,7 +253,7 @@ def test_no_flipped_byte_of_the_receipts_is_taken(light: Light) -> None:
     block, receipts = light.unverified(light.told(15).hash), light.receipts(15)
     for place in range(len(receipts)):
         changed = receipts[:place] + bytes([receipts[place] ^ 1]) + receipts[place + 1 :]
-        judged = verify_told_block(light.chain.spec, block, changed)
+        judged = verify_with_receipts(light.chain.spec, block, changed)
         # What the row repeats, such as how many logs come before a receipt, is written anew.
         assert isinstance(judged, InvalidBlockError) or judged.receipts == receipts
 
@@ -243,7 +268,7 @@ def test_blocks_told_together_are_kept_together_whatever_their_size(light: Light
     source, chain = light.source, light.chain
     told = [light.told(source.grow(LOGS[3]).number) for _ in range(3)]
     blocks = [light.unverified(block.hash) for block in told]
-    executor = ToldBlocks(chain.store, chain.spec, chain.state, most_bytes=told[0].size)
+    executor = ReceiptVerifier(chain.store, chain.spec, chain.state, most_bytes=told[0].size)
     executor.tell(told[:1])
     executor.tell(told[1:])
     with chain.snapshot() as view:
@@ -261,9 +286,9 @@ def test_a_folder_stays_what_it_was_made_as(tmp_path: Path) -> None:
         assert light.chain.window == 8
     for folder, words in (("full", "a full folder"), ("light", "a light folder of 8 blocks")):
         with pytest.raises(OtherKindError, match=f"is {words}, not a light folder of 9 blocks"):
-            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=Kind(9, is_light=True))
+            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=FolderKind(9, is_light=True))
         with pytest.raises(OtherKindError, match=f"is {words}, not a full folder of 8 blocks"):
-            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=Kind(8))
+            Chain.open(tmp_path / folder, emitting_genesis(), writer=True, kind=FolderKind(8))
 
 
 def test_a_light_folder_is_refused_where_blocks_are_to_be_executed(light: Light) -> None:

@@ -24,6 +24,8 @@ SETTLED = 2 * DEEPEST
 """Blocks below the last one, at least, that a client takes for final."""
 SEARCHED_BLOCKS = 10
 PATIENCE = 120.0
+PING_SECONDS = 20.0
+"""The library's own; other tests are more patient."""
 TURN_SECONDS = 0.05
 KEPT_FAILURES = 20
 
@@ -82,7 +84,7 @@ class Client:
     def __init__(self, url: str, source: str, scene: Scene, number: int) -> None:
         self.name = f"client {number} at {source}"
         self._scene = scene
-        self._socket = connect(url, max_size=None, source_address=(source, 0))
+        self._socket = connect(url, max_size=None, ping_timeout=PING_SECONDS, source_address=(source, 0))
         self._heads, self._logs = Heads(scene.first), Logs()
         reorgs = {"reorgs": True} if number % 2 else {}
         self._followings = (

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from bench.lib.forked import forked
 from tests.hostile.client import Client, Ending, Report
 from tests.hostile.source import Chain, Scene
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 
 
 class Group:
@@ -55,7 +55,7 @@ def _run(url: str, scene: Scene, sources: Sequence[tuple[int, str]], controller:
         thread.start()
     controller.send("ready")
     last = controller.recv()
-    with Asker(url) as asker:
+    with NodeReader(url) as asker:
         chain = Chain(asker, scene)
         ending.be(chain.hashes(last), chain.logs(last), chain.failures)
     for thread in threads:

@@ -6,6 +6,8 @@ Each class of attack, and each honest client, has an address of its own. In a ne
 addresses.py) they are others' addresses for the node; elsewhere they are this machine's, which have no share.
 """
 
+import os
+import re
 import resource
 import sys
 import time
@@ -27,6 +29,7 @@ from tests.hostile.honest import Group, honest
 from tests.hostile.samples import FEW_VERSIONS, HEADING, MEBIBYTE, Sample, look, look_settled, row_of
 from tests.hostile.source import Scene, Source, going_on, prepared
 from tests.node_process import Node, started
+from tests.vector_files import CHECKOUT
 from wsnode.load.latencies import percentile
 
 CLIENTS = 20
@@ -40,6 +43,7 @@ GRACE_SECONDS = 30.0
 RAMP_SECONDS = 180.0
 """Until then attackers do not have all that they can get."""
 SERVICE_RESTART = 1012
+UNIT = CHECKOUT / "deploy/wsnode.service"
 ROOM = 64 * MEBIBYTE
 KEPT = 200 * MEBIBYTE
 """What may stay of the memory that an attack took. About 60 MiB are in use then: the rest is free, in pages
@@ -87,6 +91,8 @@ class Outcome(msgspec.Struct, frozen=True):
 def soak(folder: Path, seconds: float) -> Outcome:
     """Run a node, honest clients and attackers for so long, and return what came of it."""
     allow_many_files()
+    # Not earlier: `unshare`, which started this program, works in a single thread alone.
+    os.environ.update(deployed_environment())
     command = ("dev", "--listen", "127.0.0.1:0", "--data", str(folder / "data"), "--log-level", "warning")
     with (folder / "node.log").open("w") as log, started(*command, stderr=log) as node:
         url = node.bare(node.socket_url)
@@ -104,6 +110,13 @@ def soak(folder: Path, seconds: float) -> Outcome:
     closes, calls = [report.close for report in reports], sum(len(report.waits) for report in reports)
     bugs = [line for line in (folder / "node.log").read_text().splitlines() if "Traceback" in line]
     return Outcome(before, samples, after, source.failures + failures, closes, calls, status, bugs)
+
+
+def deployed_environment() -> dict[str, str]:
+    """Return the variables that the service's unit sets."""
+    lines = re.findall(r"^Environment=(.*)$", UNIT.read_text(), re.MULTILINE)
+    assert lines
+    return dict(assignment.split("=", 1) for line in lines for assignment in line.split())
 
 
 @contextmanager

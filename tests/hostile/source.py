@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from bench.lib.contracts import burst_creation, deploy, deploy_token
 from tests.hostile.views import digest_of
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.node import Asker, RefusedError
+from wsnode.load.node import NodeReader, NodeRefusedError
 
 BLOCK_SECONDS = 0.1
 REORGANISE_SECONDS = 10.0
@@ -50,7 +50,7 @@ class Scene(NamedTuple):
 
 def prepared(url: str) -> Scene:
     """Return the scene, with some blocks of a thousand logs behind it."""
-    with Asker(url) as asker:
+    with NodeReader(url) as asker:
         sender, owner, *_others = asker.ask("eth_accounts")
         contract, noisy = (deploy(asker, sender, burst_creation()) for _ in range(2))
         token = deploy_token(asker, sender)
@@ -80,7 +80,7 @@ class Source:
         self.sent = self.reorganisations = 0
         self.failures: list[str] = []
         self._url, self._scene = url, scene
-        self._connection = Connection(url)
+        self._connection = LoadConnection(url)
         self._waiting: dict[int, float] = {}
         """When each request was sent that has not been answered."""
         self._identity = 0
@@ -97,7 +97,7 @@ class Source:
     def end(self) -> int:
         """Make no more blocks, and return the number of the last one."""
         self.stop()
-        with Asker(self._url) as asker:
+        with NodeReader(self._url) as asker:
             return int(asker.ask("eth_blockNumber"), 16)
 
     def stop(self) -> None:
@@ -161,7 +161,7 @@ def going_on(url: str, scene: Scene) -> Iterator[Source]:
 class Chain:
     """The chain's own heads and logs, asked for until the node tells them."""
 
-    def __init__(self, asker: Asker, scene: Scene) -> None:
+    def __init__(self, asker: NodeReader, scene: Scene) -> None:
         self._asker, self._scene = asker, scene
         self.failures: list[str] = []
 
@@ -182,7 +182,7 @@ class Chain:
         for _ in range(MOST_TRIES):
             try:
                 return self._asker.ask(method, *params)
-            except RefusedError as error:
+            except NodeRefusedError as error:
                 self.failures.append(f"asking for the chain: {error}")
                 time.sleep(1)
         raise ConnectionError(self.failures[-1])

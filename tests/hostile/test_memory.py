@@ -7,11 +7,11 @@ import msgspec
 import trio
 
 from tests.hostile.samples import MEBIBYTE
+from tests.memory_transport import Conversation
 from tests.server.conftest import Gate, View
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall, Step
+from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread, Step
 
 
 class Word(msgspec.Struct, array_like=True, frozen=True):
@@ -30,21 +30,21 @@ class Text(bytes):
         Text.alive -= 1
 
 
-def session() -> Session:
+def session() -> Conversation:
     methods = Registry()
 
     @methods.method("wait")
     def wait(view: View, params: Word) -> Generator[Step, Any, Any]:
         yield None
-        return (yield InThread(view.gate.pass_through))
+        return (yield RunInThread(view.gate.pass_through))
 
-    return Session(Dispatcher(methods, lambda _caller: View(Gate()), clock=trio.current_time), None)
+    return Conversation(Dispatcher(methods, lambda _caller: View(Gate()), clock=trio.current_time), None)
 
 
-def until_it_waits(pending: SlowCall) -> None:
+def until_it_waits(pending: CallTask) -> None:
     """Go on with a call, all but the work of its own."""
-    while pending.step is None or (isinstance(pending.step, InThread) and pending.step.is_short):
-        value = pending.step.function(CancelToken()) if isinstance(pending.step, InThread) else None
+    while pending.step is None or (isinstance(pending.step, RunInThread) and pending.step.is_short):
+        value = pending.step.function(CancelToken()) if isinstance(pending.step, RunInThread) else None
         assert not pending.resume(value)
 
 
@@ -53,7 +53,7 @@ async def test_a_long_message_is_let_go_once_it_is_read() -> None:
     for form in (b"%b", b"[%b]"):
         text = form % (b'{"jsonrpc":"2.0","id":1,"method":"wait","params":%b}' % params)
         pending = session().receive(Text(text))
-        assert isinstance(pending, SlowCall)
+        assert isinstance(pending, CallTask)
         # As much again is read of it.
         assert pending.weight >= MEBIBYTE
         assert Text.alive == 1

@@ -2,6 +2,7 @@
 
     pytest -m soak -n 0 -s tests/hostile/test_soak.py
 
+The node has the allocator of `deploy/wsnode.service`, where that is installed.
 `WSNODE_SOAK_SECONDS` makes it shorter; -s shows the table while it grows.
 """
 

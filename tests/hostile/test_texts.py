@@ -12,31 +12,33 @@ import pytest
 from tests.ethereum.development.playground import playground
 from tests.hostile.shapes import ADDRESS, MESSAGES, VALUES, message
 from tests.hostile.work import Turns
-from tests.memory_transport import Client, advance
-from wsnode.ethereum.logs.cursor import Cursor
+from tests.memory_transport import Client, Conversation, advance
+from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.calls.call_object import MOST_ACCESSES
 from wsnode.ethereum.rpc.logs.cursor import digest_of
 from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
-from wsnode.jsonrpc.cursors import encode_cursor
+from wsnode.jsonrpc.codec import encode_cursor
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, INTERNAL_ERROR, MESSAGE_CHARACTERS, RpcError
 from wsnode.jsonrpc.requests import LONG_BYTES, QUICK_VALUES
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import InThread, SlowCall
+from wsnode.jsonrpc.work import CallTask, RunInThread
 from wsnode.server.limits import Limits
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
 
 MOST_LINES = 24 * QUICK_VALUES
 """Of Python in a turn; a line takes some 50 nanoseconds."""
 WHOLE_MESSAGE = Limits().message_bytes - 1000
+LARGE_CALL = 69 * (MOST_ACCESSES - 1)
+"""The bytes of the longest access list that a call may have: an address, and 69 bytes for each slot."""
 CLIENT = Client()
 LARGER = ("empty strings", "a long word", "digits", "escapes", "addresses")
 
 
 @pytest.fixture(scope="module")
 def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dispatcher]:
-    """Return a development chain of two blocks, which has all methods but those of the alt family."""
+    """Return a development chain of two blocks, which has all methods but those of the Starknet family."""
     with playground(tmp_path_factory.mktemp("chain")) as chain:
         chain.send()
         chain.send()
@@ -45,7 +47,7 @@ def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dispatcher
 
 @pytest.fixture(scope="module")
 def alt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dispatcher]:
-    with Chain.open(tmp_path_factory.mktemp("alt"), writer=True) as chain:
+    with StarknetChain.open(tmp_path_factory.mktemp("alt"), writer=True) as chain:
         yield Dispatcher(build_registry(), chain.snapshot)
 
 
@@ -77,7 +79,7 @@ def ask_everything(dispatcher: Dispatcher, shape: str, size: int) -> dict[str, i
             b'[{},"latest",%b]' % value,
             b'["latest",%b,%b]' % (value, value),
         ):
-            check_error(turns.answer(Session(dispatcher, CLIENT), message(name, params)))
+            check_error(turns.answer(Conversation(dispatcher, CLIENT), message(name, params)))
         lines[name] = turns.most
     return {name: most for name, most in lines.items() if most > MOST_LINES}
 
@@ -102,7 +104,7 @@ def test_nor_do_the_longest_that_are_let_in(development: Dispatcher, method: str
     turns = Turns()
     value = VALUES[shape](WHOLE_MESSAGE)
     for params in (b"[%b]" % value, b'[{},"latest",%b]' % value):
-        check_error(turns.answer(Session(development, CLIENT), message(method, params)))
+        check_error(turns.answer(Conversation(development, CLIENT), message(method, params)))
     assert turns.most < 2_000
 
 
@@ -110,7 +112,7 @@ def test_nor_do_the_longest_that_are_let_in(development: Dispatcher, method: str
 @pytest.mark.parametrize("size", [LONG_BYTES - 1000, WHOLE_MESSAGE], ids=["short", "long"])
 def test_no_message_holds_up_a_turn(development: Dispatcher, shape: str, size: int) -> None:
     turns = Turns()
-    check_error(turns.answer(Session(development, CLIENT), MESSAGES[shape](size)))
+    check_error(turns.answer(Conversation(development, CLIENT), MESSAGES[shape](size)))
     assert turns.most < 5_000
 
 
@@ -119,13 +121,13 @@ def test_no_message_holds_up_a_turn(development: Dispatcher, shape: str, size: i
 def test_what_a_large_call_brings_along_is_never_read_on_the_loop(
     development: Dispatcher, method: str, place: bytes
 ) -> None:
-    shape = VALUES["access list" if place == b"[%b]" else "overrides"](1_000_000)
-    answer = Session(development, CLIENT).receive(message(method, place % shape))
+    shape = VALUES["access list"](LARGE_CALL) if place == b"[%b]" else VALUES["overrides"](1_000_000)
+    answer = Conversation(development, CLIENT).receive(message(method, place % shape))
     steps = []
-    while isinstance(answer, SlowCall) and not advance(answer):
+    while isinstance(answer, CallTask) and not advance(answer):
         steps.append(type(answer.step))
     # After the parameters: what the engine makes of them, and the run.
-    assert steps == [InThread] * len(steps)
+    assert steps == [RunInThread] * len(steps)
     assert len(steps) >= 2
 
 
@@ -144,11 +146,11 @@ def test_no_large_call_is_made_for_the_engine_on_the_loop(
     development: Dispatcher, method: str, params: bytes, makes: str
 ) -> None:
     sender = development.registry.methods["eth_accounts"].function()[0].encode()
-    call = VALUES["access list"](1_000_000)[:-1] + b',"to":%b,"from":"%b"}' % (ADDRESS, sender)
+    call = VALUES["access list"](LARGE_CALL)[:-1] + b',"to":%b,"from":"%b"}' % (ADDRESS, sender)
     if "Transaction" in method:
         call = call[:-1] + b',"gas":"0xf000000","maxFeePerGas":"0x77359400"}'
     turns = Turns()
-    reply = turns.answer(Session(development, CLIENT), message(method, params % call))
+    reply = turns.answer(Conversation(development, CLIENT), message(method, params % call))
     assert b'"result"' in (reply or b""), reply
     assert turns.functions
     assert makes not in turns.functions
@@ -156,7 +158,7 @@ def test_no_large_call_is_made_for_the_engine_on_the_loop(
 
 def test_too_many_values_are_refused_before_they_are_made(development: Dispatcher) -> None:
     params = VALUES["zeros"](1_000_000)
-    reply = Turns().answer(Session(development, CLIENT), message("eth_feeHistory", params))
+    reply = Turns().answer(Conversation(development, CLIENT), message("eth_feeHistory", params))
     assert json.loads(reply or b"")["error"] == {
         "code": -32602,
         "message": "the parameters have too many values, want at most 100000",
@@ -164,7 +166,9 @@ def test_too_many_values_are_refused_before_they_are_made(development: Dispatche
 
 
 def test_a_batch_is_counted_before_its_items_are_made(development: Dispatcher) -> None:
-    reply = Turns().answer(Session(development, CLIENT), MESSAGES["a batch of empty objects"](WHOLE_MESSAGE))
+    reply = Turns().answer(
+        Conversation(development, CLIENT), MESSAGES["a batch of empty objects"](WHOLE_MESSAGE)
+    )
     assert json.loads(reply or b"") == [
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
     ]
@@ -195,7 +199,7 @@ def test_numbers_out_of_range_are_the_callers_mistake(
 def asked(dispatcher: Dispatcher, method: str, *params: Any) -> dict[str, Any]:
     """Return the members of a reply."""
     text = message(method, json.dumps(params).encode())
-    reply: dict[str, Any] = json.loads(Turns().answer(Session(dispatcher, CLIENT), text) or b"")
+    reply: dict[str, Any] = json.loads(Turns().answer(Conversation(dispatcher, CLIENT), text) or b"")
     return reply
 
 
@@ -208,7 +212,9 @@ def test_a_made_up_place_in_the_logs_is_no_cursor(development: Dispatcher) -> No
         encode_cursor(b"\x01" + last + place.to_bytes(8, "big") + digest)
         for place in (1 << 48, (1 << 64) - 1, 1 << 20)
     ]
-    made_up = [str(Cursor(number, last, place, digest)) for place in ((1 << 39) - 1, -(1 << 39), 1 << 20, -1)]
+    made_up = [
+        str(LogCursor(number, last, place, digest)) for place in ((1 << 39) - 1, -(1 << 39), 1 << 20, -1)
+    ]
     for cursor in first_version + made_up:
         error = asked(development, "wsnode_getLogsPage", wanted | {"cursor": cursor})["error"]
         assert (error["code"], error["message"]) == (-32602, "invalid cursor")
@@ -227,7 +233,8 @@ def test_tracers_in_tracers_have_a_limit(development: Dispatcher) -> None:
 def test_a_tracers_name_is_not_repeated_for_each_transaction(development: Dispatcher) -> None:
     name = json.dumps("a" * 1_000_000).encode()
     reply = Turns().answer(
-        Session(development, CLIENT), message("debug_traceBlockByNumber", b'["0x1",{"tracer":%b}]' % name)
+        Conversation(development, CLIENT),
+        message("debug_traceBlockByNumber", b'["0x1",{"tracer":%b}]' % name),
     )
     assert len(reply or b"") < 400
 

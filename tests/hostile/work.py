@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tests.hostile.line_count import LineCount, counting_lines
-from tests.memory_transport import result_of, whole
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import SlowCall
+from tests.memory_transport import Conversation, result_of, whole
+from wsnode.jsonrpc.work import CallTask
 
 T = TypeVar("T")
 
@@ -32,17 +31,17 @@ class Turns:
             self.functions |= count.functions
             self.most = max(self.most, count.lines)
 
-    def answer(self, session: Session, text: bytes) -> bytes | None:
+    def answer(self, session: Conversation, text: bytes) -> bytes | None:
         """Return the reply to a message; what it has threads do is not counted."""
         answer = self.counted(session.receive, text)
         session.end_turn()
-        if not isinstance(answer, SlowCall):
+        if not isinstance(answer, CallTask):
             return None if answer is None else whole(answer)
         while not self._advance(answer):
             pass
         return None if answer.reply is None else whole(answer.reply)
 
-    def _advance(self, pending: SlowCall) -> bool:
+    def _advance(self, pending: CallTask) -> bool:
         step = pending.step
         if step is None:
             return self.counted(pending.resume)

@@ -13,17 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory_transport import run, whole
-from wsnode.jsonrpc.batches.batch import SLICE_BYTES
-from wsnode.jsonrpc.bounds import Bounds
+from tests.memory_transport import Conversation, run, whole
+from wsnode.jsonrpc.batch import SLICE_BYTES
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.errors import NeverBegunError, RpcError, TimeLimitError, limit_exceeded, server_error
+from wsnode.jsonrpc.errors import NotStartedError, RpcError, TimeLimitError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import LONG_BYTES
 from wsnode.jsonrpc.schema import STRING
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, Pieces, Rendered, SlowCall, Step
+from wsnode.jsonrpc.session_limits import SessionBounds
+from wsnode.jsonrpc.work import CallTask, CancelToken, RenderedJson, ReplyChunks, RunInThread, Step
 
 
 class Quantity(int):
@@ -66,7 +65,7 @@ class View:
 class Node:
     """A dispatcher with its view and its clock in reach."""
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
+    def __init__(self, bounds: SessionBounds | None = None) -> None:
         self.view = View()
         self.now = 0.0
         self.refused = ""
@@ -74,12 +73,14 @@ class Node:
             registry(), lambda _caller: self.view, bounds=bounds, clock=lambda: self.now
         )
 
-    def session(self) -> Session:
-        return Session(self.dispatcher, "caller", self if self.refused else None)
+    def session(self) -> Conversation:
+        return Conversation(self.dispatcher, "caller", self if self.refused else None)
 
     def admit(self, name: str) -> None:
         if name == self.refused:
             raise RpcError(-32005, "limit")
+
+    def charge(self) -> None: ...
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
         if 7 in (contracts or ()):
@@ -90,7 +91,7 @@ class Node:
         session = self.session()
         answer = session.receive(text.encode() if isinstance(text, str) else text)
         session.end_turn()
-        if isinstance(answer, SlowCall):
+        if isinstance(answer, CallTask):
             answer = run(answer)
         assert self.view.opened == self.view.closed
         return None if answer is None else json.loads(whole(answer))
@@ -108,8 +109,8 @@ def registry() -> Registry:
     methods = Registry({"alt_": {"network": "test", "family": "alt"}})
 
     @methods.method("number")
-    def number(view: int) -> Rendered:
-        return Rendered(b'"0x%x"' % view)
+    def number(view: int) -> RenderedJson:
+        return RenderedJson(b'"0x%x"' % view)
 
     @methods.method("account")
     def account(_view: int, params: Account) -> list[Any]:
@@ -128,8 +129,8 @@ def registry() -> Registry:
         return b'"%b"' % (b"0" * params.number)
 
     @methods.method("pieces", view=False)
-    def pieces(params: Account) -> Pieces:
-        return Pieces([b"[", b",".join([b"0"] * params.number), b"]"])
+    def pieces(params: Account) -> ReplyChunks:
+        return ReplyChunks([b"[", b",".join([b"0"] * params.number), b"]"])
 
     @methods.method("bug", view=False)
     def bug() -> None:
@@ -157,13 +158,15 @@ def registry() -> Registry:
     @methods.method("threaded")
     def threaded(view: int) -> Generator[Step, Any, Any]:
         return (
-            yield InThread(lambda _cancel: f"{view} {threading.current_thread() is threading.main_thread()}")
+            yield RunInThread(
+                lambda _cancel: f"{view} {threading.current_thread() is threading.main_thread()}"
+            )
         )
 
     @methods.method("work", deadline=10)
     def work(_view: int) -> Generator[Step, Any, Any]:
         try:
-            return (yield InThread(lambda _cancel: "done"))
+            return (yield RunInThread(lambda _cancel: "done"))
         except ValueError as error:
             return str(error)
 
@@ -209,7 +212,7 @@ def test_pieces_of_a_result_are_put_together_in_the_reply(node: Node, count: int
 def test_an_id_comes_back_byte_for_byte(node: Node, identity: str) -> None:
     for text in (REQUEST % identity, f"[{REQUEST % identity}]"):
         answer = node.session().receive(text.encode())
-        reply = run(answer) if isinstance(answer, SlowCall) else answer
+        reply = run(answer) if isinstance(answer, CallTask) else answer
         assert reply is not None
         assert b'"id":%b,"result":"0x' % identity.strip().encode() in reply
 
@@ -233,7 +236,7 @@ def test_any_ids_come_back_byte_for_byte_in_order(identities: list[str], space: 
     batch = ",".join(members.format(s=space, i=identity) for identity in identities)
     answer = Node().session().receive(f"{space}[{batch}]{space}".encode())
 
-    reply = run(answer) if isinstance(answer, SlowCall) else answer
+    reply = run(answer) if isinstance(answer, CallTask) else answer
     expected = ",".join(f'{{"jsonrpc":"2.0","id":{identity},"result":"0x1"}}' for identity in identities)
     assert reply == f"[{expected}]".encode()
 
@@ -404,7 +407,7 @@ def test_a_batch_answers_each_item_in_order_from_one_view(node: Node) -> None:
 
 
 def test_a_batch_reply_has_a_limit_for_the_call_that_crosses_it_and_later_ones() -> None:
-    node = Node(Bounds(batch_reply_bytes=400))
+    node = Node(SessionBounds(batch_reply_bytes=400))
     zeros = '{"jsonrpc":"2.0","id":%d,"method":"zeros","params":["0x80"]}'
     items = [zeros % 1, zeros % 2, zeros % 3, '{"jsonrpc":"2.0","method":"bug"}', REQUEST % 4, "5"]
     replies = node.answer(f"[{','.join(items)}]")
@@ -413,21 +416,21 @@ def test_a_batch_reply_has_a_limit_for_the_call_that_crosses_it_and_later_ones()
 
 
 def test_a_reply_has_a_limit() -> None:
-    assert Node(Bounds(reply_bytes=100)).error("zeros", ["0x80"]) == (-32003, "response too large")
+    assert Node(SessionBounds(reply_bytes=100)).error("zeros", ["0x80"]) == (-32003, "response too large")
 
 
 def test_a_batch_out_of_time_refuses_what_is_left(node: Node) -> None:
     session = node.session()
     slices = '{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}'
     pending = session.receive(f"[{REQUEST % 1},{slices},{REQUEST % 3}]".encode())
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     node.now = 61.0
     reply = json.loads(run(pending) or b"")
     assert [each.get("error", {}).get("code") for each in reply] == [None, None, -32002]
 
 
 @pytest.mark.parametrize(
-    ("failure", "code"), [(NeverBegunError(), -32005), (TimeLimitError(), -32002)], ids=["busy", "late"]
+    ("failure", "code"), [(NotStartedError(), -32005), (TimeLimitError(), -32002)], ids=["busy", "late"]
 )
 @pytest.mark.parametrize("zeros", [5_000, LONG_BYTES], ids=["many values", "many bytes"])
 def test_a_long_request_that_no_thread_has_read_in_time_is_told_so(
@@ -442,7 +445,7 @@ def test_a_long_request_that_no_thread_has_read_in_time_is_told_so(
 def failed(node: Node, text: str, failure: Exception) -> Any:
     """Return the reply to a message whose first step fails."""
     pending = node.session().receive(text.encode())
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     while pending.step is None:
         assert not pending.resume()
     assert pending.fail(failure)
@@ -459,7 +462,7 @@ def test_a_batch_lets_others_run_after_each_slice() -> None:
     times = iter(range(1000))
     node.dispatcher.clock = lambda: next(times) * 0.0015
     pending = node.session().receive(f"[{','.join([REQUEST % 1] * 8)}]".encode())
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     count = 1
     while not pending.resume():
         count += 1
@@ -470,7 +473,7 @@ def test_a_batch_lets_others_run_after_a_megabyte_however_fast_it_is_made(node: 
     size = SLICE_BYTES * 3 // 4
     zeros = f'{{"jsonrpc":"2.0","id":1,"method":"zeros","params":["{size:#x}"]}}'
     pending = node.session().receive(f"[{','.join([zeros] * 5)}]".encode())
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     made = [pending.made // size]
     while not pending.resume():
         made.append(pending.made // size)
@@ -481,7 +484,7 @@ def test_a_batch_lets_others_run_after_a_megabyte_however_fast_it_is_made(node: 
 def test_what_made_a_batch_does_not_keep_the_replies_that_it_was_made_of(node: Node) -> None:
     sliced = '{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}'
     pending = node.session().receive(f"[{REQUEST % 1},{sliced}]".encode())
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert run(pending)
     assert pending.maker is not None
     lists = [each for each in gc.get_referents(pending.maker) if isinstance(each, list)]
@@ -492,7 +495,7 @@ def test_calls_of_one_turn_share_a_view_and_a_pending_one_keeps_it(node: Node) -
     session = node.session()
     assert session.receive((REQUEST % 1).encode()) == b'{"jsonrpc":"2.0","id":1,"result":"0x1"}'
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x1"]}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert session.receive((REQUEST % 3).encode()) == b'{"jsonrpc":"2.0","id":3,"result":"0x2"}'
     session.end_turn()
     assert (node.view.opened, node.view.closed) == (2, 1)
@@ -510,7 +513,7 @@ def test_a_session_that_is_not_eager_starts_nothing(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x0"]}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert node.view.opened == 1
     pending.close()
     assert node.view.closed == 1
@@ -530,7 +533,7 @@ def test_a_method_may_go_on_in_slices_where_it_cannot_answer_at_once(node: Node)
     assert node.call("perhaps", ["0x3"])["result"] == [2]
     session = node.session()
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["0x3"]}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     pending.close()
     session.refusal = RpcError(-32005, "too many calls in flight")
     request = b'{"jsonrpc":"2.0","id":2,"method":"perhaps","params":["%b"]}'
@@ -538,15 +541,41 @@ def test_a_method_may_go_on_in_slices_where_it_cannot_answer_at_once(node: Node)
     assert b'"result":' in bytes(session.receive(request % b"0x0") or b"")  # type: ignore[arg-type]
 
 
-def test_time_is_up_between_two_slices(node: Node) -> None:
-    session = node.session()
-    pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
-    assert isinstance(pending, SlowCall)
+def test_what_a_call_waits_between_two_slices_is_no_part_of_its_time(node: Node) -> None:
+    pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x2"]}')
+    assert isinstance(pending, CallTask)
     assert not pending.resume()
-    node.now = 10.5
+    node.now += 29.5
+    assert pending.resume()
+    assert b'"result"' in (pending.reply or b"")
+
+
+def test_a_call_that_has_waited_too_long_is_told_so_at_its_next_slice(node: Node) -> None:
+    pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
+    assert isinstance(pending, CallTask)
+    for waited in (20.0, 10.5):
+        assert not pending.resume()
+        node.now += waited
+    assert pending.resume()
+    assert b'{"code":-32005,"message":"the server is busy: ' in (pending.reply or b"")
+    assert node.view.opened == 1
+
+
+def test_time_is_up_after_slices_that_ran_so_long() -> None:
+    methods, now = Registry(), [0.0]
+
+    @methods.method("slices", deadline=10, timeout_error=RpcError(-32005, "query timeout exceeded"))
+    def slices(_view: int) -> Generator[Step, Any, None]:
+        while True:
+            now[0] += 4.0
+            yield None
+
+    session = Conversation(Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]), None)
+    pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices"}')
+    assert isinstance(pending, CallTask)
+    assert not pending.resume()
     assert pending.resume()
     assert b'{"code":-32005,"message":"query timeout exceeded"}' in (pending.reply or b"")
-    assert node.view.opened == 1
 
 
 def test_errors_that_calls_share_keep_nothing_of_the_calls() -> None:
@@ -557,17 +586,17 @@ def test_errors_that_calls_share_keep_nothing_of_the_calls() -> None:
     def slices(_view: int) -> Generator[Step, Any, None]:
         kept.add(mine := View())
         yield None
+        now[0] = 11.0
         yield None
         assert mine
 
-    session = Session(Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]), None)
+    session = Conversation(Dispatcher(methods, lambda _caller: View(), clock=lambda: now[0]), None)
     refused = session.refusal = RpcError(-32005, "too many calls in flight")
     request = b'{"jsonrpc":"2.0","id":2,"method":"slices"}'
     assert b"too many" in bytes(session.receive(request) or b"")  # type: ignore[arg-type]
     session.refusal = None
     pending = session.receive(request)
-    assert isinstance(pending, SlowCall)
-    now[0] = 11.0
+    assert isinstance(pending, CallTask)
     assert pending.resume()
     assert b"query timeout" in (pending.reply or b"")
     assert (shared.__traceback__, refused.__traceback__) == (None, None)
@@ -578,7 +607,7 @@ def test_a_call_that_has_not_begun_can_fail(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert pending.fail(limit_exceeded("too much"))
     assert b'{"code":-32005,"message":"too much"}' in (pending.reply or b"")
 
@@ -587,7 +616,7 @@ def test_a_batch_that_has_not_begun_can_fail(node: Node) -> None:
     session = node.session()
     session.eager = False
     pending = session.receive(b'[{"jsonrpc":"2.0","id":2,"method":"slices","params":["0x5"]}]')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     while not pending.fail(TimeLimitError()):
         pass
     assert b'"id":2' in (pending.reply or b"")
@@ -595,7 +624,7 @@ def test_a_batch_that_has_not_begun_can_fail(node: Node) -> None:
 
 def test_work_for_a_thread_knows_how_much_time_is_left(node: Node) -> None:
     pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"work"}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert pending.step is not None
     assert pending.step.seconds == 10
     assert pending.fail(TimeLimitError())
@@ -604,7 +633,7 @@ def test_work_for_a_thread_knows_how_much_time_is_left(node: Node) -> None:
 
 def test_an_error_of_the_work_is_raised_in_the_handler(node: Node) -> None:
     pending = node.session().receive(b'{"jsonrpc":"2.0","id":2,"method":"work"}')
-    assert isinstance(pending, SlowCall)
+    assert isinstance(pending, CallTask)
     assert pending.fail(ValueError("no luck"))
     assert b'"result":"no luck"' in (pending.reply or b"")
 
@@ -638,7 +667,7 @@ def test_a_view_that_cannot_be_opened_is_our_bug(caplog: pytest.LogCaptureFixtur
     def open_view(_caller: object) -> View:
         raise OSError("disk")
 
-    reply = Session(Dispatcher(registry(), open_view), None).receive((REQUEST % 1).encode())
+    reply = Conversation(Dispatcher(registry(), open_view), None).receive((REQUEST % 1).encode())
     assert isinstance(reply, bytes)
     assert b"-32603" in reply
     assert "disk" in caplog.text

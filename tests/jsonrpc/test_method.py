@@ -8,14 +8,13 @@ import msgspec
 import pytest
 
 from tests.clocks import stopped
-from tests.memory_transport import run, whole
+from tests.memory_transport import Conversation, run, whole
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.parameters import PositionalParameters
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import QUICK_VALUES
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import SlowCall, Step
+from wsnode.jsonrpc.work import CallTask, Step
 
 
 class Named(msgspec.Struct, array_like=True, frozen=True):
@@ -52,16 +51,18 @@ class Line:
     def __str__(self) -> str:
         return "line"
 
-    def take_held(self) -> list[Any]:
+    def take_pending(self) -> list[Any]:
         return []
 
-    def take_back(self, held: Sequence[Any]) -> None: ...
+    def discard(self, pending_subscriptions: Sequence[Any]) -> None: ...
 
 
 class OnlySeven:
     """A gate for the contract 7 alone."""
 
     def admit(self, name: str) -> None: ...
+
+    def charge(self) -> None: ...
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
         if contracts is None or set(contracts) != {7}:
@@ -132,12 +133,12 @@ def ask(handler: Callable[..., Any], options: dict[str, Any], params: list[Any])
 
 def answered(methods: Registry, params: list[Any]) -> Any:
     dispatcher = Dispatcher(methods, lambda _caller: View(), clock=stopped)
-    session = Session(dispatcher, "caller", OnlySeven())
+    session = Conversation(dispatcher, "caller", OnlySeven())
     session.channel = Line()
     text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "it", "params": params})
     answer = session.receive(text.encode())
     session.end_turn()
-    return json.loads(whole(run(answer) if isinstance(answer, SlowCall) else answer))
+    return json.loads(whole(run(answer) if isinstance(answer, CallTask) else answer))
 
 
 @pytest.mark.parametrize("more", [[], LONG], ids=["short", "read in a thread"])

@@ -11,7 +11,7 @@ from wsnode._native.wire import find_fault, read_batch, read_request
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.requests import (
     LONG_BYTES,
-    UnusableRequestError,
+    InvalidRequestError,
     decode_item,
     decode_message,
     decode_request,
@@ -75,7 +75,7 @@ def test_a_batch_is_the_same_whoever_reads_it(items: list[bytes]) -> None:
     text = b"[" + b",".join(items) + b"]"
     try:
         found, expected = decode_message(text, 10), decode_message(b" " + text, 10)
-    except UnusableRequestError:
+    except InvalidRequestError:
         assert read_batch(text, 10) is None
         return
     assert isinstance(found, list)
@@ -87,7 +87,7 @@ def test_a_batch_is_the_same_whoever_reads_it(items: list[bytes]) -> None:
 def readable(item: Request | bytes) -> bool:
     try:
         return isinstance(item, tuple) or decode_item(item) is not None
-    except UnusableRequestError:
+    except InvalidRequestError:
         return False
 
 
@@ -95,7 +95,7 @@ def readable(item: Request | bytes) -> bool:
 def test_no_id_is_an_object_or_an_array(identity: bytes) -> None:
     text = b'{"jsonrpc":"2.0","method":"m","id":%b}' % identity
     assert read_request(text) is None
-    with pytest.raises(UnusableRequestError) as refused:
+    with pytest.raises(InvalidRequestError) as refused:
         decode_message(text, 1)
     assert refused.value.identity == b"null"
 
@@ -112,7 +112,7 @@ def outcome(text: bytes) -> object:
     """What a message is, or the id and the code that it is refused with."""
     try:
         return decode_message(text, 3)
-    except UnusableRequestError as refused:
+    except InvalidRequestError as refused:
         error = json.loads(refused.reply)
         return refused.identity, (error[0] if isinstance(error, list) else error)["error"]["code"]
 
@@ -131,7 +131,7 @@ def test_a_long_message_is_what_a_short_one_is(text: bytes) -> None:
 
 
 def test_a_long_message_that_is_no_json_says_where() -> None:
-    with pytest.raises(UnusableRequestError) as refused:
+    with pytest.raises(InvalidRequestError) as refused:
         decode_message(b'{"jsonrpc":"2.0",' + SPACE + b"1}", 1)
     assert b"column %d" % (len(SPACE) + 18) in refused.value.reply
 

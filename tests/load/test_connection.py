@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.load.test_frames import server_frame
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 
 GOODBYE = struct.pack("!H", 1001) + b"going away"
 
 
 @pytest.fixture
-def peers() -> Iterator[tuple[Connection, socket.socket]]:
+def peers() -> Iterator[tuple[LoadConnection, socket.socket]]:
     """Return a connection, and the node's side of it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         accepted: list[socket.socket] = []
@@ -29,14 +29,14 @@ def peers() -> Iterator[tuple[Connection, socket.socket]]:
 
         thread = threading.Thread(target=accept)
         thread.start()
-        connection = Connection(f"ws://127.0.0.1:{server.getsockname()[1]}/")
+        connection = LoadConnection(f"ws://127.0.0.1:{server.getsockname()[1]}/")
         thread.join()
         with accepted[0] as node:
             yield connection, node
         connection.close()
 
 
-def test_a_message_right_before_a_goodbye_is_received(peers: tuple[Connection, socket.socket]) -> None:
+def test_a_message_right_before_a_goodbye_is_received(peers: tuple[LoadConnection, socket.socket]) -> None:
     connection, node = peers
     message = json.dumps({"id": 1, "result": "0x1"}).encode()
     node.sendall(server_frame(message) + server_frame(GOODBYE, 0x88))
@@ -49,7 +49,7 @@ def test_a_message_right_before_a_goodbye_is_received(peers: tuple[Connection, s
 
 
 def test_a_goodbye_is_received_though_nothing_can_be_sent_any_more(
-    peers: tuple[Connection, socket.socket],
+    peers: tuple[LoadConnection, socket.socket],
 ) -> None:
     connection, node = peers
     connection.send(b"never read")

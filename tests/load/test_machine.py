@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from wsnode.load.machine import children_of, cpu_seconds
+from wsnode.load.machine import children_of, cpu_seconds, oldest_first
 
 
 def test_the_time_of_a_process_is_no_coarser_than_its_own_clock() -> None:
@@ -44,3 +44,12 @@ def test_a_child_belongs_to_the_process_after_the_thread_that_started_it() -> No
     with children[0] as child:
         assert child.pid in children_of(os.getpid())
         child.communicate(b"\n")
+
+
+def test_processes_are_in_the_order_of_their_start_also_after_the_largest_id_was_given() -> None:
+    # As proc_pid_stat(5) has it: the 22nd field is the time of the start, and a name may have spaces.
+    stats = [
+        f"{process} ({name}) S {' '.join(['1'] * 18)} {began} 5000 20"
+        for process, name, began in ((310, "python3", 905), (32766, "a) b (c", 900), (311, "python3", 905))
+    ]
+    assert oldest_first(stats) == [32766, 310, 311]

@@ -1,10 +1,10 @@
 """Results of long runs."""
 
-from wsnode.load.measured import Measured
+from wsnode.load.measured import Measurement
 
 
 def test_joined_slices_hold_all_replies() -> None:
-    measured = Measured(slice_seconds=0.5)
+    measured = Measurement(slice_seconds=0.5)
     for number in range(10):
         measured.add("eth_chainId", 0.01, "no" if number == 9 else None, at=number * 0.5)
     measured.join_slices()
@@ -16,7 +16,7 @@ def test_joined_slices_hold_all_replies() -> None:
 
 
 def test_a_later_run_is_left_as_it_is() -> None:
-    whole, later = Measured(slice_seconds=1.0), Measured(seconds=2.0, slice_seconds=1.0)
+    whole, later = Measurement(slice_seconds=1.0), Measurement(seconds=2.0, slice_seconds=1.0)
     later.add("eth_chainId", 0.01, None, at=0.5)
     for _ in range(2):
         whole.follow(later)

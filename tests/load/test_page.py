@@ -1,36 +1,41 @@
 """A measurement as JSON and as a page."""
 
 import json
+import os
+import platform
 import re
+from datetime import UTC, datetime
+from html import escape
 from html.parser import HTMLParser
+from importlib.metadata import version
 
 import msgspec
 
-from wsnode.load.interference.head_of_line import HeadOfLine
-from wsnode.load.measured import Measured
-from wsnode.load.mix.samples import Samples
-from wsnode.load.mix.window import Pattern
-from wsnode.load.plan import Node, Outcome, Plan
+from wsnode.load.interference.head_of_line import HeadOfLineResult
+from wsnode.load.measured import Measurement
+from wsnode.load.mix.samples import ChainSamples
+from wsnode.load.mix.window import LoadPattern
+from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
 from wsnode.load.report.charts import Axis
 from wsnode.load.report.document import document
 from wsnode.load.report.page import page
 
-SAMPLES = Samples(9, [9], "0x", 9, [], [], [], [])
+SAMPLES = ChainSamples(9, [9], "0x", 9, [], [], [], [])
 VOID = {"meta", "line"}
 
 
-def outcome(nodes: int = 2) -> Outcome:
+def outcome(nodes: int = 2) -> MixOutcome:
     found = []
     for number in range(nodes):
-        measured = Measured(seconds=2.0, slice_seconds=0.5, busy=[0.2, 0.95])
+        measured = Measurement(seconds=2.0, slice_seconds=0.5, busy=[0.2, 0.95])
         for place in range(100):
             method, error = ("eth_<call>", "-32000 <no>") if place % 10 == 0 else ("eth_chainId", None)
             measured.add(method, (place + 1) / 1000 * (number + 1), error, at=place / 50)
         found.append(measured)
-    node = Node("ws://user:secret@node:8545/ws/v3/secret", "client/<v1>", SAMPLES)
-    heavy = HeadOfLine([1.0] * 4, [2.0] * 4, [3.0] * 4, 16, 0.5, "out of gas")
-    plan = Plan({"eth_chainId": 1.0}, Pattern(4, 1, 2.0))
-    return Outcome([node] * nodes, plan, found, [heavy] * nodes)
+    node = MeasuredNode("ws://user:secret@node:8545/ws/v3/secret", "client/<v1>", SAMPLES)
+    heavy = HeadOfLineResult([1.0] * 4, [2.0] * 4, [3.0] * 4, 16, 0.5, "out of gas")
+    plan = MixPlan({"eth_chainId": 1.0}, LoadPattern(4, 1, 2.0))
+    return MixOutcome([node] * nodes, plan, found, [heavy] * nodes)
 
 
 class Checker(HTMLParser):
@@ -95,9 +100,9 @@ def test_the_json_has_what_the_page_shows() -> None:
 
 
 def test_rounds_follow_each_other_in_time() -> None:
-    whole = Measured(slice_seconds=0.5)
+    whole = Measurement(slice_seconds=0.5)
     for _ in range(3):
-        turn = Measured(seconds=1.0, slice_seconds=0.5, busy=[0.1, 0.3])
+        turn = Measurement(seconds=1.0, slice_seconds=0.5, busy=[0.1, 0.3])
         turn.add("eth_chainId", 0.01, None, at=0.2)
         turn.add("eth_chainId", 0.01, None, at=0.7)
         whole.follow(turn)
@@ -112,3 +117,26 @@ def test_axes_have_few_round_numbers() -> None:
     assert list(Axis(0.9, 40.0, is_logarithmic=True).ticks()) == [1, 3, 10, 30]
     assert Axis(1.0, 100.0, is_logarithmic=True).place(10.0) == 0.5
     assert re.fullmatch(r"0\.\d+|1\.0", str(Axis(0.0, 3.0).place(1.0)))
+
+
+def test_both_forms_say_when_and_on_what_was_measured() -> None:
+    measured = document(outcome())["measured"]
+    cores = len(os.sched_getaffinity(0))
+    assert (measured["cores"], measured["client"]) == (
+        cores,
+        f"wsnode {version('wsnode')}, Python {platform.python_version()}",
+    )
+    assert datetime.fromisoformat(measured["date"]).tzinfo is UTC
+    text = page(outcome())
+    for words in (measured["machine"], f"{cores} core", measured["system"], measured["client"]):
+        assert escape(words) in text
+    assert datetime.now(UTC).date().isoformat() in text
+
+
+def test_dashed_lines_have_a_legend_and_wide_tables_scroll_by_themselves() -> None:
+    text = page(outcome())
+    legend = '<p class="legend"><span class="line"></span> p50 <span class="line dashed"></span> p99</p>'
+    dashed = re.findall(r"<svg(?:(?!</svg>).)* dashed.*?</svg>(<p.*?</p>)?", text, re.S)
+    assert dashed
+    assert set(dashed) == {legend}
+    assert len(re.findall("<table", text)) == len(re.findall(r'<div class="scroll"><table', text)) > 0

@@ -1,12 +1,12 @@
 """The lines that are printed."""
 
 from wsnode.load.latencies import percentiles
-from wsnode.load.measured import Measured
+from wsnode.load.measured import Measurement
 from wsnode.load.report import text as report
 
 
-def measured(seconds: float, errors: int = 0) -> Measured:
-    found = Measured(seconds=1.0)
+def measured(seconds: float, errors: int = 0) -> Measurement:
+    found = Measurement(seconds=1.0)
     for method in ["eth_call"] * 10 + ["eth_chainId"] * 5:
         found.add(method, seconds, None)
     if errors:
@@ -35,7 +35,7 @@ def test_two_nodes_have_ratios() -> None:
 
 
 def test_a_method_that_one_node_never_answered_has_no_ratio() -> None:
-    silent = Measured(seconds=1.0)
+    silent = Measurement(seconds=1.0)
     lines = list(report.mix([measured(0.002), silent]))
     assert lines[2].split()[3] == "-"
     assert "nan" in lines[1]
@@ -53,5 +53,5 @@ def test_the_columns_fit_the_lines() -> None:
 
 
 def test_a_run_that_ended_before_anything_counts_says_so() -> None:
-    (line,) = (line for line in report.mix([measured(0.002), Measured()]) if "first tenth" in line)
+    (line,) = (line for line in report.mix([measured(0.002), Measurement()]) if "first tenth" in line)
     assert line == "B ended in the first tenth of its time, which does not count"

@@ -8,7 +8,7 @@ from wsnode.demo.genesis import demo_genesis
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.node.config_file import read
-from wsnode.node.growth.driving import engine_limits
+from wsnode.node.services.engine import engine_limits
 from wsnode.server.limits import MIB, Limits
 
 

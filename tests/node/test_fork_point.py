@@ -11,7 +11,7 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import Playground, playground
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.node.config import ConfigurationError
-from wsnode.node.growth.fork_point import fetch_first
+from wsnode.node.services.fork_point import fetch_first
 from wsnode.upstream.errors import UpstreamError
 
 
@@ -88,3 +88,21 @@ def test_rules_in_another_form_say_nothing(answer: Any, chain: Playground) -> No
     client.memory.lie = lambda asked, _params, result: answer if asked == "eth_config" else result
     first = trio.run(fetch_first, client, None)
     assert (first.fork, first.blobs) == ("osaka", None)
+
+
+@pytest.mark.parametrize(("since", "fork", "most"), [(0, "osaka", 3), (1 << 40, "prague", 9)])
+def test_rules_that_began_after_the_block_are_not_those_of_the_block(
+    since: int, fork: str, most: int, chain: Playground
+) -> None:
+    """Mainnet had Prague at the time of the chain's genesis."""
+    current = {
+        "activationTime": since,
+        "precompiles": {"P256VERIFY": "0x" + "00" * 18 + "0100"},
+        "blobSchedule": {"baseFeeUpdateFraction": 3338477, "max": 3, "target": 1},
+    }
+    told = {"eth_config": {"current": current}, "eth_chainId": "0x1"}
+    client = MemoryClient(chain)
+    client.memory.lie = lambda asked, _params, result: told.get(asked, result)
+    first = trio.run(fetch_first, client, 0)
+    assert first.blobs is not None
+    assert (first.fork, first.blobs["max"]) == (fork, most)

@@ -13,7 +13,7 @@ import pytest
 from tests.memory_transport import asking, memory_transport
 from tests.reply_schemas import ReplySchemas, vague_places, validating
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.primitives.values import Address
@@ -25,8 +25,8 @@ from wsnode.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS
 from wsnode.jsonrpc.registry import Registry
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.server.access.directory import Caller
-from wsnode.server.access.grants import Grant, KeyLimits
+from wsnode.server.access.api_keys import ApiKey, KeyLimits
+from wsnode.server.access.router import Caller
 from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
 
@@ -51,7 +51,11 @@ def test_the_document_says_exactly_what_every_method_takes_and_returns(tmp_path:
     for build in FAMILIES[families]:
         build(tmp_path)
     told = NetworkConfig(str(tmp_path))
-    grow = None if families == "alt" else Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    grow = (
+        None
+        if families == "alt"
+        else DevelopmentService(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    )
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
         register_limits(network, lambda: NodeLimits(Limits(), Limits().share(2), 2))
         ask = validating(asking(Dispatcher(network.registry, network.open_view)))
@@ -68,7 +72,7 @@ def test_every_method_says_what_it_does_returns_and_refuses(
     for build in FAMILIES[families]:
         build(tmp_path)
     told = NetworkConfig(str(tmp_path))
-    grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False) if grows else None
+    grow = DevelopmentService(DevelopmentSettings(0, ACCOUNTS), with_traffic=False) if grows else None
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
         register_limits(network, lambda: NodeLimits(Limits(), Limits().share(2), 2))
         for name, method in network.registry.methods.items():
@@ -85,8 +89,8 @@ def test_the_limits_fit_their_schema(tmp_path: Path) -> None:
         dispatcher = Dispatcher(network.registry, network.open_view)
         schemas = ReplySchemas(asking(dispatcher)("rpc.discover")["result"])
         rates = KeyLimits(requests_per_second=5, credits={"eth_call": 2}, origins=("https://one.example",))
-        for grant in (None, Grant("somebody", rates)):
-            send = memory_transport(dispatcher, Caller(network="one", grant=grant))
+        for api_key in (None, ApiKey("somebody", rates)):
+            send = memory_transport(dispatcher, Caller(network="one", api_key=api_key))
             reply = send('{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}')
             assert reply is not None
             schemas.validate("rpc_limits", json.loads(reply)["result"])
@@ -122,7 +126,7 @@ def test_whatever_takes_a_call_or_a_filter_names_the_contracts_in_it(tmp_path: P
     build_ethereum(tmp_path)
     build_starknet(tmp_path)
     told = NetworkConfig(str(tmp_path))
-    grow = Live(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
+    grow = DevelopmentService(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("one", told, Config(networks={"one": told}, open=True), grow=grow) as network:
         assert without_contracts(network.registry, CallObject, StateOverrides, FilterObject) == set()
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tests.ethereum.live.growing import emitting_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.storage.kind import Kind
-from wsnode.node.growth.proving import proof_figures, proving
-from wsnode.sync.follow.upstream import Standing, Upstreams, named
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.node.services.proofs import proof_figures, proving
+from wsnode.sync.follow.upstream import PeerState, Upstreams, named
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 
-LIGHT = Kind(8, is_light=True)
+LIGHT = FolderKind(8, is_light=True)
 
 
 def clients(*urls: str) -> Sequence[Client]:
@@ -24,14 +24,14 @@ def test_proofs_are_asked_of_followed_upstreams_only(tmp_path: Path) -> None:
         supply = proving(chain, upstreams)
         assert list(supply.provers.clients()) == []
         first, _second = upstreams
-        first.standing = Standing.FOLLOWED
+        first.standing = PeerState.FOLLOWED
         assert list(supply.provers.clients()) == [first.client]
 
 
 def test_upstreams_with_one_name_are_counted_together(tmp_path: Path) -> None:
     upstreams = Upstreams(named(clients("ws://one/key", "ws://one/other")))
     for upstream in upstreams:
-        upstream.standing = Standing.FOLLOWED
+        upstream.standing = PeerState.FOLLOWED
     with Chain.open(tmp_path, emitting_genesis(), writer=True, durable=False, kind=LIGHT) as chain:
         figures = proof_figures(proving(chain, upstreams))
     assert [figure.labels for figure in figures if figure.labels] == [{"upstream": "ws://one"}] * 2

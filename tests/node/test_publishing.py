@@ -4,27 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.alt.growing import new_alt_chain
 from tests.cluster.growing import Growing, new_chain
+from tests.cluster.starknet.growing import new_starknet_chain
 from tests.memory_transport import asking
 from tests.reply_schemas import validating
-from wsnode.cluster.publisher import Publisher
+from wsnode.cluster.publisher import JournalPublisher
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage import patches
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage import state_patches
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.storage.tables import META
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import ConfigurationError, JournalConfig
 from wsnode.node.config_check import served
 from wsnode.node.config_file import read
-from wsnode.node.growth.publishing import AltPublishing, alt_publishing, publisher_of
+from wsnode.node.services.journal import StarknetPublishing, publisher_of, starknet_publishing
 
 TOLD = JournalConfig("redis://:SECRET@127.0.0.1:1")
 
 
-def publisher(chain: Chain, *, is_development: bool = True) -> Publisher:
+def publisher(chain: Chain, *, is_development: bool = True) -> JournalPublisher:
     return publisher_of(chain, Hub(chain), TOLD, is_development=is_development)
 
 
@@ -32,7 +32,9 @@ def test_a_light_folder_cannot_be_published(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10, is_light=True)) as chain,
+        Chain.open(
+            tmp_path, genesis, writer=True, durable=False, kind=FolderKind(10, is_light=True)
+        ) as chain,
         pytest.raises(ConfigurationError, match="light folder cannot be published"),
     ):
         publisher(chain, is_development=False)
@@ -42,7 +44,7 @@ def test_a_folder_with_a_window_cannot_be_published(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10)) as chain,
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=FolderKind(10)) as chain,
         pytest.raises(ConfigurationError, match="replicas begin with all blocks"),
     ):
         publisher(chain, is_development=False)
@@ -50,7 +52,7 @@ def test_a_folder_with_a_window_cannot_be_published(tmp_path: Path) -> None:
 
 def test_a_development_chain_whose_patches_were_not_kept_cannot_be_published() -> None:
     with new_chain() as chain:
-        chain.store.write(lambda writer: writer.delete(META, patches.KEPT))
+        chain.store.write(lambda writer: writer.delete(META, state_patches.KEPT))
         with pytest.raises(ConfigurationError, match="begun by an earlier version"):
             publisher(chain)
         # Other chains have none.
@@ -67,8 +69,8 @@ def test_the_status_of_a_node_tells_of_its_journal() -> None:
 
 
 def test_the_status_of_a_node_tells_of_the_journal_of_its_alt_chain_beside() -> None:
-    with new_chain() as chain, new_alt_chain() as alt:
-        beside = AltPublishing(alt, TOLD)
+    with new_chain() as chain, new_starknet_chain() as alt:
+        beside = StarknetPublishing(alt, TOLD)
         journal = beside.joined(publisher(chain).status)
         registry = build_registry(chain, hub=Hub(chain), journal=journal)
         status = validating(asking(Dispatcher(registry, chain.snapshot)))("wsnode_status")["result"]
@@ -77,13 +79,13 @@ def test_the_status_of_a_node_tells_of_the_journal_of_its_alt_chain_beside() -> 
 
 
 async def test_an_alt_chain_without_blocks_waits_for_no_journal() -> None:
-    with new_alt_chain() as alt:
+    with new_starknet_chain() as alt:
 
         async def work() -> None:
             pass
 
         # There is no journal at that place.
-        await alt_publishing(alt, TOLD, work)
+        await starknet_publishing(alt, TOLD, work)
 
 
 def written(folder: Path, table: str) -> Path:

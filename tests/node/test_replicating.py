@@ -11,8 +11,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import Kind
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import (
     Config,
@@ -23,8 +23,8 @@ from wsnode.node.config import (
     advertised,
 )
 from wsnode.node.config_file import read
-from wsnode.node.growth.replicating import ReplicatedNetwork
 from wsnode.node.running import needs_restart
+from wsnode.node.services.replica import ReplicaService
 
 
 def written(folder: Path, text: str) -> Path:
@@ -115,9 +115,9 @@ def test_a_node_is_where_it_listens_unless_it_says_otherwise() -> None:
 TOLD = ReplicaConfig("redis://:SECRET@127.0.0.1:1")
 
 
-def replicated(chain: Chain, pool: TransactionPool | None = None) -> ReplicatedNetwork:
+def replicated(chain: Chain, pool: TransactionPool | None = None) -> ReplicaService:
     hub = Hub(chain)
-    return ReplicatedNetwork(chain, LiveTree(BlockTree(chain), hub), hub, pool, TOLD, None)
+    return ReplicaService(chain, LiveTree(BlockTree(chain), hub), hub, pool, TOLD, None)
 
 
 async def test_the_status_of_a_replica_tells_of_its_journal_and_not_of_its_secret() -> None:
@@ -129,17 +129,19 @@ async def test_the_status_of_a_replica_tells_of_its_journal_and_not_of_its_secre
         assert (status["mode"], status["state"], status["lag"]) == ("replica", "connecting", None)
         assert status["replica"]["journal"] == "redis://127.0.0.1:1"
         assert status["replica"]["writer"] is None
-        assert network.hindrance() == "the journal was not reached yet"
+        assert network.not_ready_reason() == "the journal was not reached yet"
         assert network.announced_height() is None
         names = {figure.name for figure in network.figures()}
-        assert {"wsnode_replica_refused", "wsnode_replica_journal_reachable"} <= names
+        assert {"wsnode_replica_refused_total", "wsnode_replica_journal_reachable"} <= names
 
 
 def test_a_light_folder_is_no_replica(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10, is_light=True)) as chain,
+        Chain.open(
+            tmp_path, genesis, writer=True, durable=False, kind=FolderKind(10, is_light=True)
+        ) as chain,
         pytest.raises(ConfigurationError, match="a light or a forked chain has no replicas"),
     ):
         replicated(chain)
@@ -149,7 +151,7 @@ def test_a_folder_with_a_window_is_no_replica(tmp_path: Path) -> None:
     with new_chain() as full:
         genesis = full.folder.read_genesis()
     with (
-        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=Kind(10)) as chain,
+        Chain.open(tmp_path, genesis, writer=True, durable=False, kind=FolderKind(10)) as chain,
         pytest.raises(ConfigurationError, match="a full folder of 10 blocks is no replica"),
     ):
         replicated(chain)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.node_process import post
+from tests.node_process import PATIENCE, post
 
 
 def require(command: str) -> str:
@@ -37,7 +37,7 @@ def started_anvil(*arguments: str) -> Iterator[str]:
             yield f"http://{line.split()[-1]}/"
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
             if rest.ident is not None:
                 rest.join()
 

@@ -17,7 +17,12 @@ import msgspec
 import pytest
 
 from tests.geth_process import SPARING, running
+from tests.node_process import PATIENCE
 from tests.peers.anvil import ask_url
+from wsnode.ethereum.rpc.common.limits import CallLimits
+
+PATIENT = CallLimits(call_seconds=PATIENCE, trace_seconds=PATIENCE, logs_seconds=PATIENCE)
+"""Limits of a node beside it, whose answers are compared however slowly they come."""
 
 NAMESPACES = "admin,debug,eth,miner,net,testing,txpool,web3"
 SECRET = bytes(range(32))
@@ -40,7 +45,7 @@ class Geth(msgspec.Struct, frozen=True):
             headers["Authorization"] = f"Bearer {token()}"
         url = self.engine_url if engine else self.url
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
             return json.load(reply)
 
 
@@ -59,7 +64,7 @@ def _encoded(content: bytes) -> bytes:
 def started_geth(folder: Path, genesis: Path, chain: Path) -> Iterator[Geth]:
     """Have geth import a chain and serve it, all its state included, and stop it in the end."""
     if (command := shutil.which("geth")) is None:
-        pytest.skip("no `geth` on the path: go install github.com/ethereum/go-ethereum/cmd/geth@v1.17.8")
+        pytest.skip("no `geth` on the path: go install github.com/ethereum/go-ethereum/cmd/geth@v1.17.10")
     (folder / "secret").write_text(SECRET.hex())
     shared = ["--datadir", str(folder / "data"), "--state.scheme", "path", "--gcmode", "archive"]
     network = str(json.loads(genesis.read_text())["config"]["chainId"])

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, playground
+from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER
 from tests.ethereum.rpc.development.test_mined_blocks import RETURNS_42, REVERTS
 from tests.ethereum.rpc.development.test_tokens import CODES, TOKEN, padded
-from tests.peers.anvil import ask_url, started_anvil
+from tests.peers.anvil_pair import Pair, beside_anvil
 
 pytestmark = pytest.mark.slow
 
@@ -19,29 +18,10 @@ CHAIN_ID = {STRANGER: {"code": "0x465f5260205ff3"}}
 OF_BOTH = ("Guarded", "Namespaced", "Reversed", "Packed")
 
 
-class Pair(msgspec.Struct, frozen=True):
-    """Both nodes."""
-
-    ours: Playground
-    url: str
-
-    def both(self, method: str, *params: Any) -> tuple[Any, Any]:
-        """Return both results."""
-        theirs = ask_url(self.url, method, *params)
-        assert "result" in theirs, theirs
-        return self.ours(method, *params), theirs["result"]
-
-    def equal(self, method: str, *params: Any) -> Any:
-        """Return the result, which must be the same."""
-        ours, theirs = self.both(method, *params)
-        assert ours == theirs, method
-        return ours
-
-
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    with started_anvil() as url, playground(tmp_path) as ours:
-        yield Pair(ours, url)
+    with beside_anvil(tmp_path) as opened:
+        yield opened
 
 
 def send(pair: Pair, **members: Any) -> None:

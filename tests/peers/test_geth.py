@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import import_blocks
 from tests.memory_transport import Ask, asking
-from tests.peers.geth import Geth, started_geth
+from tests.peers.geth import PATIENT, Geth, started_geth
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
@@ -55,7 +55,9 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         Chain.open(folder / "ours", genesis.read_bytes(), writer=True, durable=False) as chain,
     ):
         import_blocks(chain, blocks)
-        ask = asking(Dispatcher(build_registry(chain, with_test_methods=True), chain.snapshot))
+        ask = asking(
+            Dispatcher(build_registry(chain, limits=PATIENT, with_test_methods=True), chain.snapshot)
+        )
         yield Pair(ask, geth, int(ask("eth_blockNumber")["result"], 16))
 
 

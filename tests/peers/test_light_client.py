@@ -17,7 +17,7 @@ from tests.peers.processes.lodestar import Lodestar, genesis_file, started_lodes
 from tests.vector_files import require_vectors
 
 PROGRAM = os.environ.get("WSNODE_BLSYNC")
-"""github.com/ethereum/go-ethereum/cmd/blsync@v1.17.8, as `go install` makes it."""
+"""github.com/ethereum/go-ethereum/cmd/blsync@v1.17.10, as `go install` makes it."""
 SLOT_SECONDS = 2
 MOST_SECONDS = 900.0
 """Of three epochs of 32 slots; light clients know no smaller ones."""

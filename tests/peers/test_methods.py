@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from tests.ethereum.development.playground import RefusedError, playground
+from tests.node_process import PATIENCE
 from tests.peers.anvil import started_anvil
 from tests.peers.geth import started_geth
 from tests.vector_files import CHECKOUT, require_vectors
 
 NAMES: dict[str, list[str]] = json.loads((Path(__file__).parent / "methods.json").read_text())
-TABLE = (CHECKOUT / "docs" / "missing.md").read_text()
+TABLE = (CHECKOUT / "docs" / "reference/missing.md").read_text()
 NOT_FOUND = -32601
 AT_ONCE = 400
 PREFIXES = ("admin", "anvil", "debug", "erigon", "eth", "evm", "hardhat", "miner", "net", "ots", "personal")
@@ -47,7 +48,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("peer", "section"), [("geth 1.17.8", "geth"), ("anvil 1.7.1", "anvil")])
+@pytest.mark.parametrize(("peer", "section"), [("geth 1.17.10", "geth"), ("anvil 1.7.1", "anvil")])
 def test_each_method_of_a_peer_is_answered_or_in_the_table(
     answered: set[str], peer: str, section: str
 ) -> None:
@@ -55,9 +56,9 @@ def test_each_method_of_a_peer_is_answered_or_in_the_table(
     assert len(set(missing)) == len(missing)
     unanswered = set(NAMES[peer]) - answered
     assert sorted(set(missing) - unanswered) == [], (
-        "docs/missing.md names what is answered, or what no peer has"
+        "docs/reference/missing.md names what is answered, or what no peer has"
     )
-    assert sorted(unanswered - set(missing)) == [], "docs/missing.md does not name this"
+    assert sorted(unanswered - set(missing)) == [], "docs/reference/missing.md does not name this"
 
 
 def test_what_is_in_the_table_does_not_exist(tmp_path: Path) -> None:
@@ -97,9 +98,9 @@ def test_geth_has_what_the_list_says(answered: set[str], tmp_path: Path) -> None
     vectors = require_vectors("execution-apis")
     with started_geth(tmp_path, vectors / "genesis.json", vectors / "chain.rlp") as geth:
         found = known(geth.send, candidates(answered))
-        engine = [name for name in NAMES["geth 1.17.8"] if name.startswith("engine_")]
+        engine = [name for name in NAMES["geth 1.17.10"] if name.startswith("engine_")]
         found |= known(lambda body: geth.send(body, engine=True), engine)
-    assert sorted(found) == NAMES["geth 1.17.8"]
+    assert sorted(found) == NAMES["geth 1.17.10"]
 
 
 @pytest.mark.slow
@@ -109,7 +110,7 @@ def test_anvil_has_what_the_list_says(answered: set[str]) -> None:
         def send(body: Any) -> Any:
             headers = {"Content-Type": "application/json"}
             request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
                 return json.load(reply)
 
         # Subscriptions are answered on sockets only.

@@ -4,21 +4,28 @@ from typing import Any
 
 import trio
 
+from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Subscription, Subscriptions
+from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
 
 
 class Open:
     """Allows any number of subscriptions."""
 
+    client = None
+
     def __init__(self) -> None:
         self.taken: list[str] = []
+        self.live_calls = ClientQuota(1 << 40)
 
     def take(self, kind: str) -> None:
         self.taken.append(kind)
 
     def give_back(self, kind: str) -> None:
         self.taken.remove(kind)
+
+    def charge(self, calls: int) -> None:
+        pass
 
 
 class RecordingChannel:
@@ -27,13 +34,17 @@ class RecordingChannel:
     def __init__(self, nursery: trio.Nursery | None = None, room: int = 1 << 40) -> None:
         self.sent: list[bytes] = []
         self.closed: tuple[int, str] | None = None
-        self.allowance = Open()
-        self.subscriptions = Subscriptions(self, self.allowance)
+        self.quota = Open()
+        self.subscriptions = ConnectionSubscriptions(self, self.quota)
         self._nursery = nursery
         self._limit = room
         self._waiting = 0
         self._room = trio.Event()
         self._turn = trio.Lock()
+
+    @property
+    def rpc_version(self) -> None:
+        return None
 
     @property
     def is_full(self) -> bool:
@@ -80,4 +91,4 @@ class RecordingChannel:
 
     def post_reply(self) -> None:
         """Do what follows the reply to a call."""
-        self.subscriptions.release(self.subscriptions.take_held())
+        self.subscriptions.release(self.subscriptions.take_pending())

@@ -4,7 +4,7 @@ from typing import Any
 
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Channel, Subscription
+from wsnode.pubsub.subscription import EventChannel, Subscription
 
 
 def numbered(number: int, size: int = 0) -> Event:
@@ -19,7 +19,7 @@ def last_word() -> Event:
 class Follower(Subscription):
     """Joins its group when it begins, and stays out of it once it has fallen behind."""
 
-    def __init__(self, channel: Channel, group: Group, kind: str = "numbers") -> None:
+    def __init__(self, channel: EventChannel, group: Group, kind: str = "numbers") -> None:
         super().__init__(kind, channel)
         self.target = group
         self.missed: list[tuple[Any, int]] = []
@@ -32,7 +32,7 @@ class Follower(Subscription):
         assert self.group is None
         self.missed.append((position, missed))
 
-    def farewell(self) -> Event | None:
+    def final_notice(self) -> Event | None:
         return last_word()
 
 
@@ -45,5 +45,5 @@ class Faulty(Follower):
     def fall_behind(self, position: Any, missed: int) -> None:
         raise KeyError("fall_behind")
 
-    def farewell(self) -> Event | None:
-        raise KeyError("farewell")
+    def final_notice(self) -> Event | None:
+        raise KeyError("final_notice")

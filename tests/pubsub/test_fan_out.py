@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.drawing import examples
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Faulty, Follower, numbered
-from wsnode.pubsub.event import Event, Farewell
+from wsnode.pubsub.event import Event, FinalNotice
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
@@ -177,7 +177,7 @@ def test_a_group_is_closed_behind_what_was_published_and_those_that_come_later_a
     fan_out = FanOut()
     member, channel, group = follower(fan_out)
     group.publish(numbered(0), before=0)
-    group.close(Farewell(1011, "a reason"))
+    group.close(FinalNotice(1011, "a reason"))
     group.publish(numbered(1), before=1)
     late = RecordingChannel()
     group.join(Follower(late, group))
@@ -192,7 +192,7 @@ def test_a_group_is_closed_behind_what_was_published_and_those_that_come_later_a
     assert late.closed is None
 
 
-@pytest.mark.parametrize("bug", ["fall_behind", "begin", "farewell"])
+@pytest.mark.parametrize("bug", ["fall_behind", "begin", "final_notice"])
 def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     fan_out = FanOut()
     group = Group(fan_out)
@@ -202,7 +202,7 @@ def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     acts: dict[str, Callable[[], None]] = {
         "fall_behind": lambda: group.join(subscription),
         "begin": faulty.post_reply,
-        "farewell": lambda: faulty.subscriptions.farewell(),
+        "final_notice": lambda: faulty.subscriptions.final_notice(),
     }
     acts[bug]()
     group.join(Follower(sound, group))
@@ -210,7 +210,7 @@ def test_a_bug_of_one_subscription_is_not_felt_by_the_others(bug: str) -> None:
     fan_out.advance(inf)
     assert numbers(sound.sent) == [1]
     assert faulty.sent == []
-    assert faulty.closed == (None if bug == "farewell" else (1011, ""))
+    assert faulty.closed == (None if bug == "final_notice" else (1011, ""))
 
 
 class BrokenChannel(RecordingChannel):

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.pubsub.doorbell import Doorbell
+from wsnode.pubsub.commit_notify import CommitNotifier
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.store_watch import WATCH_SECONDS, StoreWatch
 from wsnode.store.environment import Environment
@@ -90,7 +90,7 @@ async def test_a_commit_that_is_undone_wakes_nobody(
     def fail(_writer: object) -> None:
         raise ZeroDivisionError
 
-    with closing(Doorbell(tmp_path)) as doorbell:
+    with closing(CommitNotifier(tmp_path)) as doorbell:
         with pytest.raises(ZeroDivisionError):
             store.write(fail)
         with trio.move_on_after(1) as scope:

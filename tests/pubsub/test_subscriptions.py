@@ -6,6 +6,7 @@ import pytest
 
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Follower, last_word, numbered
+from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.pubsub.event import IDENTITY_BYTES
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
@@ -14,10 +15,19 @@ from wsnode.pubsub.group import Group
 class Full:
     """Allows no subscription."""
 
+    client = None
+
+    @property
+    def live_calls(self) -> ClientQuota:
+        raise AssertionError
+
     def take(self, kind: str) -> None:
         raise PermissionError(kind)
 
     def give_back(self, kind: str) -> None:
+        raise AssertionError
+
+    def charge(self, calls: int) -> None:
         raise AssertionError
 
 
@@ -51,7 +61,7 @@ def test_one_that_is_removed_before_its_reply_never_begins(group: Group) -> None
     assert not channel.subscriptions.remove(follower.identity)
     channel.post_reply()
     assert follower.ended
-    assert (len(group), channel.allowance.taken) == (0, [])
+    assert (len(group), channel.quota.taken) == (0, [])
 
 
 def test_one_that_is_not_allowed_is_not_there(group: Group) -> None:
@@ -59,7 +69,7 @@ def test_one_that_is_not_allowed_is_not_there(group: Group) -> None:
     subscriptions = type(channel.subscriptions)(channel, Full())
     with pytest.raises(PermissionError, match="numbers"):
         subscriptions.add(Follower(channel, group))
-    assert (len(subscriptions), subscriptions.take_held()) == (0, [])
+    assert (len(subscriptions), subscriptions.take_pending()) == (0, [])
 
 
 def test_all_end_with_the_connection(group: Group) -> None:
@@ -71,7 +81,7 @@ def test_all_end_with_the_connection(group: Group) -> None:
     assert len(channel.subscriptions) == 4
     channel.subscriptions.end_all()
     channel.post_reply()
-    assert (len(channel.subscriptions), len(group), channel.allowance.taken) == (0, 0, [])
+    assert (len(channel.subscriptions), len(group), channel.quota.taken) == (0, 0, [])
 
 
 def test_each_is_told_goodbye_behind_its_reply_and_then_nothing(group: Group) -> None:
@@ -79,8 +89,8 @@ def test_each_is_told_goodbye_behind_its_reply_and_then_nothing(group: Group) ->
     channel.subscriptions.add(first := Follower(channel, group))
     channel.post_reply()
     channel.subscriptions.add(second := Follower(channel, group))
-    held = channel.subscriptions.take_held()
-    channel.subscriptions.farewell()
+    held = channel.subscriptions.take_pending()
+    channel.subscriptions.final_notice()
     assert [json.loads(text)["to"] for text in channel.sent] == [first.identity.decode()]
     channel.subscriptions.release(held)
     assert [json.loads(text) for text in channel.sent] == [
@@ -88,7 +98,7 @@ def test_each_is_told_goodbye_behind_its_reply_and_then_nothing(group: Group) ->
     ]
     first.deliver(numbered(1))
     assert len(channel.sent) == 2
-    assert (len(group), channel.allowance.taken) == (0, [])
+    assert (len(group), channel.quota.taken) == (0, [])
 
 
 def test_an_event_knows_its_size() -> None:

@@ -56,7 +56,7 @@ def bot(url: str, address: str, journal: Path) -> Iterator[None]:
         assert process.poll() is None, "the bot has ended"
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(SECONDS)
 
 
 @pytest.mark.slow

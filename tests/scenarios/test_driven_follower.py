@@ -63,5 +63,5 @@ def test_what_a_consensus_client_leaves_out_comes_from_geth(tmp_path: Path) -> N
             assert status(node)["trust"].endswith("a consensus client chooses")
             with urllib.request.urlopen(plain(node) + "metrics", timeout=PATIENCE) as page:
                 told = page.read().decode()
-            assert "wsnode_payloads" in told
+            assert "wsnode_payloads_total" in told
             assert "wsnode_upstreams_followed" in told

@@ -1,4 +1,4 @@
-"""`wsnode follow` of geth while a consensus client drives it: traffic, reorganisations, and what kills."""
+"""`wsnode follow` of geth that a consensus client drives: traffic, reorganisations, kills and restarts."""
 
 import random
 import time
@@ -15,8 +15,8 @@ from tests.peers.processes.daemon import Daemon
 from tests.peers.processes.driven_geth import DrivenGeth, driven_geth
 from tests.peers.processes.line import CutLine
 from tests.peers.processes.log_keeper import LogKeeper
-from wsnode.verify.against import Comparison, Terms, asking, questions
-from wsnode.verify.questions import METHODS, Material
+from wsnode.verify.differential import ComparisonTerms, DifferentialRun, asking, questions
+from wsnode.verify.random_requests import METHODS, ChainMaterial
 
 TRACERS: tuple[dict[str, Any], ...] = (
     {},
@@ -64,7 +64,7 @@ def scene(folder: Path, secret: Path) -> Iterator[Scene]:
     ("reorganisations", "slots", "kills"),
     [
         pytest.param(*SHORT, 0, id="40 slots", marks=pytest.mark.slow),
-        pytest.param(*SHORT, 6, id="40 slots with kills", marks=pytest.mark.slow),
+        pytest.param(*SHORT, 6, id="40 slots with kills", marks=pytest.mark.nightly),
         pytest.param(*LONG, 0, id="300 slots", marks=pytest.mark.soak),
         pytest.param(*LONG, 30, id="300 slots with kills", marks=pytest.mark.soak),
     ],
@@ -74,7 +74,7 @@ def test_every_block_log_and_trace_is_geths_and_a_client_has_each_log_once(
 ) -> None:
     chance = random.Random(slots + kills)
     with scene(tmp_path, secret) as (geth, line, node, keeper):
-        fatal = [node.kill_and_start, geth.kill_and_start, line.cut] * (kills // 3)
+        fatal = [node.kill_and_start, geth.restart, line.cut] * (kills // 3)
         chance.shuffle(fatal)
         moments = dict(zip(chance.sample(range(3, slots - 1), kills), fatal, strict=True))
         options = ("--slots", str(slots), "--requests", "--reorganise", *reorganisations)
@@ -107,8 +107,8 @@ def check_blocks(geth: Daemon, node: Daemon) -> None:
 def check_answers(geth: Daemon, node: Daemon) -> None:
     """Compare the replies to random questions of every method, errors by their codes."""
     with asking(geth.url) as theirs, asking(node.url) as ours:
-        comparison = Comparison(theirs, ours, Terms())
-        material = Material.read(theirs, geth.head()[0], random.Random(1))
+        comparison = DifferentialRun(theirs, ours, ComparisonTerms())
+        material = ChainMaterial.read(theirs, geth.head()[0], random.Random(1))
         for question in questions(material, sorted(METHODS.keys() - LEFT_OUT), QUESTIONS):
             comparison.ask(question)
         results = comparison.results()

@@ -179,6 +179,7 @@ def test_a_light_folder_is_at_the_head_of_geth_in_seconds_and_equal_to_it(
         assert refusal["code"] == -32000
 
 
+@pytest.mark.nightly
 def test_the_folder_stops_growing_once_it_has_its_window(
     tmp_path: Path, genesis: Path, traffic: Traffic
 ) -> None:
@@ -198,7 +199,9 @@ def test_the_folder_stops_growing_once_it_has_its_window(
     assert max(sizes) <= 2 * sizes[0]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 6))]
+)
 def test_a_light_folder_survives_being_killed(
     tmp_path: Path, genesis: Path, traffic: Traffic, seed: int
 ) -> None:

@@ -1,23 +1,27 @@
 """The state of `wsnode follow --light` as a whole process: proved by geth, equal to geth's, behind a liar."""
 
+import json
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.geth_process import GETH, Addresses, started_geth
-from tests.node_process import Node, started, until
+from tests.node_process import PATIENCE, Node, started, until
 from tests.peers.anvil import ask_url
+from tests.peers.geth_market import wait_for_receipts
 from tests.scenarios.test_following import head, lying, plain, result, websocket
-from tests.scenarios.test_forks import EXCHANGE, STRANGER, TOKEN, calls, pinned, rounds_of
+from tests.scenarios.test_forks import EXCHANGE, STRANGER, TOKEN, answered, calls, pinned, rounds_of
+from wsnode.demo import token
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
 from wsnode.demo.script import blocks
+from wsnode.ethereum.state import sign_transaction
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GETH is None, reason="no `geth` on the path")]
 
@@ -36,15 +40,9 @@ def geth(tmp_path_factory: pytest.TempPathFactory, genesis: Path) -> Iterator[Ad
     options = ("--http.api", apis, "--ws.api", apis, "--gcmode", "archive")
     with started_geth(tmp_path_factory.mktemp("geth") / "geth", genesis, *options) as geth:
         for transactions in blocks():
-            before = head(geth.http)
-            for transaction in transactions:
-                result(geth.http, "eth_sendRawTransaction", f"0x{transaction.hex()}")
-            until("a block", partial(has_left, geth.http, before))
+            sent = [result(geth.http, "eth_sendRawTransaction", f"0x{each.hex()}") for each in transactions]
+            wait_for_receipts(geth.http, sent)
         yield geth
-
-
-def has_left(url: str, before: tuple[int, str]) -> bool:
-    return head(url) != before
 
 
 @contextmanager
@@ -83,8 +81,8 @@ def require_equal(node: Node, geth: Addresses, number: int, *, with_calls: bool 
     block = hex(number)
     asked = [*reads(block), *(calls(number) if with_calls else ())]
     for method, params in asked:
-        ours = ask_url(plain(node), method, *pinned(params, block))
-        assert ours == ask_url(geth.http, method, *pinned(params, block)), (method, params, block)
+        ours, theirs = (answered(url, method, *pinned(params, block)) for url in (plain(node), geth.http))
+        assert ours == theirs, (method, params, block)
 
 
 def test_state_and_calls_of_a_light_folder_are_equal_to_geths(
@@ -126,5 +124,52 @@ def test_a_liar_alone_gets_nothing_served_and_the_node_ends_at_once(
         assert result(plain(node), "eth_blockNumber") == hex(number)
         began = time.monotonic()
         node.process.send_signal(signal.SIGTERM)
-        node.process.wait(timeout=20)
+        node.process.wait(PATIENCE)
         print(f"ended after {time.monotonic() - began:.1f} s")
+
+
+def test_watched_values_of_a_light_folder_are_those_of_geths_blocks(
+    tmp_path: Path, genesis: Path, geth: Addresses
+) -> None:
+    sender = f"0x{ACCOUNTS[0].address.hex()}"
+    nonce = int(result(geth.http, "eth_getTransactionCount", sender, "latest"), 16)
+    with following(tmp_path / "ours", genesis, websocket(geth.http)) as node:
+        caught_up(node, geth)
+        with connect(node.socket_url) as client:
+            watched = {"accounts": [sender, TOKEN], "slots": {TOKEN: [hex(0)]}}
+            request = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["state", watched]}
+            client.send(json.dumps(request))
+            assert "result" in json.loads(client.recv(PATIENCE))
+            held: dict[str, dict[str, Any]] = {sender: {}, TOKEN: {}}
+            for number in range(3):
+                told = json.loads(client.recv(PATIENCE))["params"]["result"]
+                for address, members in told["accounts"].items():
+                    held[address.lower()] |= members
+                for address, values in held.items():
+                    slots = [hex(0)] if address == TOKEN else []
+                    proof = result(
+                        geth.http, "eth_getProof", address, slots, {"blockHash": told["blockHash"]}
+                    )
+                    assert values["balance"] == proof["balance"]
+                    assert values["nonce"] == proof["nonce"]
+                    assert [int(each["value"], 16) for each in proof["storageProof"]] == [
+                        int(value, 16) for value in values.get("slots", {}).values()
+                    ]
+                if number < 2:
+                    pay(geth.http, nonce + number)
+
+
+def pay(url: str, nonce: int) -> None:
+    """Have a block in which a token is moved."""
+    signed = sign_transaction(
+        ACCOUNTS[0].secret,
+        chain_id=int(result(url, "eth_chainId"), 16),
+        nonce=nonce,
+        to=token.ADDRESS,
+        value=0,
+        input=token.transfer(ACCOUNTS[1].address, 5),
+        gas=100_000,
+        max_fee=10**11,
+        max_priority_fee=10**9,
+    )
+    result(url, "eth_sendRawTransaction", f"0x{signed.hex()}")

@@ -5,10 +5,11 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from tests.conftest import encoded_blocks
-from tests.node_process import import_chain, started
+from tests.node_process import PATIENCE, import_chain, started
 from tests.vector_files import require_vectors
 
 FIRST = 20
@@ -21,14 +22,15 @@ class Told(msgspec.Struct):
 
 def subscribe(node: ClientConnection, *params: object) -> None:
     node.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params}))
-    assert "result" in json.loads(node.recv(30))
+    assert "result" in json.loads(node.recv(PATIENCE))
 
 
 def told(node: ClientConnection, count: int) -> list[Told]:
-    messages = (json.loads(node.recv(60)) for _ in range(count))
+    messages = (json.loads(node.recv(PATIENCE)) for _ in range(count))
     return [msgspec.convert(message["params"], Told) for message in messages]
 
 
+@pytest.mark.usefixtures("workers")
 def test_subscribers_follow_an_import_by_another_process(tmp_path: Path) -> None:
     vectors = require_vectors("execution-apis")
     blocks = list(encoded_blocks((vectors / "chain.rlp").read_bytes()))

@@ -15,7 +15,7 @@ from websockets.sync.server import ServerConnection
 from websockets.sync.server import serve as serve_websocket
 
 from tests.conftest import encoded_blocks
-from tests.node_process import Node, import_chain, kept_address, post, started
+from tests.node_process import PATIENCE, Node, import_chain, kept_address, post, started
 from tests.vector_files import require_vectors
 from wsnode.cli.main import app
 from wsnode.node.config import ConfigurationError
@@ -188,18 +188,25 @@ def test_a_partner_that_is_slow_is_given_five_seconds_and_holds_nobody_up(
 
     def hesitate(_hash: str) -> None:
         asked.set()
-        over.wait(60)
+        over.wait(PATIENCE)
 
-    with pretender(hesitate) as url, node_with(folders, url) as node:
+    def holds_nobody_up(node: Node) -> bool:
+        """Return whether another call was answered before the partner was given up."""
+        asked.clear()
         failures: list[tuple[int, str]] = []
         slow = threading.Thread(target=lambda: failures.append(failure(node, folders, late[0]["hash"])))
         slow.start()
-        assert asked.wait(60)
+        assert asked.wait(PATIENCE)
         assert result(node, folders.forwarding, "eth_blockNumber") == hex(KNOWN_BLOCKS)
-        assert failures == [], "others wait until the partner is given up"
+        was_waiting = not failures
         slow.join()
-        over.set()
         assert failures == [(-32002, "timeout")]
+        return was_waiting
+
+    with pretender(hesitate) as url, node_with(folders, url) as node:
+        # On a busy machine those seconds may be over by then, but not each time.
+        assert any(holds_nobody_up(node) for _ in range(5))
+        over.set()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.server.certificates import make_certificate
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig
 from wsnode.node.config_file import read
-from wsnode.node.running import Running, reload
+from wsnode.node.running import RunningNode, reload
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import tls_context
@@ -54,7 +54,7 @@ def test_whatever_is_wrong_with_a_configuration_it_changes_nothing(
     def fail() -> Config:
         raise failure
 
-    reload(Running(CONFIG, server, [], None), fail)
+    reload(RunningNode(CONFIG, server, [], None), fail)
     assert server.limits.threads == 7
     assert caplog.text.count("the configuration stays as it was") == 1
 
@@ -73,7 +73,7 @@ def test_a_certificate_with_anothers_key_leaves_the_one_in_force(tmp_path: Path)
     certificate, key = make_certificate(tmp_path / "first")
     other, _ = make_certificate(tmp_path / "second")
     context = tls_context(certificate, key)
-    running = Running(CONFIG, Server([]), [], context)
+    running = RunningNode(CONFIG, Server([]), [], context)
     before = handshake(context)
     reload(running, lambda: Config(networks={}, tls_cert=str(other), tls_key=str(key)))
     assert handshake(context) == before

@@ -20,12 +20,12 @@ from websockets.uri import parse_uri
 from tests.server.certificates import make_certificate
 from tests.server.feed import Feed
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall, Step
-from wsnode.server.access.directory import KeyRing, Network, TokenCheck
+from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread, Step
+from wsnode.server.access.router import KeyStore, Network, TokenCheck
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.executor import TaskExecutor
+from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
 from wsnode.server.server import Server
-from wsnode.server.turns.making import Account
-from wsnode.server.turns.slow_lane import SlowLane
 
 NUMBER = '{"jsonrpc":"2.0","id":%s,"method":"number","params":[]}'
 
@@ -66,7 +66,7 @@ class View:
 def registry() -> Registry:
     methods = Registry()
 
-    @methods.method("number", steady=True)
+    @methods.method("number", cacheable=True)
     def number(_view: View) -> bytes:
         return b'"0x1"'
 
@@ -85,9 +85,13 @@ def registry() -> Registry:
             yield None
         return params.size
 
+    @methods.method("patient", deadline=5.0)
+    def patient(_view: View, params: Size) -> Generator[Step, Any, int]:
+        return (yield from slices(_view, params))
+
     @methods.method("wait")
     def wait(view: View) -> Generator[Step, Any, Any]:
-        return (yield InThread(view.gate.pass_through))
+        return (yield RunInThread(view.gate.pass_through))
 
     @methods.method("endless")
     def endless(view: View) -> Generator[Step, Any, None]:
@@ -193,7 +197,7 @@ class Site:
         nursery: trio.Nursery,
         gate: Gate,
         limits: Limits,
-        keys: KeyRing | None = None,
+        keys: KeyStore | None = None,
         tokens: TokenCheck | None = None,
         **options: Any,
     ) -> None:
@@ -232,9 +236,11 @@ class Site:
         return await read_all(stream)
 
 
-async def finish(lane: SlowLane, call: SlowCall, party: Any, account: Account) -> None:
+async def finish(
+    executor: TaskExecutor, call: CallTask, client: Any, account: ConnectionResponseMemory
+) -> None:
     """Run a call to its end, and let it have its reply back."""
-    call.reply = await lane.finish(call, party, account)
+    call.reply = await executor.finish(call, client, account)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -10,7 +10,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Channel, Subscription
+from wsnode.pubsub.subscription import EventChannel, Subscription
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True):
@@ -47,13 +47,13 @@ class Feed:
 
     def register(self, methods: Registry) -> None:
         @methods.method("subscribe", channel=True)
-        def subscribe(channel: Channel, params: Start) -> str:
+        def subscribe(channel: EventChannel, params: Start) -> str:
             follower = Numbers(channel, self, params.position)
             channel.subscriptions.add(follower)
             return follower.identity.decode()
 
         @methods.method("unsubscribe", channel=True)
-        def unsubscribe(channel: Channel, params: Identity) -> bool:
+        def unsubscribe(channel: EventChannel, params: Identity) -> bool:
             if not channel.subscriptions.remove(params.identity.encode()):
                 raise server_error("subscription not found")
             return True
@@ -67,7 +67,7 @@ class Feed:
 class Numbers(Subscription):
     """All numbers from a position on, each once and in order; falling behind sends a notice and a replay."""
 
-    def __init__(self, channel: Channel, feed: Feed, position: int | None) -> None:
+    def __init__(self, channel: EventChannel, feed: Feed, position: int | None) -> None:
         super().__init__("numbers", channel)
         self._feed = feed
         self._position = position
@@ -82,7 +82,7 @@ class Numbers(Subscription):
         self.deliver(notice(behind=position, missed=missed))
         self._catch_up_or_join()
 
-    def farewell(self) -> Event:
+    def final_notice(self) -> Event:
         if self._position is None or self.group is not None:
             self._position = len(self._feed.events)
         return notice(position=self._position)

@@ -13,9 +13,9 @@ import zstandard
 
 from tests.server.conftest import OpenSite
 from tests.server.http.test_connection import client, post
-from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.slices import LARGE_BYTES
-from wsnode.jsonrpc.work import Pieces
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.generators import LARGE_BYTES
+from wsnode.jsonrpc.work import ReplyChunks
 from wsnode.server.limits import Limits
 from wsnode.server.transport.transport import StreamTransport
 from wsnode.server.websocket.outbox import LargeReply
@@ -84,7 +84,7 @@ async def test_others_have_their_turns_between_parcels(open_site: OpenSite, fram
     async with open_site(Limits(slice_seconds=0.0)) as site:
         ours, theirs = trio.testing.memory_stream_pair()
         transport = Quick(theirs)
-        site.nursery.start_soon(site.server.serve_transport, transport, Party())
+        site.nursery.start_soon(site.server.serve_transport, transport, ClientId())
         head, body = post(BATCH).split(b"\r\n\r\n")
         if framing == "chunks":
             # Not read by the quick way.
@@ -99,7 +99,7 @@ async def test_others_have_their_turns_between_parcels(open_site: OpenSite, fram
 
 
 def test_a_large_reply_takes_little_for_each_of_its_pieces() -> None:
-    pieces = Pieces(b"%1000d" % number for number in range(5000))
+    pieces = ReplyChunks(b"%1000d" % number for number in range(5000))
     tracemalloc.start()
     try:
         reply = LargeReply(pieces, 1 << 16, compressed=False)

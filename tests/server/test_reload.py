@@ -6,7 +6,7 @@ import trio.testing
 
 from tests.server.conftest import OpenSite, until
 from wsnode.server.limits import Limits
-from wsnode.server.turns.fair import FairLimiter
+from wsnode.server.scheduling.fair_limiter import FairLimiter
 
 
 async def test_open_connections_see_new_limits_at_their_next_call(open_site: OpenSite) -> None:

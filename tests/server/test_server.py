@@ -10,10 +10,10 @@ import trio
 import trio.testing
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
-from wsnode.jsonrpc.share import Party
-from wsnode.server.accepting import Reception, serve
-from wsnode.server.access.directory import Network
-from wsnode.server.access.perimeter import Perimeter
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.server.accepting import ConnectionAcceptor, serve
+from wsnode.server.access.origin_policy import OriginPolicy
+from wsnode.server.access.router import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import tls_context
@@ -31,7 +31,7 @@ async def start(nursery: trio.Nursery, server: Server, path: Path) -> None:
 
 
 async def start_on(nursery: trio.Nursery, server: Server, listener: socket.socket) -> None:
-    async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(task_status: trio.TaskStatus[ConnectionAcceptor] = trio.TASK_STATUS_IGNORED) -> None:
         await serve(server, [listener], task_status=task_status)
 
     await nursery.start(run)
@@ -73,7 +73,7 @@ async def test_operators_see_a_node_that_is_full_and_take_no_clients_place(tmp_p
     listener, operators = open_unix(path), [open_unix(own)]
     async with trio.open_nursery() as nursery:
 
-        async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
+        async def run(task_status: trio.TaskStatus[ConnectionAcceptor] = trio.TASK_STATUS_IGNORED) -> None:
             await serve(server, [listener], operators=operators, task_status=task_status)
 
         await nursery.start(run)
@@ -94,7 +94,7 @@ async def test_operators_see_a_node_that_is_full_and_take_no_clients_place(tmp_p
 async def test_clients_of_a_unix_socket_may_call_the_node_what_they_like(tmp_path: Path) -> None:
     path = tmp_path / "node.sock"
     network = Network("test", registry(), lambda _caller: View(Gate()))
-    server = Server([network], perimeter=Perimeter.local((), ()), public_metrics=False)
+    server = Server([network], origin_policy=OriginPolicy.local((), ()), public_metrics=False)
     async with trio.open_nursery() as nursery:
         await start(nursery, server, path)
         assert (await get(path, "/healthz")).startswith(b"HTTP/1.1 200 ")
@@ -152,11 +152,11 @@ async def test_who_takes_the_place_of_an_idle_connection_is_not_one_more(tmp_pat
             await stream.send_all(GET_HEALTH)
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 ")
         await trio.testing.wait_all_tasks_blocked()
-        party = Party()
-        assert server.admit(party)
+        client = ClientId()
+        assert server.admit(client)
         assert server.shared.connections.used == 2
         assert await idle[0].receive_some() == b""
-        server.shared.connections.give_back(party)
+        server.shared.connections.give_back(client)
         for stream in idle:
             await stream.aclose()
         await until(lambda: not server.connections)
@@ -185,7 +185,7 @@ async def test_tls_end_to_end(certificate: tuple[Path, Path]) -> None:
     async with trio.open_nursery() as nursery:
         server = make_server(Gate())
 
-        async def run(task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED) -> None:
+        async def run(task_status: trio.TaskStatus[ConnectionAcceptor] = trio.TASK_STATUS_IGNORED) -> None:
             await serve(server, listeners, tls=tls_context(*certificate), task_status=task_status)
 
         await nursery.start(run)

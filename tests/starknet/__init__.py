@@ -1,1 +1,1 @@
-"""The alt family, judged by real blocks and classes."""
+"""The Starknet family, judged by real blocks and classes."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from wsnode.demo.starknet_blocks import BlockMaker
-from wsnode.starknet.block import UnverifiedBlock
+from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.starknet.block import UnverifiedStarknetBlock
 from wsnode.starknet.diff_json import flat_diff, nested_diff
 from wsnode.starknet.felt import felt_text, number_felt
 from wsnode.starknet.state_diff import StateDiff
@@ -17,9 +17,9 @@ SYSTEM = number_felt(1)
 """A contract that needs no class."""
 
 
-def branch(values: Iterable[Sequence[int]]) -> list[UnverifiedBlock]:
+def branch(values: Iterable[Sequence[int]]) -> list[UnverifiedStarknetBlock]:
     """Return blocks from genesis on, each of which writes these values to the first slots."""
-    maker = BlockMaker()
+    maker = StarknetBlockMaker()
     return [maker.make(StateDiff(storage=_slots(written))) for written in values]
 
 
@@ -27,7 +27,7 @@ def _slots(values: Sequence[int]) -> list[tuple[bytes, bytes, bytes]]:
     return [(SYSTEM, number_felt(key), number_felt(value)) for key, value in enumerate(values)]
 
 
-def document(block: UnverifiedBlock) -> dict[str, Any]:
+def document(block: UnverifiedStarknetBlock) -> dict[str, Any]:
     """Return a block's header and state update as one document."""
     header = block.header
     assert header.parent_hash is not None
@@ -44,7 +44,7 @@ def document(block: UnverifiedBlock) -> dict[str, Any]:
     }
 
 
-def write_dump(path: Path, blocks: Iterable[UnverifiedBlock]) -> Path:
+def write_dump(path: Path, blocks: Iterable[UnverifiedStarknetBlock]) -> Path:
     """Write a dump of one file and return it."""
     path.write_text("".join(json.dumps(document(block)) + "\n" for block in blocks))
     return path

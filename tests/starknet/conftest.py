@@ -11,10 +11,12 @@ import msgspec
 import pytest
 import trio
 
+from tests.memory_transport import Conversation, run
 from tests.vector_files import require_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.session import Session
-from wsnode.starknet.chain import Chain
+from wsnode.jsonrpc.work import CallTask
+from wsnode.server.access.router import Caller
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import ImportOutcome, import_folder
 
@@ -33,22 +35,22 @@ def classes() -> Path:
 
 
 @pytest.fixture(scope="session")
-def chain(tmp_path_factory: pytest.TempPathFactory, mainnet: Path) -> Iterator[Chain]:
+def chain(tmp_path_factory: pytest.TempPathFactory, mainnet: Path) -> Iterator[StarknetChain]:
     from tests.vector_files import find_vectors
 
-    with Chain.open(tmp_path_factory.mktemp("mainnet"), writer=True) as chain:
+    with StarknetChain.open(tmp_path_factory.mktemp("mainnet"), writer=True) as chain:
         trio.run(import_folder, chain, mainnet, find_vectors("starknet/classes"))
         yield chain
 
 
 @pytest.fixture(scope="session")
-def call(chain: Chain) -> Call:
+def call(chain: StarknetChain) -> Call:
     return caller_of(chain)
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Chain]:
-    with Chain.open(tmp_path / "data", writer=True) as chain:
+def fresh(tmp_path: Path) -> Iterator[StarknetChain]:
+    with StarknetChain.open(tmp_path / "data", writer=True) as chain:
         yield chain
 
 
@@ -58,16 +60,22 @@ def dump(tmp_path: Path, mainnet: Path) -> Path:
     return Path(shutil.copytree(mainnet, tmp_path / "dump"))
 
 
-def caller_of(chain: Chain) -> Call:
-    """Return a function that calls a method and returns its result, or its error as a dict with `code`."""
+def caller_of(chain: StarknetChain, version: str | None = None) -> Call:
+    """Return a function that calls a method and returns its result, or its error as a dict with `code`.
+
+    `version` is that of the specification, as paths end in it.
+    """
     dispatcher = Dispatcher(build_registry(), chain.snapshot)
+    caller = Caller(network="main", rpc_version=version)
 
     def call(method: str, params: Any = None) -> Any:
-        session = Session(dispatcher, None)
+        session = Conversation(dispatcher, caller)
         request = {"jsonrpc": "2.0", "id": 1, "method": method} | (
             {} if params is None else {"params": params}
         )
         reply = session.receive(msgspec.json.encode(request))
+        if isinstance(reply, CallTask):
+            reply = run(reply)
         session.end_turn()
         assert isinstance(reply, bytes)
         answer = msgspec.json.decode(reply)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.starknet.conftest import Call
 from tests.starknet.models import flat_rows, ordered, rpc_diff, state_updates
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.roots import StateRoots
 
@@ -90,7 +90,7 @@ def test_a_flag_asks_for_the_block_that_wrote_a_slot(call: Call, mainnet: Path) 
     assert never == {"value": "0x0", "last_update_block": 0}
 
 
-def test_tries_built_from_the_store_have_the_heads_root(chain: Chain, mainnet: Path) -> None:
+def test_tries_built_from_the_store_have_the_heads_root(chain: StarknetChain, mainnet: Path) -> None:
     updates = state_updates(mainnet)
     with chain.reader() as reader:
         roots = StateRoots.of_head(reader)

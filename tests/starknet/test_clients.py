@@ -1,5 +1,6 @@
 """starknet.js and starknet.py, as their users run them, against the server."""
 
+import itertools
 import json
 import os
 import shutil
@@ -16,13 +17,16 @@ from tests.clients.nodes import keyed
 from tests.node_process import PATIENCE, started
 from tests.starknet.conftest import Call
 from tests.starknet.models import state_updates
+from tests.vector_files import CHECKOUT
 from wsnode.demo.starknet_chain import BLOCKS
 from wsnode.server.accepting import serve
-from wsnode.server.access.directory import Network
+from wsnode.server.access.router import Network
 from wsnode.server.server import Server
 from wsnode.server.transport.sockets import open_tcp
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
+from wsnode.starknet.snapshot import SPEC_VERSIONS
+from wsnode.sync.starknet_folder import import_folder
 
 CLIENTS = Path(__file__).parent / "clients"
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
@@ -32,7 +36,7 @@ ASKED = (ADDRESS, "0x5", CLASS)
 
 
 @pytest.fixture
-async def port(chain: Chain, classes: Path) -> AsyncIterator[int]:
+async def port(chain: StarknetChain, classes: Path) -> AsyncIterator[int]:
     """Serve the main network's first blocks, classes included, and return where."""
     server = Server([Network("main", build_registry(), lambda _caller: chain.snapshot())])
     listeners = open_tcp("127.0.0.1", 0)
@@ -111,8 +115,80 @@ async def test_starknet_py_reads_the_chain(port: int, call: Call, mainnet: Path)
     }
 
 
+@pytest.fixture
+async def made(tmp_path: Path, fresh: StarknetChain) -> AsyncIterator[tuple[str, Any]]:
+    """Serve a block with a transaction of each kind, and return where, and the block as it was imported."""
+    text, update = (CHECKOUT / "fuzz/corpus/starknet/seed-poseidon").read_bytes().split(b"\0")
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / "block.json").write_bytes(text)
+    (folder / "update.json").write_bytes(update)
+    await import_folder(fresh, folder, first_block=9, chain_id="SN_TEST")
+    versions = tuple(SPEC_VERSIONS)
+    server = Server([Network("made", build_registry(), fresh.snapshot, rpc_versions=versions)])
+    listeners = open_tcp("127.0.0.1", 0)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve, server, listeners)
+        yield f"http://127.0.0.1:{listeners[0].getsockname()[1]}/v3/key", json.loads(text)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(("end", "version"), [("", "0.10.3"), ("/rpc/v0_9", "0.9.0")])
+async def test_starknet_js_reads_blocks_and_transactions(
+    made: tuple[str, Any], end: str, version: str
+) -> None:
+    url, block = made
+    told = [item["receipt"] for item in block["transactions"]]
+    answers = await run_client([*node_command("starknet_js_blocks.mjs"), url + end, "9", version])
+    hashes = [receipt["transaction_hash"] for receipt in told]
+    assert answers["version"] == version
+    assert ("event_count" in answers["hashes"]) is (version != "0.9.0")
+    assert answers["hashes"]["transactions"] == hashes
+    assert answers["count"] == len(hashes)
+    assert answers["byHash"] == answers["byIndex"] == answers["transactions"]["transactions"]
+    assert [item["receipt"] for item in answers["receipts"]["transactions"]] == told
+    assert [status["execution_status"] for status in answers["statuses"]] == [
+        receipt["execution_status"] for receipt in told
+    ]
+    assert answers["succeeded"] == [receipt["execution_status"] == "SUCCEEDED" for receipt in told]
+    assert [event["data"] for event in answers["page"]["events"]] == [
+        event["data"] for receipt in told for event in receipt["events"]
+    ]
+    assert answers["refused"] == 29
+
+
+async def test_starknet_py_reads_blocks_and_transactions(made: tuple[str, Any]) -> None:
+    url, block = made
+    told = [item["receipt"] for item in block["transactions"]]
+    answers = await run_client([*python_command("starknet_py_blocks.py"), url, "9"])
+    assert answers == {
+        "block_hash": block["block_hash"],
+        "hashes": [receipt["transaction_hash"] for receipt in told],
+        "count": 4,
+        "same": True,
+        "kinds": [
+            "InvokeTransactionV3",
+            "DeclareTransactionV3",
+            "DeployAccountTransactionV3",
+            "L1HandlerTransaction",
+        ],
+        "fees": [receipt["actual_fee"]["amount"] for receipt in told],
+        "blocks": [9] * 4,
+        "events": 1,
+        "outcomes": [receipt["execution_status"] for receipt in told],
+        "page": [[event["from_address"], event["keys"]] for receipt in told for event in receipt["events"]],
+        "refused": True,
+    }
+
+
 COUNT = 3
 """Two blocks that the demo's chain begins with, and one that it makes while it is watched."""
+
+
+def assert_one_after_another(numbers: list[int]) -> None:
+    """Assert that no block is missing or twice; the demo makes further ones while a slow client ends."""
+    assert len(numbers) >= COUNT
+    assert numbers == list(range(BLOCKS - 2, BLOCKS - 2 + len(numbers)))
 
 
 @pytest.mark.slow
@@ -120,10 +196,16 @@ async def test_starknet_js_watches_the_demo() -> None:
     command = node_command("starknet_js_heads.mjs")
     with started("demo", "--listen", "127.0.0.1:0") as node:
         answers = await run_client([*command, keyed(node.socket_url), str(BLOCKS - 2), str(COUNT)])
-    numbers = [header["block_number"] for header in answers["whole"]]
-    assert numbers == [BLOCKS - 2, BLOCKS - 1, BLOCKS]
-    assert answers["live"] == answers["whole"][2:]
-    assert answers["whole"][2]["parent_hash"] == answers["whole"][1]["block_hash"]
+    whole, live = answers["whole"], answers["live"]
+    assert_one_after_another([header["block_number"] for header in whole])
+    for parent, child in itertools.pairwise(whole):
+        assert child["parent_hash"] == parent["block_hash"]
+    # Each may have heard of a block more than the other by the end.
+    after = [header for header in whole if header["block_number"] >= live[0]["block_number"]]
+    common = min(len(after), len(live))
+    assert live[0]["block_number"] >= BLOCKS
+    assert common > 0
+    assert live[:common] == after[:common]
     assert answers["unsubscribed"] == [True, True]
 
 
@@ -132,5 +214,5 @@ async def test_starknet_py_watches_the_demo() -> None:
     command = python_command("starknet_py_heads.py")
     with started("demo", "--listen", "127.0.0.1:0") as node:
         answers = await run_client([*command, keyed(node.socket_url), str(BLOCKS - 2), str(COUNT)])
-    assert [number for number, _hash in answers["whole"]] == [BLOCKS - 2, BLOCKS - 1, BLOCKS]
+    assert_one_after_another([number for number, _hash in answers["whole"]])
     assert answers["unsubscribed"] is True

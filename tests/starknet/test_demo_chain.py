@@ -7,7 +7,7 @@ from tests.file_limits import files_of_at_most
 from tests.starknet.conftest import caller_of
 from tests.starknet.rpc.test_schemas import validate_as
 from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_starknet
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.header_json import render_header
 from wsnode.starknet.roots import StateRoots
 from wsnode.store.errors import StoreError
@@ -16,7 +16,7 @@ from wsnode.store.errors import StoreError
 def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_path: Path) -> None:
     build_starknet(tmp_path)
     build_starknet(tmp_path)
-    with Chain.open(tmp_path, writer=False) as chain:
+    with StarknetChain.open(tmp_path, writer=False) as chain:
         call = caller_of(chain)
         assert call("alt_blockNumber") == BLOCKS - 1
         assert call("alt_chainId") == "0x" + CHAIN_ID.encode().hex()
@@ -35,7 +35,7 @@ def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_pat
 
 def test_the_demos_headers_are_whole(tmp_path: Path) -> None:
     build_starknet(tmp_path)
-    with Chain.open(tmp_path, writer=False) as chain, chain.snapshot() as view:
+    with StarknetChain.open(tmp_path, writer=False) as chain, chain.snapshot() as view:
         for number in range(BLOCKS):
             row = view.block(number)
             assert row is not None
@@ -45,7 +45,7 @@ def test_the_demos_headers_are_whole(tmp_path: Path) -> None:
 def test_the_alt_chain_grows_by_verified_blocks_and_goes_on_after_a_restart(tmp_path: Path) -> None:
     build_starknet(tmp_path)
     for start in (BLOCKS, BLOCKS + 2):
-        with Chain.open(tmp_path, writer=True) as chain:
+        with StarknetChain.open(tmp_path, writer=True) as chain:
             live = LiveStarknet(chain)
             for number in (start, start + 1):
                 live.grow(1_800_000_000 + number)
@@ -63,7 +63,7 @@ def test_the_alt_chain_grows_by_verified_blocks_and_goes_on_after_a_restart(tmp_
 
 def test_the_alt_chain_goes_on_after_a_block_that_could_not_be_stored(tmp_path: Path) -> None:
     build_starknet(tmp_path)
-    with Chain.open(tmp_path, writer=True) as chain:
+    with StarknetChain.open(tmp_path, writer=True) as chain:
         live, call = LiveStarknet(chain), caller_of(chain)
         live.grow()
         for _ in range(2):

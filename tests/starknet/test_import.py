@@ -14,11 +14,12 @@ import trio
 
 from tests.starknet.conftest import caller_of
 from tests.starknet.models import rpc_diff, state_updates
+from tests.store.damaged_bytes import flipped
 from tests.vector_files import CHECKOUT, require_vectors
-from wsnode.starknet.chain import Chain
-from wsnode.starknet.errors import DumpError, InvalidBlockError, StarknetError
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.errors import DumpError, InvalidStarknetBlockError, StarknetError
 from wsnode.starknet.felt import felt_bytes, felt_text
-from wsnode.starknet.intake import head_of
+from wsnode.starknet.importer import head_of
 from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.storage.tables import META, SCHEMA_KEY
 from wsnode.store.environment import Environment
@@ -27,7 +28,7 @@ from wsnode.sync.starknet_folder import import_folder
 NINE = "0x31e5a5851e1a492827ba33180acb98263d1ace0f46fd4000bd4216d2119d480"
 
 
-def head(chain: Chain) -> tuple[int, str] | None:
+def head(chain: StarknetChain) -> tuple[int, str] | None:
     with chain.snapshot() as snapshot:
         found = head_of(snapshot)
     return None if found is None else (found[0], felt_text(found[1]))
@@ -39,7 +40,9 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
     path.write_text(json.dumps(document if changed is None else changed))
 
 
-async def test_all_roots_are_recomputed_from_genesis(fresh: Chain, mainnet: Path, classes: Path) -> None:
+async def test_all_roots_are_recomputed_from_genesis(
+    fresh: StarknetChain, mainnet: Path, classes: Path
+) -> None:
     numbers: list[int] = []
     reports: list[str] = []
     outcome = await import_folder(
@@ -55,7 +58,9 @@ async def test_all_roots_are_recomputed_from_genesis(fresh: Chain, mainnet: Path
     ]
 
 
-async def test_importing_again_continues_where_it_stopped(fresh: Chain, dump: Path, mainnet: Path) -> None:
+async def test_importing_again_continues_where_it_stopped(
+    fresh: StarknetChain, dump: Path, mainnet: Path
+) -> None:
     late = dump / "state_update" / "7.json"
     text = late.read_text()
     late.unlink()
@@ -109,11 +114,11 @@ BROKEN = {
 
 @pytest.mark.parametrize("rule", BROKEN)
 async def test_a_broken_block_ends_the_import_and_the_blocks_before_it_stay(
-    fresh: Chain, dump: Path, rule: str
+    fresh: StarknetChain, dump: Path, rule: str
 ) -> None:
     name, change = BROKEN[rule]
     edit(dump / name, change)
-    with pytest.raises(InvalidBlockError) as caught:
+    with pytest.raises(InvalidStarknetBlockError) as caught:
         await import_folder(fresh, dump)
     assert (caught.value.number, caught.value.rule) == (5, rule)
     assert str(caught.value).startswith(
@@ -125,15 +130,17 @@ async def test_a_broken_block_ends_the_import_and_the_blocks_before_it_stay(
     assert head(fresh)[0] == 4  # type: ignore[index]
 
 
-async def test_a_root_that_only_the_state_disproves_is_found(fresh: Chain, dump: Path) -> None:
+async def test_a_root_that_only_the_state_disproves_is_found(fresh: StarknetChain, dump: Path) -> None:
     edit(dump / "headers.json", drop_roots)
     (dump / "block_0_with_state_update.json").unlink()
     edit(dump / "state_update/9.json", lambda update: update.update(new_root="0x123"))
-    with pytest.raises(InvalidBlockError, match=r"block 9 .*state_root: expected 0x123, got 0x27e6e1b3"):
+    with pytest.raises(
+        InvalidStarknetBlockError, match=r"block 9 .*state_root: expected 0x123, got 0x27e6e1b3"
+    ):
         await import_folder(fresh, dump)
 
 
-async def test_roots_are_taken_on_trust_when_that_is_asked_for(fresh: Chain, dump: Path) -> None:
+async def test_roots_are_taken_on_trust_when_that_is_asked_for(fresh: StarknetChain, dump: Path) -> None:
     edit(dump / "headers.json", drop_roots)
     edit(dump / "state_update/9.json", lambda update: update.update(new_root="0x123"))
     outcome = await import_folder(fresh, dump, verify_roots=False)
@@ -141,18 +148,20 @@ async def test_roots_are_taken_on_trust_when_that_is_asked_for(fresh: Chain, dum
     assert not outcome.roots_verified
 
 
-async def test_another_chain_is_refused_at_the_first_block_that_differs(fresh: Chain, dump: Path) -> None:
+async def test_another_chain_is_refused_at_the_first_block_that_differs(
+    fresh: StarknetChain, dump: Path
+) -> None:
     await import_folder(fresh, dump)
     edit(dump / "state_update/3.json", lambda update: update.update(block_hash="0x33"))
     with pytest.raises(
-        InvalidBlockError, match=r"block 3 \(0x33\): block_hash: expected 0x\w+, as stored, got 0x33"
+        InvalidStarknetBlockError, match=r"block 3 \(0x33\): block_hash: expected 0x\w+, as stored, got 0x33"
     ):
         await import_folder(fresh, dump)
     assert head(fresh) == (9, NINE)
 
 
 async def test_a_class_that_the_dump_lacks_is_reported_and_can_come_later(
-    fresh: Chain, mainnet: Path, classes: Path
+    fresh: StarknetChain, mainnet: Path, classes: Path
 ) -> None:
     reports: list[str] = []
     outcome = await import_folder(fresh, mainnet, report=reports.append)
@@ -176,7 +185,7 @@ async def test_a_class_that_the_dump_lacks_is_reported_and_can_come_later(
 
 
 async def test_a_class_may_come_with_the_block_that_names_it(
-    fresh: Chain, mainnet: Path, classes: Path, tmp_path: Path
+    fresh: StarknetChain, mainnet: Path, classes: Path, tmp_path: Path
 ) -> None:
     class_hash = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
     definition = json.loads(gzip.decompress((classes / f"{class_hash}.json.gz").read_bytes()))
@@ -189,7 +198,7 @@ async def test_a_class_may_come_with_the_block_that_names_it(
 @pytest.mark.parametrize("form", ["feeder", "node", "with block"])
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz"])
 async def test_one_file_in_any_form_is_as_good_as_a_folder(
-    fresh: Chain, mainnet: Path, tmp_path: Path, form: str, ending: str
+    fresh: StarknetChain, mainnet: Path, tmp_path: Path, form: str, ending: str
 ) -> None:
     documents = [document_of(update, number, form) for number, update in enumerate(state_updates(mainnet))]
     if ".json" in ending and "jsonl" not in ending:
@@ -216,7 +225,9 @@ def document_of(update: dict[str, Any], number: int, form: str) -> dict[str, Any
     return {"block": header, "state_update": update}
 
 
-async def test_a_history_that_begins_late_says_so_instead_of_lying(fresh: Chain, tmp_path: Path) -> None:
+async def test_a_history_that_begins_late_says_so_instead_of_lying(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     dump = tmp_path / "late"
     dump.mkdir()
     shutil.copy(require_vectors("starknet/single/mainnet_550000.json.gz"), dump)
@@ -250,7 +261,7 @@ async def test_a_history_that_begins_late_says_so_instead_of_lying(fresh: Chain,
         await import_folder(fresh, dump, first_block=7)
 
 
-async def test_classes_replaced_in_one_block_are_the_new_ones(fresh: Chain) -> None:
+async def test_classes_replaced_in_one_block_are_the_new_ones(fresh: StarknetChain) -> None:
     single, rpc = require_vectors("starknet/single/mainnet_550000.json.gz"), require_vectors("starknet/rpc")
     assert (await import_folder(fresh, single, rpc, first_block=550000)).missing_classes == 0
     update = json.loads(gzip.decompress(single.read_bytes()))
@@ -263,7 +274,7 @@ async def test_classes_replaced_in_one_block_are_the_new_ones(fresh: Chain) -> N
 
 
 async def test_two_blocks_follow_each_other_by_their_roots_and_commitments(
-    fresh: Chain, tmp_path: Path
+    fresh: StarknetChain, tmp_path: Path
 ) -> None:
     dump = tmp_path / "pair"
     dump.mkdir()
@@ -276,16 +287,17 @@ async def test_two_blocks_follow_each_other_by_their_roots_and_commitments(
         dump / "sepolia_integration_35748_block.json", lambda block: block.update(state_diff_commitment="0x1")
     )
     with (
-        Chain.open(tmp_path / "other", writer=True) as other,
+        StarknetChain.open(tmp_path / "other", writer=True) as other,
         pytest.raises(
-            InvalidBlockError, match=r"block 35748 .*state_diff_commitment: expected 0x1, got 0x23587c54"
+            InvalidStarknetBlockError,
+            match=r"block 35748 .*state_diff_commitment: expected 0x1, got 0x23587c54",
         ),
     ):
         await import_folder(other, dump, first_block=35748)
 
 
 async def test_pending_updates_and_odd_documents_are_reported_and_passed_over(
-    fresh: Chain, dump: Path
+    fresh: StarknetChain, dump: Path
 ) -> None:
     (dump / "notes.json").write_text('{"hello": 1}')
     (dump / "torn.json").write_text('{"hello": ')
@@ -302,7 +314,7 @@ async def test_pending_updates_and_odd_documents_are_reported_and_passed_over(
 
 @pytest.mark.parametrize("content", [None, b"", b"\x1f\x8bgarbage"])
 async def test_a_dump_that_cannot_be_read_is_named(
-    fresh: Chain, tmp_path: Path, content: bytes | None
+    fresh: StarknetChain, tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "dump"
     if content is not None:
@@ -312,7 +324,9 @@ async def test_a_dump_that_cannot_be_read_is_named(
         await import_folder(fresh, path)
 
 
-async def test_undoing_blocks_leaves_the_chain_as_it_was_before_them(fresh: Chain, mainnet: Path) -> None:
+async def test_undoing_blocks_leaves_the_chain_as_it_was_before_them(
+    fresh: StarknetChain, mainnet: Path
+) -> None:
     await import_folder(fresh, mainnet)
     call = caller_of(fresh)
     rows = state_updates(mainnet)[9]["state_diff"]["storage_diffs"]
@@ -329,24 +343,27 @@ async def test_undoing_blocks_leaves_the_chain_as_it_was_before_them(fresh: Chai
 
 
 def test_a_second_writer_is_turned_away(tmp_path: Path) -> None:
-    with Chain.open(tmp_path, writer=True), pytest.raises(StarknetError, match="another process writes"):
-        Chain.open(tmp_path, writer=True)
-    Chain.open(tmp_path, writer=True).close()
+    with (
+        StarknetChain.open(tmp_path, writer=True),
+        pytest.raises(StarknetError, match="another process writes"),
+    ):
+        StarknetChain.open(tmp_path, writer=True)
+    StarknetChain.open(tmp_path, writer=True).close()
 
 
 def test_a_folder_without_a_chain_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(StarknetError, match="no alt chain here; `wsnode import alt` makes one"):
-        Chain.open(tmp_path, writer=False)
+    with pytest.raises(StarknetError, match="no Starknet chain here; `wsnode import alt` makes one"):
+        StarknetChain.open(tmp_path, writer=False)
 
 
 KILLED = """
 import os, sys, trio
 from pathlib import Path
-import wsnode.starknet.intake as intake
-from wsnode.starknet.chain import Chain
+import wsnode.starknet.importer as intake
+from wsnode.starknet.chain import StarknetChain
 from wsnode.sync.starknet_folder import import_folder
 intake.BATCH_BLOCKS = 2
-chain = Chain.open(Path(sys.argv[1]), writer=True)
+chain = StarknetChain.open(Path(sys.argv[1]), writer=True)
 stop = lambda number, *_: os._exit(9) if number == 6 else None
 trio.run(lambda: import_folder(chain, Path(sys.argv[2]), progress=stop))
 """
@@ -357,7 +374,7 @@ async def test_a_killed_import_leaves_whole_blocks_and_goes_on(mainnet: Path, tm
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(mainnet)]
     killed = await trio.run_process(command, env=environment, check=False)
     assert killed.returncode == 9
-    with Chain.open(tmp_path, writer=True) as chain:
+    with StarknetChain.open(tmp_path, writer=True) as chain:
         assert head(chain) == (5, state_updates(mainnet)[5]["block_hash"])
         outcome = await import_folder(chain, mainnet)
         assert outcome.roots_verified
@@ -365,9 +382,21 @@ async def test_a_killed_import_leaves_whole_blocks_and_goes_on(mainnet: Path, tm
 
 
 @pytest.mark.parametrize("writer", [False, True])
+def test_a_chain_without_checksums_is_refused(tmp_path: Path, writer: bool) -> None:
+    StarknetChain.open(tmp_path, writer=True).close()
+    with (
+        flipped(tmp_path / "alt/chain/data.mdb", b"schema5", 7),
+        pytest.raises(
+            StarknetError, match="its layout is older, or damaged, this version knows 5: import again"
+        ),
+    ):
+        StarknetChain.open(tmp_path, writer=writer)
+
+
+@pytest.mark.parametrize("writer", [False, True])
 def test_a_chain_of_another_layout_is_refused(tmp_path: Path, writer: bool) -> None:
     environment = Environment(tmp_path / "alt" / "chain", [META], writer=True)
     environment.write(lambda transaction: transaction.put(META, SCHEMA_KEY, b"1"))
     environment.close()
-    with pytest.raises(StarknetError, match="its layout is 1, this version knows 2"):
-        Chain.open(tmp_path, writer=writer)
+    with pytest.raises(StarknetError, match="its layout is 1, this version knows 5: import again"):
+        StarknetChain.open(tmp_path, writer=writer)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.drawing import examples
 from tests.starknet.branches import branch, write_dump
-from wsnode.demo.starknet_blocks import BlockMaker
-from wsnode.starknet import intake
-from wsnode.starknet.block import UnverifiedBlock
-from wsnode.starknet.chain import Chain
-from wsnode.starknet.errors import InvalidBlockError
+from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.starknet import importer
+from wsnode.starknet.block import UnverifiedStarknetBlock
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.errors import InvalidStarknetBlockError
 from wsnode.starknet.felt import number_felt
 from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.tables import (
@@ -39,22 +39,24 @@ NEW = branch([[1, 2], [3], [9], [0, 10, 11]])
 """Both have the first two blocks."""
 
 
-def rows(chain: Chain) -> Rows:
+def rows(chain: StarknetChain) -> Rows:
     """Return all that is stored, but for what is known of replaced blocks."""
     with chain.reader() as reader:
         return {table.name: list(scan(reader, table, b"")) for table in TABLES if table is not DROPPED}
 
 
-def dropped(chain: Chain, blocks: list[UnverifiedBlock]) -> list[tuple[int, bytes] | None]:
+def dropped(chain: StarknetChain, blocks: list[UnverifiedStarknetBlock]) -> list[tuple[int, bytes] | None]:
     with chain.snapshot() as view:
         return [view.dropped(block.hash) for block in blocks]
 
 
-async def test_another_branch_is_refused_unless_it_is_to_replace(fresh: Chain, tmp_path: Path) -> None:
+async def test_another_branch_is_refused_unless_it_is_to_replace(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
     before = rows(fresh)
     new = write_dump(tmp_path / "new.jsonl", NEW)
-    with pytest.raises(InvalidBlockError, match=r"block 2 .*: block_hash: expected .* as stored"):
+    with pytest.raises(InvalidStarknetBlockError, match=r"block 2 .*: block_hash: expected .* as stored"):
         await import_folder(fresh, new)
     assert rows(fresh) == before
     outcome = await import_folder(fresh, new, replace=True)
@@ -67,22 +69,26 @@ async def test_another_branch_is_refused_unless_it_is_to_replace(fresh: Chain, t
     ]
 
 
-async def test_the_other_branch_may_lack_what_both_have(fresh: Chain, tmp_path: Path) -> None:
+async def test_the_other_branch_may_lack_what_both_have(fresh: StarknetChain, tmp_path: Path) -> None:
     await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
     outcome = await import_folder(fresh, write_dump(tmp_path / "new.jsonl", NEW[2:]), replace=True)
     assert outcome.head == (3, NEW[3].hash)
     assert (await import_folder(fresh, tmp_path / "new.jsonl", replace=True)).blocks == 0
 
 
-async def test_a_chain_with_no_block_in_common_is_never_replaced(fresh: Chain, tmp_path: Path) -> None:
+async def test_a_chain_with_no_block_in_common_is_never_replaced(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
     before = rows(fresh)
-    with pytest.raises(InvalidBlockError, match=r"block 0 .*: block_hash"):
+    with pytest.raises(InvalidStarknetBlockError, match=r"block 0 .*: block_hash"):
         await import_folder(fresh, write_dump(tmp_path / "new.jsonl", branch([[5]])), replace=True)
     assert rows(fresh) == before
 
 
-async def test_nobody_sees_the_chain_without_one_of_the_branches(fresh: Chain, tmp_path: Path) -> None:
+async def test_nobody_sees_the_chain_without_one_of_the_branches(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
     before = rows(fresh)
     seen: list[bool] = []
@@ -96,7 +102,7 @@ async def test_nobody_sees_the_chain_without_one_of_the_branches(fresh: Chain, t
 
 @pytest.mark.parametrize("broken", [2, 3])
 async def test_a_broken_branch_replaces_nothing_or_as_far_as_it_is_whole(
-    fresh: Chain, tmp_path: Path, broken: int
+    fresh: StarknetChain, tmp_path: Path, broken: int
 ) -> None:
     await import_folder(fresh, write_dump(tmp_path / "old.jsonl", OLD))
     before = rows(fresh)
@@ -104,7 +110,7 @@ async def test_a_broken_branch_replaces_nothing_or_as_far_as_it_is_whole(
         msgspec.structs.replace(block, old_root=b"\x01" * 32) if block.number == broken else block
         for block in NEW
     ]
-    with pytest.raises(InvalidBlockError, match=rf"block {broken} .*: old_root"):
+    with pytest.raises(InvalidStarknetBlockError, match=rf"block {broken} .*: old_root"):
         await import_folder(fresh, write_dump(tmp_path / "new.jsonl", spoilt), replace=True)
     if broken == 2:
         assert rows(fresh) == before
@@ -128,13 +134,13 @@ def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
     old_branch = branch([*common, *([*values, 8] for values in old)])
     new_branch = branch([*common, *([*values, 9] for values in new)])
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake, "BATCH_BLOCKS", batch)
+        patch.setattr(importer, "BATCH_BLOCKS", batch)
         folder = Path(name)
         first = write_dump(folder / "old.jsonl", old_branch)
         second = write_dump(folder / "new.jsonl", new_branch)
         with (
-            Chain.open(folder / "a", writer=True) as replaced,
-            Chain.open(folder / "b", writer=True) as alone,
+            StarknetChain.open(folder / "a", writer=True) as replaced,
+            StarknetChain.open(folder / "b", writer=True) as alone,
         ):
             trio.run(import_folder, replaced, first)
             trio.run(partial(import_folder, replaced, second, replace=True))
@@ -143,10 +149,12 @@ def test_what_is_stored_is_what_an_import_of_the_new_branch_alone_stores(
             assert any(rows(replaced)[table.name] for table in (CLASS_AT, NONCE_AT, STORAGE_AT, COMPILED_AT))
 
 
-async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(fresh: Chain, tmp_path: Path) -> None:
+async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     contract, class_hash = number_felt(0x77), number_felt(0x88)
     for nonce in (1, 2):
-        maker = BlockMaker()
+        maker = StarknetBlockMaker()
         blocks = [
             maker.make(diff)
             for diff in (
@@ -158,16 +166,16 @@ async def test_a_contract_of_the_replaced_blocks_can_be_deployed_again(fresh: Ch
         dump = write_dump(tmp_path / f"{nonce}.jsonl", blocks[:2])
         assert (await import_folder(fresh, dump, replace=True)).head == (1, blocks[1].hash)
         twice = write_dump(tmp_path / "twice.jsonl", blocks)
-        with pytest.raises(InvalidBlockError, match=r"block 2 .*: deployed_contracts"):
+        with pytest.raises(InvalidStarknetBlockError, match=r"block 2 .*: deployed_contracts"):
             await import_folder(fresh, twice, replace=True)
 
 
-async def test_a_dump_that_is_refused_is_not_left_open(fresh: Chain, tmp_path: Path) -> None:
-    maker = BlockMaker()
+async def test_a_dump_that_is_refused_is_not_left_open(fresh: StarknetChain, tmp_path: Path) -> None:
+    maker = StarknetBlockMaker()
     deployed = StateDiff(deployed=[(number_felt(0x77), number_felt(0x88))])
     dump = write_dump(tmp_path / "twice.jsonl", [maker.make(deployed), maker.make(deployed)])
     # The error has the frames of the import with it.
-    with pytest.raises(InvalidBlockError) as refused:
+    with pytest.raises(InvalidStarknetBlockError) as refused:
         await import_folder(fresh, dump)
     assert dump not in open_files()
     assert "deployed_contracts" in str(refused.value)

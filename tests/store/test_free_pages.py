@@ -38,7 +38,7 @@ import resource
 import sys
 from pathlib import Path
 from wsnode.store.environment import release_free_pages
-resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))
+resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))
 print(release_free_pages(Path(sys.argv[1])))
 """
 """Has less address space than a writer gives a file."""

@@ -18,7 +18,7 @@ from tests.sync.random_chains import build, random_genesis
 from tests.sync.test_fork_choice import ListSource
 from wsnode.ethereum.chain import Chain
 from wsnode.sync.importer import Importer
-from wsnode.sync.progress import Silence
+from wsnode.sync.progress import NullProgress
 
 FORK_SECONDS = 40
 LONG, MOST = 60, 12
@@ -35,7 +35,7 @@ def rows(folder: Path, genesis: bytes) -> list[tuple[bytes | None, ...]]:
 
 def take(folder: Path, genesis: bytes, blocks: Sequence[bytes]) -> None:
     async def run() -> None:
-        await Importer(chain, ListSource(blocks), Silence()).run()
+        await Importer(chain, ListSource(blocks), NullProgress()).run()
 
     with Chain.open(folder, genesis, writer=True, durable=False) as chain:
         trio.run(run)

@@ -8,8 +8,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.sync.importer import Importer
-from wsnode.sync.progress import Silence
-from wsnode.sync.source import EncodedBlock, Position
+from wsnode.sync.progress import NullProgress
+from wsnode.sync.source import EncodedBlock, FilePosition
 
 OLD, NEW = 1, 2
 
@@ -24,12 +24,12 @@ class ListSource:
         batch, self._batch = self._batch, []
         return batch
 
-    def position(self) -> Position:
-        return Position(0, None)
+    def position(self) -> FilePosition:
+        return FilePosition(0, None)
 
 
 async def take(chain: Chain, blocks: Sequence[bytes]) -> None:
-    await Importer(chain, ListSource(blocks), Silence()).run()
+    await Importer(chain, ListSource(blocks), NullProgress()).run()
 
 
 def hashes(blocks: Sequence[bytes]) -> list[bytes]:

@@ -17,7 +17,7 @@ from wsnode.store.table import scan
 from wsnode.sync import importer
 from wsnode.sync.errors import SourceError, UnknownParentError
 from wsnode.sync.importer import import_files
-from wsnode.sync.progress import Silence, Step
+from wsnode.sync.progress import NullProgress, ProgressStep
 from wsnode.sync.rlp_files import RlpFiles
 
 HEAD_NUMBER = 54
@@ -42,16 +42,16 @@ def chain(tmp_path: Path, genesis: bytes) -> Iterator[Chain]:
 
 class Recorder:
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[ProgressStep] = []
 
-    def advanced(self, step: Step) -> None:
+    def advanced(self, step: ProgressStep) -> None:
         self.steps.append(step)
 
 
 async def take(chain: Chain, tmp_path: Path, content: bytes) -> Head:
     file = tmp_path / "import.rlp"
     file.write_bytes(content)
-    return await import_files(chain, [str(file)], Silence())
+    return await import_files(chain, [str(file)], NullProgress())
 
 
 def tables(chain: Chain) -> dict[str, list[tuple[bytes, bytes]]]:
@@ -145,7 +145,7 @@ async def test_a_cancelled_import_keeps_what_was_verified(
     monkeypatch.setattr("wsnode.sync.rlp_files.BATCH_BLOCKS", 5)
 
     class Stop:
-        def advanced(self, step: Step) -> None:
+        def advanced(self, step: ProgressStep) -> None:
             if step.number >= 20:
                 scope.cancel()
 

@@ -64,6 +64,17 @@ def test_an_absurd_length_is_refused_before_it_is_read() -> None:
         cut(b"\xff" + b"\xff" * 8)
 
 
+def test_a_block_may_have_so_many_bytes_and_not_one_more() -> None:
+    def head(size: int) -> bytes:
+        return b"\xfb" + size.to_bytes(4, "big")
+
+    # What is read of the file tells that the size was taken.
+    with pytest.raises(SourceError, match=r"after 3 of 67108864 bytes"):
+        cut(head(64 * 1024 * 1024) + bytes(3))
+    with pytest.raises(SourceError, match="67108865 bytes are announced, more than any block has"):
+        cut(head(64 * 1024 * 1024 + 1) + bytes(3))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"chain\.rlp: byte 0: No such file"):
         RlpFiles([str(tmp_path / "chain.rlp")])

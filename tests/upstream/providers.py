@@ -44,10 +44,11 @@ class SocketProvider:
             raise OSError("nobody there")
         ours, theirs = memory_stream_pair()
         self._streams.append(theirs)
-        self._nursery.start_soon(self._serve, theirs)
+        self._nursery.start_soon(self.serve, theirs)
         return ours
 
-    async def _serve(self, stream: trio.abc.Stream) -> None:
+    async def serve(self, stream: trio.abc.Stream) -> None:
+        """Answer what comes over a stream, until it ends."""
         async with trio.open_nursery() as nursery:
             request = await wrap_server_stream(nursery, stream)
             self.headers.append(list(request.headers))
@@ -84,8 +85,10 @@ class SocketProvider:
         params = {"subscription": subscription, "result": result}
         text = msgspec.json.encode({"method": "eth_subscription", "params": params}).decode()
         for connection in self.connections:
-            if connection.closed is None:
-                await connection.send_message(text)
+            # A connection that has ended may not know it yet.
+            with suppress(ConnectionClosed):
+                if connection.closed is None:
+                    await connection.send_message(text)
 
     async def close(self) -> None:
         """End every connection without a word."""

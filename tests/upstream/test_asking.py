@@ -9,11 +9,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.upstream.providers import Error, PostProvider, SocketProvider
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.budget import Budget
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import AddressError, RefusedError, UpstreamError
+from wsnode.upstream.errors import AddressError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.hedging import first_answer
 from wsnode.upstream.score import Score
+from wsnode.upstream.token_bucket import TokenBucket
 
 WEBSOCKET = UpstreamAddress.parse("ws://user:word@node.example/secret?key=hidden")
 HTTP = UpstreamAddress.parse("http://node.example/secret")
@@ -70,6 +70,23 @@ async def test_events_reach_the_subscription_that_they_are_of_even_at_once_behin
         await wait_all_tasks_blocked()
         assert (heads, others) == ([b'{"number":"0x1"}'], [])
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [None, [], {}, 1.5, "x" * 257, msgspec.Raw(b"[" * 900 + b"]" * 900)],
+    ids=["null", "list", "object", "fraction", "long", "nested"],
+)
+async def test_a_subscription_has_an_id(caplog: pytest.LogCaptureFixture, identity: Any) -> None:
+    async with trio.open_nursery() as nursery:
+        client = await asked_client(nursery, SocketProvider(nursery, lambda *_call: identity), WEBSOCKET)
+        link = await client.link()
+        with pytest.raises(UpstreamError):
+            await link.subscribe(["newHeads"], lambda _event: None)
+        assert link.ended.is_set()
+        nursery.cancel_scope.cancel()
+    assert "says what is not JSON-RPC" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_lost_connection_ends_its_questions_and_the_next_one_opens_another() -> None:
@@ -132,7 +149,7 @@ async def test_calls_are_asked_one_at_a_time_where_their_batch_is_refused(most: 
         client = await asked_client(nursery, provider, WEBSOCKET)
         first, refused, last = await client.ask_each("m", [[1], [2], [3]])
         assert (first, last) == (b"1", b"3")
-        assert isinstance(refused, RefusedError)
+        assert isinstance(refused, UpstreamRefusedError)
         assert await client.ask_each("m", [[1]]) == [b"1"]
         assert provider.batches == [3]
         nursery.cancel_scope.cancel()
@@ -142,7 +159,7 @@ async def test_a_batch_that_is_too_much_for_a_provider_is_not_asked_one_at_a_tim
     async with trio.open_nursery() as nursery:
         provider = PostProvider(nursery, lambda _calls: (429, [], b""))
         client = await asked_client(nursery, provider, HTTP)
-        with pytest.raises(RefusedError, match="429"):
+        with pytest.raises(UpstreamRefusedError, match="429"):
             await client.ask_each("m", [[1], [2]])
         assert len(provider.targets) == 1
         nursery.cancel_scope.cancel()
@@ -192,7 +209,7 @@ async def test_retry_after_is_obeyed(autojump_clock: MockClock) -> None:
     async with trio.open_nursery() as nursery:
         provider = PostProvider(nursery, lambda call: next(answers)(call))
         client = await asked_client(nursery, provider, HTTP)
-        with pytest.raises(RefusedError, match="429"):
+        with pytest.raises(UpstreamRefusedError, match="429"):
             await client.ask("m", [])
         began = trio.current_time()
         assert await client.ask("m", [], seconds=30) == "m"
@@ -201,21 +218,39 @@ async def test_retry_after_is_obeyed(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("code", [-32005, -32016, 429])
-async def test_a_refusal_for_the_rate_halves_it_and_others_do_not(code: int) -> None:
+async def test_a_refusal_for_the_rate_halves_it_and_others_do_not(
+    code: int, autojump_clock: MockClock
+) -> None:
     refusals = iter([Error(code, "too many requests"), Error(-32000, "header not found")])
     async with trio.open_nursery() as nursery:
         provider = SocketProvider(nursery, lambda method, params: next(refusals))
         client = await asked_client(nursery, provider, WEBSOCKET)
         full = client.budget.per_second
         for share in (0.5, 0.5):
-            with pytest.raises(RefusedError):
+            with pytest.raises(UpstreamRefusedError):
                 await client.ask("m", [])
             assert client.budget.per_second == pytest.approx(full * share, rel=0.05)
         nursery.cancel_scope.cancel()
 
 
+async def test_a_refusal_for_what_was_asked_leaves_the_rate_whatever_its_code() -> None:
+    refusals = iter(
+        [Error(-32005, "query returned more than 10000 results"), Error(-32005, "block range is too large")]
+    )
+    async with trio.open_nursery() as nursery:
+        provider = SocketProvider(nursery, lambda method, params: next(refusals))
+        client = await asked_client(nursery, provider, WEBSOCKET)
+        full = client.budget.per_second
+        for _ in range(2):
+            with pytest.raises(UpstreamRefusedError) as raised:
+                await client.ask("eth_getLogs", [])
+            assert raised.value.may_be_about_size
+            assert client.budget.per_second == full
+        nursery.cancel_scope.cancel()
+
+
 async def test_a_budget_lets_a_burst_through_and_then_its_rate(autojump_clock: MockClock) -> None:
-    budget = Budget(10.0)
+    budget = TokenBucket(10.0)
     began = trio.current_time()
     for _ in range(35):
         await budget.take()
@@ -223,7 +258,7 @@ async def test_a_budget_lets_a_burst_through_and_then_its_rate(autojump_clock: M
 
 
 async def test_a_budget_comes_back_after_a_refusal(autojump_clock: MockClock) -> None:
-    budget = Budget(100.0)
+    budget = TokenBucket(100.0)
     budget.refused()
     budget.refused()
     assert budget.per_second == pytest.approx(50.0)
@@ -338,7 +373,7 @@ async def test_a_batch_is_answered_call_by_call_in_the_order_of_the_calls(url: U
         client = await asked_client(nursery, provider, url)
         first, second, third = await client.ask_all("m", [[1], [2], [3]])
         assert (first, third) == (b'["m",1]', b'["m",3]')
-        assert isinstance(second, RefusedError)
+        assert isinstance(second, UpstreamRefusedError)
         assert second.code == -32601
         assert await client.ask("m", [4]) == ["m", 4]
         nursery.cancel_scope.cancel()
@@ -349,7 +384,7 @@ async def test_a_batch_that_is_refused_as_a_whole_is_a_refusal(url: UpstreamAddr
     async with trio.open_nursery() as nursery:
         provider = batching(nursery, url, echo, most=2)
         client = await asked_client(nursery, provider, url)
-        with pytest.raises(RefusedError, match="batch too large"):
+        with pytest.raises(UpstreamRefusedError, match="batch too large"):
             await client.ask_all("m", [[1], [2], [3]])
         assert len(await client.ask_all("m", [[1], [2]])) == 2
         nursery.cancel_scope.cancel()
@@ -370,7 +405,7 @@ async def test_a_batch_that_a_lost_connection_leaves_unanswered_is_an_error() ->
 
 
 async def test_each_call_of_a_batch_is_paid_for(autojump_clock: MockClock) -> None:
-    budget = Budget(10.0)
+    budget = TokenBucket(10.0)
     await budget.take(25)
     assert trio.current_time() == pytest.approx(2.0)
 

@@ -15,7 +15,7 @@ from tests.node_process import kept_address
 from tests.server.certificates import make_certificate
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import LostError, UpstreamError
+from wsnode.upstream.errors import ConnectionLostError, UpstreamError
 from wsnode.upstream.streams import connector
 
 LONG = 60.0
@@ -134,7 +134,7 @@ async def test_the_question_after_a_lost_connection_opens_another() -> None:
     async with trio.open_nursery() as nursery:
         partner = await started(nursery, await provider.listen(nursery))
         for _ in range(30):
-            with suppress(LostError):
+            with suppress(ConnectionLostError):
                 await partner.ask("eth_chainId", [])
                 continue
             assert await partner.ask("eth_chainId", []) == "found"

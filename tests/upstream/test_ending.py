@@ -1,6 +1,7 @@
 """The end of a connection to another node, over a stream in memory."""
 
 import logging
+from functools import partial
 
 import pytest
 import trio
@@ -31,6 +32,7 @@ async def ping_when_closed(stream: trio.abc.Stream) -> None:
 async def test_a_ping_in_the_way_of_a_close_ends_a_connection_with_a_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    malformed: list[UpstreamAddress] = []
     here, there = trio.testing.memory_stream_pair()
 
     async def connect(_address: UpstreamAddress) -> trio.abc.Stream:
@@ -40,6 +42,9 @@ async def test_a_ping_in_the_way_of_a_close_ends_a_connection_with_a_line(
     with caplog.at_level(logging.WARNING):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ping_when_closed, there)
-            assert await nursery.start(converse, UpstreamAddress.parse("ws://node:1/"), connect) is not None
+            address = UpstreamAddress.parse("ws://node:1/")
+            hold = partial(converse, address, connect, on_malformed=lambda: malformed.append(address))
+            assert await nursery.start(hold) is not None
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)] * 2
     assert "not JSON-RPC" in caplog.messages[0]
+    assert len(malformed) == 1

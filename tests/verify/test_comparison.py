@@ -61,6 +61,23 @@ def test_a_method_that_should_be_unknown_is() -> None:
     assert reply_difference(CALL, failure("a", -32601), failure("b", -32601), messages=False) is None
 
 
+def test_of_a_shape_a_member_is_optional_that_objects_alike_lack() -> None:
+    want = {
+        "logs": {"off": False, "first": "0x0", "kept": {"blocks": "0x5"}},
+        "state": {"off": False, "first": "0x0"},
+    }
+    state = {"off": False, "first": "0x1"}
+    assert shape_difference({"logs": state, "state": state}, want) is None
+    kept = {**state, "kept": {"blocks": "0x1"}}
+    assert shape_difference({"logs": kept, "state": kept}, want) is None
+    assert shape_difference({"logs": {"off": True}, "state": state}, want) == (
+        '$.logs.first: missing, got {"off": true}'
+    )
+    assert shape_difference({"logs": state, "state": {"off": True}}, want) == (
+        '$.state.first: missing, got {"off": true}'
+    )
+
+
 def test_of_a_shape_keys_and_types_count() -> None:
     want = {"list": [{"a": "x"}, {"a": "y", "b": 1}], "map": {"0x1": 2}, "maybe": None}
     assert shape_difference({"list": [{"a": "z"}], "map": {"0x5": 1}, "maybe": 3}, want) is None

@@ -2,12 +2,12 @@
 
 from xml.etree import ElementTree
 
-from wsnode.verify.results import Result, document, junit
+from wsnode.verify.results import CaseResult, document, junit
 
 RESULTS = [
-    Result("get-<balance>", "eth_getBalance", 0.25),
-    Result("get-\x00code", "eth_getCode", 0.5, ['FAIL over HTTP: got "0x0" & <more>', "second"]),
-    Result("eth_never", "against", 0.0, skipped="one of the two does not have it"),
+    CaseResult("get-<balance>", "eth_getBalance", 0.25),
+    CaseResult("get-\x00code", "eth_getCode", 0.5, ['FAIL over HTTP: got "0x0" & <more>', "second"]),
+    CaseResult("eth_never", "against", 0.0, skipped="one of the two does not have it"),
 ]
 
 

@@ -9,8 +9,8 @@ from tests.memory_transport import Client, memory_transport
 from tests.vector_files import require_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.verify.cases import Case, Exchange, read_cases
-from wsnode.verify.results import Tally
-from wsnode.verify.run import Terms, put
+from wsnode.verify.results import ResultTally
+from wsnode.verify.run import CaseTerms, put
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 SEND = '{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction"}'
@@ -41,9 +41,9 @@ def lost(request: str) -> str:
     raise ConnectionError("the connection was closed")
 
 
-async def said(case: Case, *transports: Fake) -> tuple[list[str], Tally]:
+async def said(case: Case, *transports: Fake) -> tuple[list[str], ResultTally]:
     lines: list[str] = []
-    tally = Tally.of(await put([case], transports, Terms(seconds=5), lines.append))
+    tally = ResultTally.of(await put([case], transports, CaseTerms(seconds=5), lines.append))
     return lines, tally
 
 
@@ -51,7 +51,7 @@ async def test_what_differs_on_every_transport_is_one_line() -> None:
     case = Case("a/b", [Exchange(CALL, RIGHT)])
     lines, tally = await said(case, Fake("WebSocket", lambda _: WRONG), Fake("HTTP", lambda _: WRONG))
     assert lines == ['FAIL a/b over WebSocket and HTTP: $.result: got "0x2", want "0x1"']
-    assert (tally, str(tally)) == (Tally(0, 1), "0 passed, 1 failed")
+    assert (tally, str(tally)) == (ResultTally(0, 1), "0 passed, 1 failed")
 
 
 async def test_each_exchange_of_a_case_is_told_and_the_case_counts_once() -> None:
@@ -64,12 +64,12 @@ async def test_each_exchange_of_a_case_is_told_and_the_case_counts_once() -> Non
         "FAIL a/b #3 over HTTP",
     ]
     assert lines[0].endswith("no reply: the connection was closed")
-    assert tally == Tally(0, 1)
+    assert tally == ResultTally(0, 1)
 
 
 async def test_a_transaction_is_sent_once() -> None:
     first, second = Fake("WebSocket", lambda _: RIGHT), Fake("HTTP", lambda _: RIGHT)
-    assert await said(Case("a/b", [Exchange(SEND, RIGHT)]), first, second) == ([], Tally(1, 0))
+    assert await said(Case("a/b", [Exchange(SEND, RIGHT)]), first, second) == ([], ResultTally(1, 0))
     assert (first.asked, second.asked) == (1, 0)
 
 
@@ -83,5 +83,5 @@ async def test_every_case_of_execution_apis_for_a_method_there_is_passes(dispatc
     offered = [case for case in cases if case.methods <= dispatcher.registry.methods.keys()]
     lines: list[str] = []
     answer = memory_transport(dispatcher, Client())
-    tally = Tally.of(await put(offered, [Fake("memory", answer)], Terms(), lines.append))
+    tally = ResultTally.of(await put(offered, [Fake("memory", answer)], CaseTerms(), lines.append))
     assert (lines, tally.passed) == ([], len(offered))

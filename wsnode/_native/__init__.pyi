@@ -1,4 +1,4 @@
-"""The engine, a door a subject: `evm`, `chain`, `store`, `wire`, `starknet` and `ledger`.
+"""The engine, a door a subject: `evm`, `chain`, `store`, `wire`, `starknet`, `beacon` and `scoreboard`.
 
 What holds in all of them:
 

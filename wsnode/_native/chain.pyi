@@ -58,6 +58,13 @@ class Header:
     def blob_base_fee(self) -> int | None:
         """Return wei a blob gas, None before blobs; 2**128 - 1 stands for every price above."""
 
+    @property
+    def slot_number(self) -> int | None:
+        """Return the slot of the beacon chain, None before Amsterdam."""
+
+    @property
+    def block_access_list_hash(self) -> bytes | None: ...
+
 def header_fields(header: bytes) -> Header:
     """Return the members of a header row."""
 
@@ -69,6 +76,9 @@ def transaction_count(body: bytes | memoryview) -> int:
 
 def transaction_hashes(body: bytes | memoryview) -> bytes:
     """Return the hashes of a block's transactions, 32 bytes each, one after another."""
+
+def transaction_parties(body: bytes | memoryview) -> list[tuple[bytes, bytes | None]]:
+    """Return sender and receiver of each of a block's transactions; a creation has no receiver."""
 
 def ommer_hashes(body: bytes | memoryview) -> bytes:
     """Return the hashes of a block's ommers, 32 bytes each, one after another."""
@@ -101,7 +111,7 @@ def append_blocks(writer: Writer, blocks: Sequence[tuple[bytes, bytes, bytes]], 
         CorruptRowError: Also for a block number of 2**40 or more, or 2**24 transactions in a block.
     """
 
-def take_off_block(writer: Writer, number: int, /) -> None:
+def remove_last_block(writer: Writer, number: int, /) -> None:
     """Remove the rows of the last canonical block, those of `append_blocks`.
 
     Raises:
@@ -115,7 +125,7 @@ def prepend_block(writer: Writer, header: bytes, body: bytes, receipts: bytes, /
         CorruptRowError: There are no totals through the block, or fewer logs below than it has.
     """
 
-def take_away_block(writer: Writer, number: int, /) -> None:
+def remove_first_block(writer: Writer, number: int, /) -> None:
     """Remove the rows of the first canonical block; what adds up through it stays.
 
     Raises:
@@ -248,6 +258,9 @@ def render_uncle(
     With `with_total_difficulty` it has that member, which is null.
     """
 
+def render_access_list(encoded: bytes, /) -> bytes:
+    """Return a block access list, given by its RLP, as the array of eth_getBlockAccessList."""
+
 def render_transaction(
     header: bytes, body: bytes | memoryview, index: int, *, pending: bool = False
 ) -> bytes | None:
@@ -265,11 +278,19 @@ def render_header(header: bytes) -> bytes:
     Members that its fork does not know are null.
     """
 
-def render_payload(header: bytes, body: bytes | memoryview) -> bytes:
-    """Return a block after the merge as a payload of the Engine API, as JSON."""
+def render_payload(header: bytes, body: bytes | memoryview, access_list: bytes | None = None) -> bytes:
+    """Return a block after the merge as a payload of the Engine API, as JSON.
 
-def render_payload_body(body: bytes | memoryview) -> bytes:
-    """Return the transactions and withdrawals of a block as the Engine API has them, as JSON."""
+    `access_list` is the RLP of its block access list, from Amsterdam on.
+    """
+
+def render_payload_body(
+    body: bytes | memoryview, access_list: bytes | None = None, *, with_access_list: bool = False
+) -> bytes:
+    """Return the transactions and withdrawals of a block as the Engine API has them, as JSON.
+
+    With `with_access_list` its access list is there too, null for None.
+    """
 
 def render_each_log(
     header: bytes,

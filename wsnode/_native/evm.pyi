@@ -49,6 +49,15 @@ class InvalidTransactionError(EngineError):
 class StateError(EngineError):
     """The state store cannot be read or written."""
 
+class DamagedStateError(StateError):
+    """A row of the state store does not have its checksum, or is behind a damaged page.
+
+    `table` is the table's name; `key` is empty where a walk met a damaged page.
+    """
+
+    table: str
+    key: bytes
+
 class StateBusyError(StateError):
     """Another process writes to the state store."""
 
@@ -69,7 +78,7 @@ class ReorganisedError(StateError):
 class BoundError(StateError):
     """A bound is exceeded: too many changes since the block, or too many results."""
 
-class LackingError(EngineError):
+class MissingStateError(EngineError):
     """Values of the state are not known yet; once they are kept, the same can be tried again."""
 
     accounts: Sequence[bytes]
@@ -85,6 +94,13 @@ class LackingError(EngineError):
 
 class UnprovedError(EngineError):
     """What was asked for does not follow from proofs: lists of values, or roots of states that follow."""
+
+class NotExecutedError(EngineError):
+    """Execution came to what is not the EVM's to run: a contract of ArbOS, a Stylus program, a hash."""
+
+    address: bytes
+    kind: str
+    """`precompile`, `stylus` or `blockhash`."""
 
 class WrongProofError(EngineError):
     """A proof does not prove what it says."""
@@ -108,11 +124,33 @@ class ChainSpec:
     def chain_id_at(self, number: int) -> int:
         """Return the id of the block with a number."""
 
+    def unscheduled_fork(self, block: UnverifiedBlock) -> tuple[str, str] | None:
+        """Return genesis key and name of a fork whose header members a block has before it is scheduled."""
+
     def set_chain_ids(self, changes: list[tuple[int, int]]) -> None:
         """Set which chain ids follow that of the genesis: pairs of first block and id, ascending."""
 
     @property
     def genesis_hash(self) -> bytes: ...
+    @property
+    def has_genesis_header(self) -> bool:
+        """Return whether more of the genesis block is known than its hash, which is zero if unknown too."""
+
+    @property
+    def family(self) -> str:
+        """Return whose encodings transactions and receipts have.
+
+        It is `ethereum`, `polygon`, `op-stack` or `arbitrum`.
+        """
+
+    @property
+    def has_arbos(self) -> bool:
+        """Return whether ArbOS runs some accounts of its state, which the engine cannot."""
+
+    @property
+    def is_sealed_by_authority(self) -> bool:
+        """Return whether authorities seal the blocks, whatever their difficulty."""
+
     @property
     def is_allotted(self) -> bool:
         """Return whether the accounts of the genesis state are known, and not its root alone."""
@@ -135,6 +173,12 @@ class ChainSpec:
     def fork_name(self, number: int, timestamp: int) -> str:
         """Return the name of the newest fork active at a block."""
 
+    def engine_generation(self, timestamp: int) -> int:
+        """Return the generation of the Engine API's structures of a block after the merge; 1 is Paris."""
+
+    def scheduled_forks(self) -> list[tuple[ForkRow, int]]:
+        """Return the forks that the chain schedules, oldest first, each with its block number or time."""
+
     def blob_parameters(self, timestamp: int) -> tuple[int, int, int] | None:
         """Return target, maximum and fee update fraction of blobs in force, None before blobs."""
 
@@ -150,6 +194,43 @@ class ChainSpec:
         Blob parameters that begin with the next block do not count yet: the time of that block, which is
         unknown yet, decides. 2**128 - 1 stands for every higher price.
         """
+
+@final
+class ForkRow:
+    """Row of the table of forks."""
+
+    @property
+    def key(self) -> str:
+        """Return its key in geth's genesis.json."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_by_time(self) -> bool:
+        """Return True if a time activates the fork, False if a block number does."""
+
+    @property
+    def is_blobs_only(self) -> bool:
+        """Return True if the fork sets blob parameters and nothing else."""
+
+    @property
+    def contracts(self) -> list[tuple[str, str]]:
+        """Return contracts that the protocol uses from the fork on: names of eth_config and addresses."""
+
+    @property
+    def contract_codes(self) -> list[tuple[str, str]]:
+        """Return addresses and codes of these contracts, in hexadecimal."""
+
+    @property
+    def precompiles(self) -> list[tuple[str, int]]:
+        """Return precompiles from the fork on: names of eth_config and the numbers of their addresses."""
+
+    @property
+    def header_members(self) -> int:
+        """Return how many members a header has that the fork is the newest of."""
+
+def fork_table() -> list[ForkRow]:
+    """Return the rows of all forks but Frontier, oldest first."""
 
 @final
 class UnverifiedBlock:
@@ -174,6 +255,10 @@ class UnverifiedBlock:
     @property
     def blob_hashes(self) -> list[bytes]:
         """Return the versioned hashes of all blob transactions, in their order."""
+
+    @property
+    def access_list_hash(self) -> bytes | None:
+        """Return the hash of the block access list, None before Amsterdam."""
 
     @property
     def has_own_body(self) -> bool:
@@ -221,6 +306,10 @@ class VerifiedBlock:
     def receipts(self) -> bytes:
         """Return the receipts row."""
 
+    @property
+    def access_list(self) -> bytes | None:
+        """Return the RLP of the block access list, None before Amsterdam and where it is not known."""
+
 @final
 class BuiltBlock(VerifiedBlock):
     """A block that is executed and not committed, and the state after it.
@@ -232,6 +321,10 @@ class BuiltBlock(VerifiedBlock):
     @property
     def requests(self) -> list[bytes]:
         """Return what it asks of the consensus layer, each request's type before its content."""
+
+    @property
+    def failed_calls(self) -> list[str]:
+        """Return why it lacks requests of system contracts, a text for each."""
 
     def rebased(self, parent: BuiltBlock | None) -> BuiltBlock:
         """Return the block with another instance of its parent, or None once the parent is committed.
@@ -259,21 +352,39 @@ def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBl
         CorruptRowError: A row cannot be read.
     """
 
-def encode_proved_receipts(block: bytes, receipts: bytes) -> bytes:
-    """Return the row of the receipts of a block in RLP, out of another node's JSON.
+def encode_proved_receipts(block: bytes, receipts: bytes, family: str = "ethereum") -> bytes:
+    """Return the row of the receipts of a family's block in RLP, out of another node's JSON.
 
     Raises:
         InvalidBlockError: They are not the block's, or no JSON of receipts.
+        ValueError: No family has the name.
     """
 
-def read_told_header(block: bytes) -> tuple[int, bytes, bytes]:
+def arbos_fork(block: bytes) -> str:
+    """Return the fork whose rules ArbOS has at a block of another node's JSON: `prague` or `osaka`.
+
+    Raises:
+        InvalidBlockError: It is not the JSON of a block.
+    """
+
+def read_json_header(block: bytes) -> tuple[int, bytes, bytes]:
     """Return number, hash and parent's hash of the header in another node's JSON of a block.
 
     Raises:
         InvalidBlockError: It is no such JSON.
     """
 
-def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
+def read_dump(text: bytes) -> list[tuple[bytes, int, str, str, bytes]]:
+    """Return the accounts of a state dump in anvil's format, as JSON.
+
+    Each is an address, nonce, balance and code in hex, and the JSON text of its slots, of 32 bytes each.
+    Members other than `accounts` are passed over. Releases the lock.
+
+    Raises:
+        ValueError: It is no such JSON.
+    """
+
+def encode_json_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
     """Return the RLP of a block that another node tells in JSON, with whole transactions.
 
     `ommers` are the JSON texts of its ommers, in their order. Hashes in the JSON are passed over: compute
@@ -283,20 +394,21 @@ def encode_told_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
         InvalidBlockError: It is no such JSON, by the rule `json`.
     """
 
-def encode_told_receipts(receipts: bytes) -> bytes:
+def encode_json_receipts(receipts: bytes) -> bytes:
     """Return the row of a block's receipts that another node tells in JSON. Releases the lock.
 
-    Nothing is checked but their form: `verify_told_block` holds them against the block's header.
+    Nothing is checked but their form: `verify_with_receipts` holds them against the block's header.
 
     Raises:
         InvalidBlockError: It is no such JSON, by the rule `json`.
     """
 
-def verify_told_block(
-    spec: ChainSpec, block: UnverifiedBlock, receipts: bytes
+def verify_with_receipts(
+    spec: ChainSpec, block: UnverifiedBlock, receipts: bytes, access_list: bytes | None = None
 ) -> BuiltBlock | InvalidBlockError:
     """Return a block whose body and receipts are those of its header, or which rule it breaks, not raised.
 
+    With `access_list`, the RLP of its block access list, that must be the header's as well.
     Nothing is executed: the block that is returned has no changes, and says nothing of the state after it.
     The header itself is not checked. Releases the lock.
     """
@@ -393,6 +505,163 @@ class Message:
     ) -> Message: ...
 
 @final
+class LiveBytes:
+    """The bytes of the live calls of all chains that share a bound."""
+
+    def __new__(cls) -> LiveBytes: ...
+
+@final
+class LiveCalls:
+    """The calls that subscribers of a chain watch: their outcomes, and what these depend on.
+
+    Lists of calls have numbers. A call has an outcome after the block of the last step, or it is due. Texts
+    are entries of notifications, with commas between; digests have 8 bytes for each call of a list.
+    """
+
+    def __new__(
+        cls, *, gas: int, gas_blocks: int, reads: int, bytes: int, all_bytes: LiveBytes
+    ) -> LiveCalls: ...
+    def admits(self, messages: list[Message]) -> bool:
+        """Return whether there is room for the calls of a subscription."""
+
+    def add(self, messages: list[Message], client: int) -> int:
+        """Add the calls of a client's subscription, and return the number of their list."""
+
+    def remove(self, list: int) -> None:
+        """Forget a list, and the calls that no other list has."""
+
+    def require_proved(self, state: State, header: bytes, most: int) -> None:
+        """Return if all that calls have read is known after a block whose state other nodes prove.
+
+        Releases the lock.
+
+        Raises:
+            MissingStateError: It is not; of that it names about `most` values, and others the next time.
+        """
+
+    def step(
+        self,
+        state: State,
+        header: bytes,
+        *,
+        since: tuple[int, bytes] | None,
+        step: int | None,
+        changes: int,
+    ) -> None:
+        """Go on to the state after a block.
+
+        The state's lists name what changed since block `since` in at most `changes` bytes, or proved values
+        of both blocks do, and the state after that block was the one of `step`; without one of them, or in
+        more bytes, everything may have changed. Without `step` alone, the state after `since` counts as that
+        of the step before from here on.
+        The steps after `step` cannot be named any more. Releases the lock.
+
+        Raises:
+            StateError: The block is not on the chain any more.
+        """
+
+    def run(
+        self, state: State, header: bytes, *, slice_seconds: float, call_seconds: float, cancel: CancelFlag
+    ) -> None:
+        """Run due calls on the state of the last step, for some seconds. Releases the lock.
+
+        Raises:
+            MissingStateError: Calls lack values of the state; they wait for `retry_lacking` or
+                `fail_lacking`.
+        """
+
+    def pin_late(self) -> bool:
+        """Have the lists that may be late no more end at the last step's state; True if there are any."""
+
+    def unpin(self) -> None:
+        """Have no list end at another state than that of the last step."""
+
+    def run_late(
+        self, state: State, header: bytes, *, slice_seconds: float, call_seconds: float, cancel: CancelFlag
+    ) -> bool:
+        """Run calls of pinned lists for some seconds, and return True once there is none. Releases the lock.
+
+        `state` and `header` are those of the step that the lists were pinned to.
+
+        Raises:
+            MissingStateError: A call lacks values of the state; it runs again with the next call.
+        """
+
+    def take_late_ready(self) -> list[tuple[int, int | None, tuple[bytes, bytes] | None]]:
+        """Return the pinned lists whose calls have all ended, as `take_ready` returns others."""
+
+    def digests(
+        self,
+        state: State,
+        header: bytes,
+        list: int,
+        start: int,
+        *,
+        slice_seconds: float,
+        call_seconds: float,
+        cancel: CancelFlag,
+    ) -> bytes:
+        """Return digests of a list's outcomes after a block, from one call on, as many as there is time for.
+
+        Raises:
+            MissingStateError: The calls lack values of the state.
+            StateError: The state after the block is not kept.
+        """
+
+    def retry_lacking(self) -> None:
+        """Have the calls run again that lacked values of the state."""
+
+    def fail_lacking(self, code: int, message: str) -> None:
+        """End the calls that lack values of the state with an error."""
+
+    def take_ready(self) -> list[tuple[int, int | None, tuple[bytes, bytes] | None]]:
+        """Return the lists whose outcomes have become complete and differ from those returned before.
+
+        Each comes with the last step after which it was complete, and with the entries that differ and the
+        digests of what was returned before; without these the first time.
+        """
+
+    def is_complete(self, list: int) -> bool:
+        """Return whether all calls of a list have their outcome, if after the step that it was pinned to."""
+
+    def complete_since(self, list: int) -> int | None:
+        """Return the last step after which a list was complete, None before the first one."""
+
+    def told(self, list: int) -> bytes:
+        """Return the digests of what `take_ready` returned of a list."""
+
+    def changes(self, list: int, digests: bytes) -> bytes:
+        """Return the entries of a list that differ from the outcomes with these digests."""
+
+    @property
+    def steps(self) -> int:
+        """Return the number of the last step."""
+
+    @property
+    def has_due(self) -> bool:
+        """Return whether a call waits for its run, and for no values."""
+
+    @property
+    def is_too_late(self) -> bool:
+        """Return whether a list has waited for as many blocks as it may."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all calls, their outcomes and what these depend on."""
+
+    @property
+    def runs(self) -> int:
+        """Return how many calls have run so far."""
+
+    @property
+    def late_blocks(self) -> int:
+        """Return by how many blocks lists were late so far."""
+
+    @property
+    def each_block(self) -> int:
+        """Return how many calls run after each block."""
+
+@final
 class Simulation:
     """Blocks of calls for `State.simulate`: each with its block overrides, state overrides and calls.
 
@@ -418,7 +687,9 @@ class BlockAttributes:
     """The attributes of a block that its maker decides.
 
     `base_fee`, in wei, stands instead of the one that follows from the parent. `withdrawals` are tuples of
-    index, validator index, address and amount in gwei.
+    index, validator index, address and amount in gwei. `slot_number` counts from Amsterdam on; it is one
+    more than the parent's unless given. A block that `may_lack_requests` has none of a system contract that
+    fails, and is invalid for every other node; any other is not built then.
     """
 
     def __new__(
@@ -432,6 +703,8 @@ class BlockAttributes:
         base_fee: int | None = None,
         extra_data: bytes | None = None,
         withdrawals: Sequence[tuple[int, int, bytes, int]] | None = None,
+        slot_number: int | None = None,
+        may_lack_requests: bool = False,
     ) -> BlockAttributes: ...
 
 @final
@@ -487,7 +760,7 @@ class State:
     Opening releases the lock, and writes the genesis state where a writer's folder is empty.
 
     With `proved` nothing is executed, and the state after any block is what is known of it by proofs: reads
-    raise LackingError for what is not, and UnprovedError where none can be had.
+    raise MissingStateError for what is not, and UnprovedError where none can be had.
 
     Raises:
         StateBusyError: Another process writes.
@@ -495,6 +768,9 @@ class State:
     """
 
     def __new__(cls, path: str, spec: ChainSpec, *, writer: bool, proved: bool = False) -> State: ...
+    def pin(self) -> State:
+        """Return the same state, all of whose reads see the last commit of now, as long as no two overlap."""
+
     @property
     def head(self) -> tuple[int, bytes]:
         """Return number and hash of the head with what is not committed, in a reader of the committed one."""
@@ -502,6 +778,25 @@ class State:
     @property
     def committed_head(self) -> tuple[int, bytes]:
         """Return number and hash of the head on the disk, whichever process wrote it."""
+
+    def require_usable(self) -> None:
+        """Return if changes of the state are kept, and can be made as far as is known.
+
+        Raises:
+            StoreMovedError: The file's path leads to it no more; a change raises StateError then.
+            StoreFailedError: The file cannot be opened again after a failed write.
+        """
+
+    def require_undamaged(self) -> None:
+        """Return if no read has met a damaged row since the state was opened.
+
+        Raises:
+            DamagedRowError: One has; this names the first.
+        """
+
+    @property
+    def damaged(self) -> int:
+        """Return how often a read has met a damaged row since the state was opened."""
 
     def committed(self) -> tuple[int, int, bytes, bytes]:
         """Return the version of the store, and number, hash and state root of the head that it has.
@@ -671,6 +966,33 @@ class State:
             StateError: They cannot be written.
         """
 
+    def known_depth(
+        self, roots: Sequence[bytes], accounts: Sequence[bytes], slots: Sequence[tuple[bytes, bytes]]
+    ) -> int:
+        """Return how many of the blocks with these state roots lead down to all known ones of these values.
+
+        The roots are the newest first. Releases the lock.
+
+        Raises:
+            StateError: They cannot be read.
+        """
+
+    def carry(
+        self,
+        state_root: bytes,
+        steps: Sequence[tuple[bytes, bytes]],
+        accounts: Sequence[bytes],
+        slots: Sequence[tuple[bytes, bytes]],
+    ) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
+        """Keep values after a block that follow from earlier states; return the other accounts and slots.
+
+        `steps` lead down from that block: the RLP of its access list with its parent's state root, and so on.
+        The lists must be verified. Releases the lock.
+
+        Raises:
+            StateError: A list is malformed, or the values cannot be written.
+        """
+
     def keep_hashes_of(self, of: bytes, hashes: Sequence[tuple[int, bytes]]) -> None:
         """Keep verified hashes of blocks before the block with the hash `of`.
 
@@ -774,6 +1096,15 @@ class State:
             InvalidTransactionError: As by `call`; "gas_allowance" where it needs more gas than it may have.
         """
 
+    def begin_console(self) -> None:
+        """Keep what calls and estimates that fail say to the console from now on, for `take_console`."""
+
+    def take_console(self) -> tuple[list[bytes], int]:
+        """Return the inputs of calls of the console since the last time, and the number that was left out.
+
+        Of a run, and of all until they are taken, 256 KiB are kept.
+        """
+
     def simulate(
         self,
         header: bytes | BuiltBlock,
@@ -826,6 +1157,14 @@ class State:
             ValueError: `senders` are not as many as the transactions.
             EngineError: A system call of the block fails, or `parent` is not the head.
         """
+
+def check_state_rows(
+    state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
+) -> int:
+    """Return how many rows of the state store do not have their checksums.
+
+    `progress` and `fault` are called as by `inspect_state`. Releases the lock.
+    """
 
 def inspect_state(
     state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
@@ -928,6 +1267,15 @@ def trace_call(
         InvalidTransactionError: The message is refused, or an override is wrong.
     """
 
+def console_messages(
+    state: State, rows: tuple[bytes, bytes], *, cancel: CancelFlag
+) -> list[tuple[list[bytes], int]] | None:
+    """Return the inputs of each transaction's calls of the console, and how many more there were.
+
+    `rows` are as of `trace_block`; of a transaction 256 KiB are kept. None if `cancel` was set. Releases the
+    lock.
+    """
+
 def execution_witness(
     state: State, rows: tuple[bytes, bytes], *, changes: int, found: int, cancel: CancelFlag
 ) -> tuple[bytes, bytes, bytes, int]:
@@ -980,6 +1328,26 @@ def modified_accounts(
     Raises:
         BoundError: More has changed.
         StoppedError: `cancel` was set.
+    """
+
+def changed_keys(
+    state: State, first: int, last: tuple[int, bytes], *, changes: int
+) -> list[tuple[bytes, bool, list[bytes]]]:
+    """Return what may have changed after block `first` up to the committed block `last`.
+
+    Each account comes with True if more than its slots may have, and with those slots. Patches of `last` are
+    among them. `changes` bounds the bytes of the lists of what changed. Releases the lock.
+
+    Raises:
+        BoundError: More has changed.
+        HistoryError: `last` is not on the chain any more.
+    """
+
+def root_after(state: State, block: tuple[int, bytes]) -> bytes:
+    """Return the state root after a committed block: that of its header, unless the state was patched.
+
+    Raises:
+        HistoryError: The block is not on the chain any more, or its state is not kept.
     """
 
 def parity_transaction(
@@ -1118,8 +1486,11 @@ def block_rewards(spec: ChainSpec, rows: tuple[bytes, bytes]) -> list[int]:
 def call_gas_cap(gas_limit: int, blocks: int, /) -> int:
     """Return the gas that a call may have: `blocks` times its block's gas limit, at most 2**63 - 1."""
 
-def revert_reason(output: bytes) -> str | None:
-    """Return the reason in the output of a `Revert`, in Solidity's forms `Error` and `Panic`, or None."""
+def revert_message(output: bytes) -> str:
+    """Return the message for a `Revert` with its reason, if that is Solidity's `Error` or `Panic`."""
+
+def with_supplied_gas(reason: str, gas: int) -> str:
+    """Return the message for a call that cannot begin."""
 
 def sign_transaction(
     secret: bytes,
@@ -1165,6 +1536,13 @@ def unsigned_transaction(
     """Return the envelope of an impersonated sender's transaction, whose name stands in place of a signature.
 
     Only development chains take it. Otherwise as `sign_transaction`.
+    """
+
+def impersonated_sender(encoded: bytes) -> bytes | None:
+    """Return the sender that a block's transaction names in place of a signature, None of a signed one.
+
+    Raises:
+        InvalidBlockError: It is no transaction.
     """
 
 def sign_message(secret: bytes, message: bytes) -> bytes:
@@ -1272,10 +1650,12 @@ def check_transaction(
     minimum_tip: int = 0,
     was_included: bool = False,
     keeps_blobs: bool = False,
+    gas_limit: int | None = None,
 ) -> None:
     """Refuse a transaction that no block after a header row could hold, or that the pool does not take.
 
-    No state is asked. `minimum_tip` is wei a gas; a transaction that `was_included` in a block needs no
+    No state is asked. `gas_limit` is that of the next block, if it is decided; otherwise that of the header
+    counts, as with geth. `minimum_tip` is wei a gas; a transaction that `was_included` in a block needs no
     blobs. Blobs are proved once, in milliseconds, which releases the lock; unless `keeps_blobs` they are let
     go then.
 
@@ -1298,8 +1678,22 @@ def cell_proofs(blob: bytes) -> list[bytes]:
         EngineError: It is no blob.
     """
 
+def blob_cells(blob: bytes) -> bytes:
+    """Return the 128 cells of an extended blob (EIP-7594), one after another. Releases the lock.
+
+    Raises:
+        EngineError: It is no blob.
+    """
+
 def render_pooled_transaction(transaction: PooledTransaction) -> bytes:
     """Return a transaction object as JSON whose members that name a block are null."""
+
+def public_key_of(secret: bytes) -> bytes:
+    """Return the compressed public key of a secret of 32 bytes, 33 bytes.
+
+    Raises:
+        EngineError: The secret is none.
+    """
 
 def address_of(secret: bytes) -> bytes:
     """Return the address that belongs to a secret of 32 bytes.

@@ -1,4 +1,4 @@
-"""Starknet's state commitment, state-diff commitment and class hashes.
+"""Starknet's state commitment, state-diff commitment, class hashes, and blocks recomputed.
 
 Field elements come as 32 bytes big-endian, packed one after another into records. All functions release the
 interpreter's lock while they hash.
@@ -31,6 +31,74 @@ class StarknetTries:
         `always_joined` is true from Starknet 0.14 on, where an empty class trie no longer lets the root of
         the contracts stand alone.
         """
+
+class RefusedBlockError(Exception):
+    """A block is malformed, or its hash proves something else.
+
+    `member` is the path of the member that is wrong, as in `transactions[3].receipt.transaction_hash`, or the
+    commitment that covers it. `expected` is what the rest of the block demands; `actual` is what is told, or
+    what is wrong with its form.
+    """
+
+    member: str
+    expected: str
+    actual: str
+
+@final
+class StarknetBlockProof:
+    """What a block's hash proves. Hashes, roots and commitments have 32 bytes."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def parent_hash(self) -> bytes: ...
+    @property
+    def new_root(self) -> bytes: ...
+    @property
+    def old_root(self) -> bytes | None:
+        """The root that the state update begins with; the parent's hash covers it, not this block's."""
+
+    @property
+    def formula(self) -> str:
+        """The first protocol version that hashes its blocks as this one: 0.0.0, 0.7.0, 0.13.2 or 0.13.4."""
+
+    @property
+    def transaction_count(self) -> int: ...
+    @property
+    def event_count(self) -> int: ...
+    @property
+    def transaction_commitment(self) -> bytes: ...
+    @property
+    def event_commitment(self) -> bytes: ...
+    @property
+    def receipt_commitment(self) -> bytes | None:
+        """None before version 0.13.2, like commitment and length of the state diff."""
+
+    @property
+    def state_diff_commitment(self) -> bytes | None: ...
+    @property
+    def state_diff_length(self) -> int | None: ...
+    @property
+    def transaction_hashes(self) -> list[bytes]: ...
+    @property
+    def derived(self) -> list[str | None]:
+        """What receipts tell that follows from the transactions, as JSON has it.
+
+        The address of the contract for DEPLOY and DEPLOY_ACCOUNT, the hash of the message for L1_HANDLER.
+        """
+
+def verify_starknet_block(block: bytes, state_update: bytes | None, chain_id: str) -> StarknetBlockProof:
+    """Recompute a block from JSON and return what its hash proves.
+
+    `block` is a result of `starknet_getBlockWithReceipts`, `state_update` one of `starknet_getStateUpdate`
+    for the same block; without one the header's own state-diff commitment is taken, which the hash covers as
+    well. `chain_id` is a name such as SN_MAIN. Up to 20,000 transactions, hashed on all cores.
+
+    Raises:
+        RefusedBlockError: A member is malformed, or is not what the block's hash demands.
+    """
 
 def starknet_diff_commitment(
     storage: bytes, class_hashes: bytes, nonces: bytes, compiled_classes: bytes, deprecated_classes: bytes

@@ -23,7 +23,22 @@ class DiskFullError(StoreError):
     """The file system has no room for the change; nothing of it was kept."""
 
 class SnapshotLostError(StoreError):
-    """The snapshot has ended: it or the file was closed, or the map enlarged; then asking again succeeds."""
+    """The snapshot has ended: it or the file was closed."""
+
+class DamagedRowError(StoreError):
+    """A row of the file does not have its checksum, is missing where it must be, or is behind a damaged page.
+
+    `table` is the table's name; `key` is empty where a walk met a damaged page.
+    """
+
+    table: str
+    key: bytes
+
+class StoreMovedError(StoreError):
+    """The open file was deleted, moved or replaced: what is written to it would be lost."""
+
+class StoreFailedError(StoreError):
+    """A write of the file's meta page failed, and LMDB cannot open the file again, or not yet."""
 
 class TooManySnapshotsError(StoreError):
     """The processes of the folder read as many versions of the file as there can be (16,384)."""
@@ -34,7 +49,8 @@ class Environment:
 
     With `durable` each change is on the disk when `write` returns; without, at the next `sync`, and a power
     failure (not a killed process) before that may cost the file. `map_size`, in bytes, is how far the file
-    can grow before its map has to. A writer creates the folder, the file and its tables.
+    can grow before its map has to; a larger file has a larger map. A writer creates the folder, the file and
+    its tables.
 
     Raises:
         StoreError: The file is missing, cut short, or has not all tables, and this is no writer; or LMDB
@@ -52,6 +68,8 @@ class Environment:
 
         Raises:
             TooManySnapshotsError: None is left.
+            StoreError: Another process has enlarged the file beyond the map, where values were viewed for
+                a second.
             SnapshotLostError: The file is closed.
         """
 
@@ -64,6 +82,8 @@ class Environment:
 
         Raises:
             DiskFullError: The file system is full.
+            StoreMovedError: The file is not where it was opened any more.
+            StoreFailedError: The file cannot be opened again after a failed write.
             StoreError: The map has to grow, but values in it were viewed for five seconds; or LMDB failed.
             SnapshotLostError: The file is closed.
         """
@@ -78,6 +98,27 @@ class Environment:
             StoreError: The file cannot be written, or nobody reads it any more.
             SnapshotLostError: The store is closed.
         """
+
+    def require_usable(self) -> None:
+        """Return if changes of the file are kept, and can be made as far as is known.
+
+        Raises:
+            StoreMovedError: The path that it was opened by leads to it no more; a change raises this too.
+            StoreFailedError: The file cannot be opened again after a failed write.
+            SnapshotLostError: The file is closed.
+        """
+
+    def require_undamaged(self) -> None:
+        """Return if no read has met a damaged row since the file was opened.
+
+        Raises:
+            DamagedRowError: One has; this names the first.
+            SnapshotLostError: The file is closed.
+        """
+
+    @property
+    def damaged(self) -> int:
+        """Return how often a read has met a damaged row since the file was opened."""
 
     @property
     def versions(self) -> int:
@@ -106,8 +147,8 @@ class Environment:
 class Reader:
     """A snapshot of all tables; close it soon, since it keeps the pages it sees from being reused.
 
-    Its methods raise SnapshotLostError once it has ended, and StoreError for a table that the environment was
-    not opened with.
+    Its methods raise SnapshotLostError once it has ended, StoreError for a table that the environment was
+    not opened with, and DamagedRowError for a row that does not have its checksum.
     """
 
     @property
@@ -124,11 +165,23 @@ class Reader:
         processor's cache. A writer returns a copy. While a view exists the map cannot grow.
         """
 
+    def missing(self, table: _Table, key: bytes, /) -> DamagedRowError:
+        """Return the error of a row that must be there and is not found, which counts as damaged."""
+
     def cursor(self, table: _Table, /) -> Cursor:
         """Return a cursor that stands nowhere yet."""
 
     def entries(self, table: _Table, /) -> int:
         """Return how many entries the table has."""
+
+    def check_rows(
+        self, table: _Table, progress: Callable[[int, int], object], damaged: Callable[[bytes], object], /
+    ) -> None:
+        """Check the checksum of each row of a table; a damaged page ends it.
+
+        `progress` gets how many of how many rows were checked, after each 4,096 and the last; `damaged` gets
+        the key of each damaged row, or the last key before a damaged page. Neither may use this snapshot.
+        """
 
     def close(self) -> None:
         """End the snapshot; a second time does nothing. A writer's change goes on."""
@@ -161,6 +214,9 @@ class Writer(Reader):
 
     def delete(self, table: _Table, key: bytes, /) -> bool:
         """Remove the entry at `key`; false when there was none."""
+
+    def clear(self, table: _Table, /) -> None:
+        """Remove all entries of a table."""
 
     def pop(self, table: _Table, key: bytes, /) -> bytes | None:
         """Remove and return the value at `key`, None when there was none."""
@@ -203,4 +259,17 @@ def release_free_pages(path: Path, /) -> int:
 
     Raises:
         StoreError: There is no such file, or LMDB refuses.
+    """
+
+def inspect_pages(
+    path: Path, /
+) -> tuple[int, int, int, int, list[tuple[str, int, int]], list[tuple[int, int]]]:
+    """Return what the pages of the file in the folder `path` are used for, and who reads it.
+
+    Page size in bytes, pages up to the last used one, free pages, and the version; name, entries and pages of
+    each table, and of LMDB's own trees `(tables)` and `(free)`; process and version of each open snapshot of
+    other processes. The two meta pages are counted in the pages only. Releases the interpreter's lock.
+
+    Raises:
+        StoreError: There is no such file, this process has it open, or LMDB refuses.
     """

@@ -64,46 +64,6 @@ def replace_lone_surrogates(text: bytes, /) -> bytes | None:
 def are_hashes(mapping: dict[str, Any], /) -> bool:
     """Return whether each name and value is 32 bytes, written as `0x` and lower-case digits."""
 
-def read_balance(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
-    """Return the result of `eth_getBalance` as JSON, from the text of its parameters.
-
-    `number` and `block_hash` name a committed block, which "latest" stands for. The result is for that block;
-    where the parameters name another one by number, that number is returned instead, and None where they are
-    unusual. Keeps the lock, as do the three functions below.
-
-    Raises:
-        ReorganisedError: The block is not one of the chain.
-        StateError: The state cannot be read.
-    """
-
-def read_transaction_count(
-    state: State, number: int, block_hash: bytes, params: bytes, /
-) -> bytes | int | None:
-    """Return the result of `eth_getTransactionCount`, otherwise as `read_balance`."""
-
-def read_code(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
-    """Return the result of `eth_getCode`, otherwise as `read_balance`."""
-
-def read_storage(state: State, number: int, block_hash: bytes, params: bytes, /) -> bytes | int | None:
-    """Return the result of `eth_getStorageAt`, otherwise as `read_balance`."""
-
-def read_transaction(reader: Reader, params: bytes, /) -> bytes | None:
-    """Return a canonical transaction as JSON, from the parameters of `eth_getTransactionByHash`.
-
-    None where there is no such transaction, and where the parameters are unusual. Keeps the lock.
-
-    Raises:
-        SnapshotLostError: The snapshot has ended.
-        StoreError: The reader's store keeps no chain, or cannot be read.
-        CorruptRowError: A stored row cannot be read.
-    """
-
-def read_receipt(reader: Reader, params: bytes, /) -> bytes | None:
-    """Return a receipt as JSON, or `null`, from the parameters of `eth_getTransactionReceipt`.
-
-    None where the parameters are unusual. Raises what `read_transaction` raises.
-    """
-
 def read_log_filter(params: bytes, most: int, head: int, /) -> tuple[LogCriteria, int, int] | None:
     """Return criteria, first and last block of the parameters `[filter]`, or None for unusual ones.
 
@@ -134,10 +94,10 @@ def estimate_call_text(
     """Return the result of `eth_estimateGas` as JSON, or how it fails, otherwise as `run_call_text`."""
 
 @final
-class LastingResults:
+class VersionedCache:
     """The results of calls without parameters, each true of one version of a chain's store."""
 
-    def __new__(cls, store: Environment, /) -> LastingResults: ...
+    def __new__(cls, store: Environment, /) -> VersionedCache: ...
     def keep(self, method: str, result: bytes, version: int | None, /) -> None:
         """Keep the method's result, JSON text, in the place of another: of one version, or of all if None."""
 
@@ -149,17 +109,17 @@ class LastingResults:
         data: bytes,
         largest: int,
         room: int,
-        methods: EngineMethods | None = None,
+        methods: NativeMethods | None = None,
         version: int | None = None,
-        moment: Moment | None = None,
+        snapshot: HeadSnapshot | None = None,
         /,
     ) -> tuple[bytes, int, int, dict[str, int]] | None:
         """Answer the calls in the WebSocket frames that `data` begins with, by results that are true now.
 
-        With the `moment` of a `version`, by those that are true of it, and by what the `methods` find in it.
-        Returns the replies as text frames, the size of the frames that were answered, the number of calls,
-        and those of each method; None if the first is left to others. The run ends at the first that is,
-        after 64 calls or a millisecond, at a reply longer than `largest` bytes, and where the replies
+        With the `snapshot` of a `version`, by those that are true of it, and by what the `methods` find in
+        it. Returns the replies as text frames, the size of the frames that were answered, the number of
+        calls, and those of each method; None if the first is left to others. The run ends at the first that
+        is, after 64 calls or a millisecond, at a reply longer than `largest` bytes, and where the replies
         together would be longer than `room`. Keeps the lock.
         """
 
@@ -172,8 +132,10 @@ def send_now(descriptor: int, data: bytes, /) -> int:
         OSError: The other side is gone, or the socket is closed.
     """
 
-def waiting_events(epoll: int, most: int, /) -> list[tuple[int, int]]:
-    """Return the events that wait at an epoll, each with its socket; the interpreter's lock is kept.
+def waiting_events(epoll: int, most: int = ..., /) -> list[tuple[int, int]]:
+    """Return the events that wait at an epoll, each with its socket, 4,096 unless `most` says less.
+
+    The interpreter's lock is kept.
 
     Raises:
         OSError: It is closed, or the system has none.
@@ -203,13 +165,13 @@ class SocketQueue:
         """Return of how many peers it is known what they have taken."""
 
     def watch(self, descriptor: int, peer: str | None, connection: Any = None, /) -> None:
-        """Note the peer of a socket, and the connection that is `Plain` (server/transport/readiness), if any.
+        """Note the peer of a socket, and the connection that is `Plain` (server/transport/poller), if any.
 
         Raises:
             AttributeError, TypeError: It is not.
         """
 
-    def hand_over(self, descriptor: int, /) -> None:
+    def to_python(self, descriptor: int, /) -> None:
         """Read a socket no more, until it is watched again."""
 
     def forget(self, descriptor: int, /) -> None:
@@ -222,6 +184,21 @@ class SocketQueue:
         """Have sockets wait, each given with its events, and return those with other events than `arrived`.
 
         Those are handed over, and wait behind sockets whose last burst was quick.
+        """
+
+    def serve(
+        self, epoll: int, host: int, seconds: float, slice_seconds: float, rest: list[int], /
+    ) -> tuple[list[int], tuple[int, bytes | None, bytes | None] | None, bool, bool]:
+        """Wait for the sockets of `epoll` for `seconds` at most, and read them as they have something.
+
+        They are read for `slice_seconds` at most, those of `rest` behind those that have arrived. It ends
+        early as soon as one has something for the caller, one has ended, `host`, which `epoll` watches too,
+        has an event, or a signal comes. Returns the sockets that have ended, which are handed over and wait
+        to be read; what `next` returns; whether any socket had something; and whether `host` may have an
+        event. Keeps the lock but while it waits. Linux only.
+
+        Raises:
+            OSError: There is no such epoll.
         """
 
     def next(self, seconds: float, /) -> tuple[int, bytes | None, bytes | None] | None:
@@ -243,8 +220,9 @@ class SocketQueue:
         """Have the peer of the socket that `next` returned pay for `seconds`, and wait if it has more."""
 
 @final
-class EngineMethods:
-    """Methods that `answer_calls` may answer out of a `Moment`, each by its name and what bounds a call.
+class NativeMethods:
+    """Methods that `answer_calls` may answer out of a `HeadSnapshot`, each by its name and what bounds a
+    call.
 
     These are `eth_getBalance`, `eth_getTransactionCount`, `eth_getCode`, `eth_getStorageAt`,
     `eth_getTransactionByHash`, `eth_getTransactionReceipt`, `eth_getBlockByNumber` and `eth_getBlockByHash`,
@@ -255,10 +233,10 @@ class EngineMethods:
         ValueError: The engine cannot answer one of them, or has other bounds for it.
     """
 
-    def __new__(cls, methods: Sequence[tuple[str, Sequence[int]]], /) -> EngineMethods: ...
+    def __new__(cls, methods: Sequence[tuple[str, Sequence[int]]], /) -> NativeMethods: ...
 
 @final
-class Moment:
+class HeadSnapshot:
     """A snapshot of a chain and the state after its head; good as long as the snapshot.
 
     `number` and `block_hash` name the head of the snapshot. Blocks are left to others unless their form
@@ -267,14 +245,23 @@ class Moment:
 
     def __new__(
         cls, state: State, reader: Reader, number: int, block_hash: bytes, /, *, is_plain: bool
-    ) -> Moment: ...
+    ) -> HeadSnapshot: ...
+    def answer(self, method: str, params: bytes, /) -> bytes | None:
+        """Return the result of a method without limits as JSON, from the text of its parameters.
+
+        None where anything is unusual, right or wrong, and where the snapshot has ended. Keeps the lock.
+
+        Raises:
+            ValueError: The engine cannot answer the method.
+            StoreError: The reader's store keeps no chain.
+        """
 
 def answer_calls(
     calls: Sequence[bytes] | Sequence[tuple[str, bytes, bytes] | bytes],
     start: int,
     results: dict[str, bytes],
-    methods: EngineMethods,
-    moment: Moment | None,
+    methods: NativeMethods,
+    snapshot: HeadSnapshot | None,
     largest: int,
     room: int,
     /,
@@ -286,7 +273,7 @@ def answer_calls(
     With `are_messages`, `calls` are texts, and the replies are the text frames of a server. Else they are
     requests as `read_request` returns them, and the replies are joined by commas, for a batch. A call is
     answered whose method is in `results`, with that result, if it has no parameters; or is one of `methods`,
-    out of `moment`.
+    out of `snapshot`.
 
     It stops at the first call that asks for anything else or in an unusual form, at a notification, at a text
     of over 256 KiB, at a reply of over `largest` bytes, where the replies would be longer than `room` bytes

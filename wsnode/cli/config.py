@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from wsnode.cli.options import Commands
 from wsnode.cli.terminal import one_line_failures
 
 
-@click.group("config")
+@click.group("config", cls=Commands)
 def app() -> None:
     """Look at a configuration file before a node starts with it."""
 
@@ -22,12 +23,16 @@ def check(file: Path) -> None:
     """
     with one_line_failures():
         from wsnode.node.config_check import hindrances, served
-        from wsnode.node.config_file import read
+        from wsnode.node.config_file import examine
 
-        config = read(file)
-        if lines := list(hindrances(config)):
-            for line in lines:
-                print(f"error: {file}: {line}", file=sys.stderr)
-            raise SystemExit(1)
-        for line in served(config):
-            print(line)
+        config, mistakes, unsound = examine(file)
+        lines = list(mistakes)
+        if config is not None:
+            lines += [f"{file}: {line}" for line in hindrances(config, unsound)]
+            if not lines:
+                for line in served(config):
+                    print(line)
+                return
+        for line in lines:
+            print(f"error: {line}", file=sys.stderr)
+        raise SystemExit(1)

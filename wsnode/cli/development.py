@@ -18,10 +18,11 @@ from wsnode.cli.options import (
     one_process_option,
 )
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN, Address
+from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
 
 if TYPE_CHECKING:
-    from wsnode.node.config import Guests
+    from wsnode.demo.terminal.event_printer import EventPrinterSettings
+    from wsnode.node.config import OpenAccess
     from wsnode.node.config_file import AllLimits
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -30,6 +31,7 @@ GAS_LIMIT = 60_000_000
 FORKS = (
     *("tangerine", "spuriousdragon", "byzantium", "constantinople", "petersburg", "istanbul", "muirglacier"),
     *("berlin", "london", "arrowglacier", "grayglacier", "paris", "shanghai", "cancun", "prague", "osaka"),
+    "amsterdam",
 )
 ALIASES = {"merge": "paris", "latest": "osaka"}
 TOO_EARLY = ("frontier", "homestead", "dao")
@@ -76,43 +78,60 @@ def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-class Common(TypedDict):
+class DevelopmentOptions(TypedDict):
     """The settings from the options of both commands."""
 
-    address: Address
+    address: ListenAddress
     data: Path | None
     is_quiet: bool
     log_level: str
-    guests: "Guests"
+    guests: "OpenAccess"
     limits: "AllLimits"
+    telling: "EventPrinterSettings"
 
 
-def common(options: Mapping[str, Any]) -> Common:
+def common(options: Mapping[str, Any]) -> DevelopmentOptions:
     """Return the settings from the options of both commands.
 
     Raises:
         click.UsageError: They contradict one another.
     """
-    from wsnode.node.config import ConfigurationError, Guests
-    from wsnode.node.config_file import AllLimits
+    from wsnode.demo.terminal.event_printer import EventPrinterSettings
+    from wsnode.node.config import OpenAccess
 
     level = options["log_level"]
     if options["verbose"] and level not in (None, "debug"):
         raise click.UsageError("give either --verbose or --log-level")
     if options["quiet"] and (options["verbose"] or level is not None):
         raise click.UsageError("give either --quiet or what to log")
-    try:
-        limits = AllLimits.of_table(options["limit"])
-    except ConfigurationError as error:
-        raise click.BadParameter(str(error), param_hint="--limit") from None
+    level = "debug" if options["verbose"] else level or "info"
     return {
         "address": fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN),
         "data": options["data"],
         "is_quiet": options["quiet"],
-        "log_level": "debug" if options["verbose"] else level or "info",
-        "guests": Guests(options["vhost"], options["origin"]),
-        "limits": limits,
+        "log_level": level,
+        "guests": OpenAccess(options["vhost"], options["origin"]),
+        "limits": development_limits(options["limit"]),
+        "telling": EventPrinterSettings(every_failure=level == "debug", methods=level == "debug"),
     }
+
+
+def development_limits(given: Mapping[str, Any]) -> "AllLimits":
+    """Return the limits of a development chain, of which some are given.
+
+    Raises:
+        click.BadParameter: One of these is none.
+    """
+    import msgspec
+
+    from wsnode.ethereum.pool.limits import DEVELOPMENT_POOL_LIMITS
+    from wsnode.node.config import ConfigurationError
+    from wsnode.node.config_file import AllLimits
+
+    try:
+        return AllLimits.of_table({**msgspec.to_builtins(DEVELOPMENT_POOL_LIMITS), **given})
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from None
 
 
 @click.command()
@@ -124,12 +143,12 @@ def demo(*, block_time: float, journal: str | None, **options: Any) -> None:
 
     Nothing else is needed: accounts have ether, tokens are traded, and all controls of `wsnode dev` work.
     """
-    told = common(options)
+    settings = common(options)
     with one_line_failures():
-        from wsnode.demo.run import Served, serve_demo
+        from wsnode.demo.run import ServeSettings, serve_demo
         from wsnode.node.config_line import journal_config
 
-        serve_demo(Served(block_time=block_time, journal=journal_config(journal), **told))
+        serve_demo(ServeSettings(block_time=block_time, journal=journal_config(journal), **settings))
 
 
 def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -181,7 +200,7 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     "--hardfork",
     callback=read_fork,
     metavar="NAME",
-    help="The rules of a new chain, from tangerine to osaka; osaka if not given.",
+    help="The rules of a new chain, from tangerine to amsterdam; osaka if not given.",
 )
 @click.option(
     "--gas-limit",
@@ -197,6 +216,18 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     type=click.IntRange(0, 2**64 - 1),
     metavar="WEI",
     help="Of a new chain's first blocks; 1 gwei in its genesis if not given.",
+)
+@click.option(
+    "--gas-price",
+    type=click.IntRange(0, 2**64 - 1),
+    metavar="WEI",
+    help="What eth_gasPrice advises before london; later prices follow from the base fee.",
+)
+@click.option(
+    "--disable-default-create2-deployer",
+    "--no-create2",
+    is_flag=True,
+    help="Leave the CREATE2 deployer 0x4e59…956c out of a new chain's genesis.",
 )
 @click.option(
     "--fork",
@@ -237,6 +268,8 @@ def dev(
     hardfork: str | None,
     gas_limit: int,
     base_fee: int | None,
+    gas_price: int | None,
+    disable_default_create2_deployer: bool,
     fork: tuple[str, ...],
     fork_block: int | None,
     order: str,
@@ -250,9 +283,9 @@ def dev(
 
     It has funded accounts, and the controls of anvil and hardhat over blocks, time and state.
     """
-    told = common(options)
+    settings = common(options)
     files = state_files(state, load_state, dump_state)
-    if state is not None and told["data"] is not None:
+    if state is not None and settings["data"] is not None:
         raise click.UsageError("give either --data, which keeps the chain, or --state")
     if base_fee is not None and hardfork is not None and FORKS.index(hardfork) < LONDON:
         raise click.UsageError(f"--base-fee: {hardfork} has none, it came with london")
@@ -265,22 +298,24 @@ def dev(
     with one_line_failures():
         from wsnode.demo.accounts import derived
         from wsnode.demo.genesis import ForkSource
-        from wsnode.demo.run import Beginning, Served, serve_development
+        from wsnode.demo.run import GenesisSettings, ServeSettings, serve_development
         from wsnode.demo.state_file import StateFiles
-        from wsnode.ethereum.pool.order import Order
+        from wsnode.ethereum.pool.order import TransactionOrder
         from wsnode.node.config_line import journal_config
 
         published = journal_config(journal)
-        served = Served(block_time=block_time, gas_limit=gas_limit, journal=published, **told)
-        beginning = Beginning(
+        served = ServeSettings(block_time=block_time, gas_limit=gas_limit, journal=published, **settings)
+        beginning = GenesisSettings(
             accounts=derived(mnemonic, accounts),
             balance=balance * ETHER,
             mnemonic=mnemonic,
             chain_id=chain_id,
             fork=hardfork,
             base_fee=base_fee,
+            gas_price=gas_price,
+            has_create2_deployer=not disable_default_create2_deployer,
             source=ForkSource(fork, fork_block) if fork else None,
-            order=Order(order),
+            order=TransactionOrder(order),
             state=StateFiles(*files),
         )
         serve_development(served, beginning)

@@ -1,4 +1,4 @@
-"""`wsnode follow`: a chain that is live because other nodes' are."""
+"""`wsnode follow`: a chain that is live because other nodes' are; `wsnode chains`: those it knows."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,9 @@ import click
 
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
+    ChainName,
     NodeUrl,
+    WindowLength,
     address_options,
     data_option,
     fit_address,
@@ -16,10 +18,11 @@ from wsnode.cli.options import (
 )
 from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN
+from wsnode.node.listen_address import DEFAULT_LISTEN
 
 if TYPE_CHECKING:
-    from wsnode.ethereum.storage.kind import Kind
+    from wsnode.ethereum.networks.row import Network
+    from wsnode.ethereum.storage.folder_kind import FolderKind
 
 
 @click.command()
@@ -43,20 +46,50 @@ if TYPE_CHECKING:
 @click.option("--light", is_flag=True, help="Keep a window of blocks, verified and not executed.")
 @click.option(
     "--window",
-    type=click.IntRange(min=1),
+    type=WindowLength(),
     metavar="BLOCKS",
-    help="How many blocks a new folder keeps, 64 or more; if not given all, with --light 7200, a day.",
+    help="How many blocks a new folder keeps, 64 or more, or with --light of how much time (2h, 1d); "
+    "if not given all, with --light 7200, a day, and two hours or more.",
 )
 @click.option(
-    "--checkpoint", metavar="HASH", help="With --light: the block to begin with, instead of a final one."
+    "--checkpoint",
+    metavar="HASH",
+    help="With --light: the block to begin with, instead of a final one. With --beacon: the root of the "
+    "beacon block from which on the head is proved.",
+)
+@click.option(
+    "--beacon",
+    "beacons",
+    type=NodeUrl(),
+    multiple=True,
+    metavar="URL",
+    help="A beacon node that proves the head, http:// or https://; once or more.",
+)
+@click.option(
+    "--head",
+    type=click.Choice(["proved", "announced"]),
+    help="With --beacon: serve the proved head, the default, or what upstreams announce on top of it.",
+)
+@click.option(
+    "--beacon-config",
+    type=click.Path(dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With --beacon: config.yaml of a chain that is not known, or the same as JSON.",
+)
+@click.option(
+    "--old-checkpoint",
+    is_flag=True,
+    help="With --beacon: go on from a checkpoint on top of which a chain could be forged by now.",
 )
 @click.option(
     "--chain",
-    type=click.Choice(["mainnet", "sepolia", "hoodi"]),
-    help="With --light: a network whose genesis is known, instead of --genesis.",
+    type=ChainName(),
+    metavar="NAME",
+    help="A chain of `wsnode chains`, or any chain id, instead of --genesis; light unless --full.",
 )
+@click.option("--full", is_flag=True, help="Execute every block, from genesis on; so without --chain, too.")
 @click.option(
-    "--accept-reorg",
+    "--accept-finalized-reorg",
     is_flag=True,
     help="Follow them even where they replace what is final here.",
 )
@@ -69,11 +102,16 @@ def follow(
     genesis: Path | None,
     upstreams: tuple[str, ...],
     agree: int | None,
-    accept_reorg: bool,
+    accept_finalized_reorg: bool,
     light: bool,
-    window: int | None,
+    window: int | str | None,
     checkpoint: str | None,
+    beacons: tuple[str, ...],
+    head: str | None,
+    beacon_config: str | None,
+    old_checkpoint: bool,
     chain: str | None,
+    full: bool,
     journal: str | None,
     **options: Any,
 ) -> None:
@@ -88,29 +126,47 @@ def follow(
     with one_line_failures():
         from wsnode.node import config, config_line
 
-        told = config_line.follow_config(
+        if beacons and checkpoint is None:
+            require_folder(data)
+
+        follow_settings = config_line.follow_config(
             upstreams,
             agree,
-            accept_reorg=accept_reorg,
+            accept_finalized_reorg=accept_finalized_reorg,
             light=light,
             window=window,
             checkpoint=checkpoint,
+            beacon=beacons,
+            head=head,
+            beacon_config=beacon_config,
+            old_checkpoint=old_checkpoint,
             chain=chain,
+            full=full,
         )
         published = config_line.journal_config(journal)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config_line.overridden(
-                config_line.of_folder(data, options["vhost"], follow=told, journal=published), **settings
+                config_line.of_folder(data, options["vhost"], follow=follow_settings, journal=published),
+                **settings,
             )
 
         given = read_config()
-        begin(data, read_genesis(genesis), told.kind)
+        begin(data, read_genesis(genesis), follow_settings.kind)
         run_node(given, read_config)
 
 
-def begin(data: Path, genesis: bytes | None, kind: "Kind") -> None:
+def require_folder(data: Path) -> None:
+    """Refuse a new folder: what is proved needs something to begin with, which an old one may have."""
+    from wsnode.node.chains import ETHEREUM_FOLDER
+    from wsnode.sync.errors import NO_CHECKPOINT
+
+    if not (data / ETHEREUM_FOLDER).exists():
+        raise click.UsageError(NO_CHECKPOINT)
+
+
+def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
     """Make the chain of a genesis in a folder, or check that it has that one and is of that kind."""
     from wsnode.ethereum.chain import Chain
     from wsnode.node.chains import ETHEREUM_FOLDER
@@ -118,3 +174,36 @@ def begin(data: Path, genesis: bytes | None, kind: "Kind") -> None:
     if genesis is not None:
         with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, kind=kind):
             pass
+
+
+@click.command()
+@click.option("--markdown", is_flag=True, help="As the section of docs/reference/chains.md.")
+def chains(*, markdown: bool) -> None:
+    """List the chains that `wsnode follow --chain NAME` knows, and what is not checked or left out.
+
+    `full` chains can be executed; of the others the last blocks are verified by their headers, and state is
+    read by proofs (`wsnode follow --chain NAME`). `wsnode dev --fork URL` begins on a block of a chain that
+    has `fork`. All of it is in docs/reference/chains.md.
+    """
+    from wsnode.ethereum.networks.table import NETWORKS
+
+    if markdown:
+        from wsnode.ethereum.networks.page import page_section
+
+        click.echo(page_section(NETWORKS), nl=False)
+        return
+    heads = ("NAME", "CHAIN ID", "FAMILY", "FULL", "LIGHT", "FORK", "BLOCK TIME")
+    rows = [heads, *(_cells(network) for network in NETWORKS)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    click.echo()
+    for network in NETWORKS:
+        for note in network.limits:
+            click.echo(f"{network.name}: {note}")
+
+
+def _cells(network: "Network") -> tuple[str, ...]:
+    names = ", ".join(network.names)
+    full = "yes" if network.is_executed else "no"
+    return names, str(network.chain_id), network.family, full, "yes", "yes", f"{network.seconds:g} s"

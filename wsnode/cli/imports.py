@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import FILE, data_option, journal_option
+from wsnode.cli.options import FILE, Commands, data_option, journal_option
 from wsnode.cli.terminal import (
     announce_head,
     one_line_failures,
-    shown_alt_progress,
     shown_progress,
+    shown_starknet_progress,
 )
 
 if TYPE_CHECKING:
-    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.chain import StarknetChain
 
 
-@click.group("import")
+@click.group("import", cls=Commands)
 def app() -> None:
     """Import, verify and store a chain."""
 
@@ -43,18 +43,18 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
         from wsnode.node.config_line import journal_config
         from wsnode.sync.importer import import_files
 
-        told = journal_config(journal)
+        journal_settings = journal_config(journal)
         with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True) as chain:
             chain.require_full()
             try:
                 with shown_progress() as shown:
                     work = partial(import_files, chain, files, shown)
-                    if told is None:
+                    if journal_settings is None:
                         trio.run(work)
                     else:
-                        from wsnode.node.growth.publishing import publishing
+                        from wsnode.node.services.journal import publishing
 
-                        trio.run(publishing, chain, told, work)
+                        trio.run(publishing, chain, journal_settings, work)
             finally:
                 announce_head(chain.head)
         give_back(chain.folder.release_free_pages)
@@ -88,13 +88,13 @@ def import_alt(
         import trio
 
         from wsnode.node.config_line import journal_config
-        from wsnode.starknet.chain import Chain, release_free_pages
+        from wsnode.starknet.chain import StarknetChain, release_free_pages
         from wsnode.sync.starknet_folder import import_folder
 
-        told = journal_config(journal)
-        with Chain.open(data, writer=True) as chain:
+        journal_settings = journal_config(journal)
+        with StarknetChain.open(data, writer=True) as chain:
             try:
-                with shown_alt_progress() as shown:
+                with shown_starknet_progress() as shown:
                     work = partial(
                         import_folder,
                         chain,
@@ -107,14 +107,14 @@ def import_alt(
                         progress=shown,
                         report=shown.report,
                     )
-                    if told is None:
+                    if journal_settings is None:
                         trio.run(work)
                     else:
-                        from wsnode.node.growth.publishing import alt_publishing
+                        from wsnode.node.services.journal import starknet_publishing
 
-                        trio.run(alt_publishing, chain, told, work)
+                        trio.run(starknet_publishing, chain, journal_settings, work)
             finally:
-                announce_alt_head(chain)
+                announce_starknet_head(chain)
         give_back(partial(release_free_pages, data))
 
 
@@ -128,8 +128,8 @@ def give_back(release_free_pages: Callable[[], object]) -> None:
         print(f"note: free pages stay on the disk: {error}", file=sys.stderr)
 
 
-def announce_alt_head(chain: "StarknetChain") -> None:
-    """Say on standard output where the alt chain ends; nothing of an empty one."""
+def announce_starknet_head(chain: "StarknetChain") -> None:
+    """Say on standard output where the Starknet chain ends; nothing of an empty one."""
     from wsnode.starknet.felt import felt_text
 
     with chain.snapshot() as snapshot:
@@ -144,9 +144,11 @@ def read_genesis(path: Path | None) -> bytes | None:
     Raises:
         ConfigurationError: It cannot be read.
     """
+    from wsnode.ethereum.storage.folder import MOST_GENESIS_BYTES
     from wsnode.node.config import ConfigurationError
+    from wsnode.untrusted.files import read_file
 
     try:
-        return None if path is None else path.read_bytes()
+        return None if path is None else read_file(path, MOST_GENESIS_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error

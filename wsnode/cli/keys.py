@@ -1,20 +1,19 @@
 """`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from wsnode.cli.options import FiniteRange, data_option
+from wsnode.cli.options import Commands, FiniteRange, data_option
 from wsnode.cli.terminal import one_line_failures
 
 if TYPE_CHECKING:
     from wsnode.server.access.keys import KeyFile
 
 
-@click.group("keys")
+@click.group("keys", cls=Commands)
 def app() -> None:
     """Make, list and revoke API keys; a running server follows at once."""
 
@@ -24,43 +23,35 @@ def app() -> None:
 @data_option
 @click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits a second.")
 @click.option("--burst", type=FiniteRange(min=0), help="Credits that can be saved up.")
-@click.option("--cost", multiple=True, metavar="METHOD=CREDITS", help="1 if not given.")
+@click.option(
+    "--cost",
+    "credits",
+    multiple=True,
+    metavar="METHOD=CREDITS",
+    callback=lambda _context, _option, texts: dict(map(parse_cost, texts)),
+    help="1 if not given.",
+)
 @click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
 @click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
-@click.option("--method", multiple=True, help="An allowed method; may end in *.")
+@click.option("--method", "methods", multiple=True, help="An allowed method; may end in *.")
 @click.option("--forwarding", is_flag=True, help="Ask the partner in an outage.")
-@click.option("--contract", multiple=True, metavar="0x…", help="A contract that calls may name.")
-@click.option("--origin", multiple=True, help="A web page that may use the key.")
-def add(
-    *,
-    name: str,
-    data: Path,
-    requests_per_second: float | None,
-    burst: float | None,
-    cost: Sequence[str],
-    connections: int | None,
-    subscriptions: int | None,
-    method: Sequence[str],
-    forwarding: bool,
-    contract: Sequence[str],
-    origin: Sequence[str],
-) -> None:
+@click.option(
+    "--contract",
+    "contracts",
+    multiple=True,
+    metavar="0x…",
+    callback=lambda _context, _option, texts: tuple(map(parse_contract, texts)),
+    help="A contract that calls may name.",
+)
+@click.option("--origin", "origins", multiple=True, help="A web page that may use the key.")
+def add(*, name: str, data: Path, **limits: Any) -> None:
     """Print a new key, once: only its hash is kept."""
-    from wsnode.server.access.grants import KeyLimits
+    from wsnode.server.access.api_keys import KeyLimits
 
-    limits = KeyLimits(
-        requests_per_second=requests_per_second,
-        burst=burst,
-        credits=dict(map(parse_cost, cost)),
-        connections=connections,
-        subscriptions=subscriptions,
-        methods=tuple(method) if method else None,
-        contracts=tuple(map(parse_contract, contract)) if contract else None,
-        origins=tuple(origin) if origin else None,
-        forwarding=forwarding,
-    )
+    # Each option has the name of a member; one that was not given is absent.
+    given = KeyLimits(**{limit: value for limit, value in limits.items() if value not in (None, (), {})})
     with one_line_failures():
-        print(key_file(data).add(name, limits))
+        print(key_file(data).add(name, given))
 
 
 @app.command("list")
@@ -94,7 +85,7 @@ def parse_contract(text: str) -> str:
     """Return the address `text`, if it is one."""
     import msgspec
 
-    from wsnode.server.access.grants import ContractAddress
+    from wsnode.server.access.api_keys import ContractAddress
 
     try:
         return msgspec.convert(text, ContractAddress)

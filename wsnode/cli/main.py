@@ -1,48 +1,46 @@
 """The command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `config`, `keys`, `verify` ….
 
-Each command imports its modules when it runs. The parser of the command line imports neither chain nor
-server, so `--help` and wrong usage are answered before those are loaded, and no command loads another's.
+A command's module is imported when the command is run or listed, and imports chain and server when the
+command runs. `--help` and wrong usage are answered before those are loaded; no command loads another's.
 """
 
-from pathlib import Path
-from typing import Any
+from typing import Final
 
 import click
 
-from wsnode.cli import (
-    config,
-    development,
-    doctor,
-    follow,
-    imports,
-    keys,
-    outage,
-    replica,
-    snapshots,
-    status,
-    verify,
-)
-from wsnode.cli.bench.group import bench
-from wsnode.cli.options import (
-    FILE,
-    address_options,
-    fit_address,
-    journal_option,
-)
-from wsnode.cli.serving import begin_with_its_heap, run_node, serving_options, serving_settings
-from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN
+from wsnode.cli.options import Commands
+from wsnode.cli.serving import begin_node
+
+COMMANDS: Final = {
+    "Chains to try and to develop on": {
+        "demo": "development:demo",
+        "dev": "development:dev",
+        "anvil": "anvil.command:anvil",
+    },
+    "Nodes": {
+        "import": "imports:app",
+        "serve": "serve:serve",
+        "follow": "follow:follow",
+        "replica": "replica:replica",
+        "chains": "follow:chains",
+    },
+    "Operation": {
+        "config": "config:app",
+        "keys": "keys:app",
+        "outage": "outage:outage",
+        "status": "status.command:status",
+    },
+    "Data folders": {
+        "doctor": "doctor:doctor",
+        "snapshot": "snapshots:snapshot",
+        "restore": "snapshots:restore",
+    },
+    "Checks and load on any node": {"verify": "verify:verify", "bench": "bench.group:bench"},
+}
+"""Commands by their names, under headings: where each is defined in `wsnode.cli`."""
 
 
-class InOrder(click.Group):
-    """Lists its commands in the order in which they were added."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return list(self.commands)
-
-
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     "-V",
@@ -58,110 +56,19 @@ def app() -> None:
 
 def main() -> None:
     """Run the command line."""
-    begin_with_its_heap()
+    begin_node()
     app(prog_name="wsnode")
 
 
 def show_version(context: click.Context) -> None:
     """Print the program's version and end."""
-    from wsnode.ethereum.rpc.node.methods import release
+    from wsnode.release import release
 
     print(f"wsnode {release()}")
     context.exit()
 
 
-@click.command()
-@click.option("--data", type=FILE, metavar="DIR", help="The folder of one network.")
-@click.option("--config", "file", type=FILE, metavar="FILE", help="A wsnode.toml.")
-@address_options
-@click.option("--engine", metavar="HOST:PORT", help="Where a consensus client drives the chain.")
-@click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
-@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
-@journal_option
-@click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
-@click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
-@click.option("--tls-key", metavar="FILE", help="Its private key.")
-@serving_options
-def serve(
-    *,
-    data: Path | None,
-    file: Path | None,
-    engine: str | None,
-    jwt_secret: Path | None,
-    genesis: Path | None,
-    journal: str | None,
-    **options: Any,
-) -> None:
-    """Serve imported chains over WebSocket and HTTP on one port."""
-    require_usable(data, file, engine, jwt_secret, genesis, journal, options["vhost"])
-    placed = options["listen"], options["host"], options["port"]
-    fit_address(*placed, DEFAULT_LISTEN)
-    beside = ("unix_socket", "tls_cert", "tls_key")
-    settings = serving_settings(options) | {name: options[name] for name in beside}
-    with one_line_failures():
-        from wsnode.node import config, config_file, config_line
-
-        driver = None
-        if engine is not None:
-            secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
-            driver = config.EngineConfig(engine, secret, first)
-        told_journal = config_line.journal_config(journal)
-
-        def read_config() -> config.Config:
-            told = (
-                config_file.read(file)
-                if file is not None
-                else config_line.of_folder(
-                    data or Path(), options["vhost"], engine=driver, journal=told_journal
-                )
-            )
-            address = fit_address(*placed, told.listen)
-            return config_line.overridden(told, **settings, listen=str(address))
-
-        run_node(read_config(), read_config)
-
-
-def require_usable(
-    data: Path | None,
-    file: Path | None,
-    engine: str | None,
-    jwt_secret: Path | None,
-    genesis: Path | None,
-    journal: str | None,
-    vhost: tuple[str, ...],
-) -> None:
-    """End as wrong usage does if the options of `serve` contradict one another."""
-    if (data is None) == (file is None):
-        raise click.UsageError("give either --data or --config")
-    if file is not None and vhost:
-        raise click.UsageError("--vhost: a --config names the hosts of its networks")
-    if file is not None and engine is not None:
-        raise click.UsageError("--engine: a --config names the engines of its networks")
-    if engine is None and (jwt_secret is not None or genesis is not None):
-        raise click.UsageError("--jwt-secret and --genesis go with --engine")
-    if engine is None and journal is not None:
-        raise click.UsageError(
-            "--journal goes with --engine: the process that writes a chain publishes it"
-            if file is None
-            else "--journal: a --config names the journals of its networks"
-        )
-
-
-for command in (
-    development.demo,
-    development.dev,
-    imports.app,
-    serve,
-    follow.follow,
-    replica.replica,
-    config.app,
-    keys.app,
-    outage.outage,
-    status.status,
-    doctor.doctor,
-    snapshots.snapshot,
-    snapshots.restore,
-    verify.verify,
-    bench,
-):
-    app.add_command(command)
+for heading, commands in COMMANDS.items():
+    for name, path in commands.items():
+        app.add_import_path(name, f"wsnode.cli.{path}")
+        app.headings[name] = heading

@@ -1,16 +1,17 @@
-"""Options that several commands share, and the settings from them."""
+"""What commands share: the form of their help, options, and the settings from options."""
 
 import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from wsnode.node.addresses import DEFAULT_LISTEN, MOST_PORT, Address, ListenError
+from wsnode.node.listen_address import DEFAULT_LISTEN, MOST_PORT, ListenAddress, ListenError
 
 if TYPE_CHECKING:
     from wsnode.verify.addresses import Addresses
@@ -19,7 +20,52 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 FILE = click.Path(path_type=Path)
 """A path that need not exist: its reader reports errors."""
 
+WHOLE_SENTENCE = 1000
+"""More characters than the first sentence of a command's help has."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Commands(click.Group):
+    """Lists its commands in the order in which they were added, under headings if they have some.
+
+    A command that has an import path is imported when it is run or listed.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.headings: dict[str, str] = {}
+        """The headings of commands, by the commands' names."""
+        self._import_paths: dict[str, str] = {}
+
+    def add_import_path(self, name: str, path: str) -> None:
+        """Add a command by `MODULE:NAME`."""
+        self._import_paths[name] = path
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(dict.fromkeys((*self._import_paths, *self.commands)))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None if there is none of this name."""
+        if cmd_name not in self.commands and cmd_name in self._import_paths:
+            module, _, name = self._import_paths[cmd_name].partition(":")
+            self.add_command(getattr(import_module(module), name), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the first sentence of its help."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        shown = [(name, command) for name, command in commands if command and not command.hidden]
+        width = max(len(name) for name, _command in shown)
+        for name, command in shown:
+            rows = sections.setdefault(self.headings.get(name, "Commands"), [])
+            # All sections have the same column.
+            rows.append((name.ljust(width), command.get_short_help_str(WHOLE_SENTENCE)))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
 class Url(click.ParamType[str], ABC):
@@ -68,8 +114,52 @@ class JournalUrl(Url):
         JournalAddress.parse(value)
 
 
-class FirstBlock(click.ParamType[str]):
-    """The first block of an alt chain, by its hash or by the chain's name."""
+class ChainName(click.ParamType[str]):
+    """Names of known chains."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name that the chain has in the table.
+
+        Raises:
+            click.BadParameter: No chain has it.
+        """
+        from wsnode.ethereum.networks.table import UnknownNetworkError, find_network
+
+        try:
+            return find_network(value).name
+        except UnknownNetworkError as error:
+            self.fail(str(error), param, ctx)
+
+
+class WindowLength(click.ParamType[int | str]):
+    """A number of blocks, or a time such as `2h`."""
+
+    name = "blocks"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the number, or the time as it is.
+
+        Raises:
+            click.BadParameter: It is neither.
+        """
+        from wsnode.node.config import WINDOW_BLOCKS, WINDOW_TIME
+
+        text = str(value)
+        if re.fullmatch(WINDOW_TIME, text):
+            return text
+        if not re.fullmatch(WINDOW_BLOCKS, text):
+            self.fail(
+                f"{text:.40} is neither a number of blocks nor a time such as 90m, 2h or 1d", param, ctx
+            )
+        return int(text)
+
+
+class StarknetFirstBlockType(click.ParamType[str]):
+    """The first block of a Starknet chain, by its hash or by the chain's name."""
 
     name = "hash"
 
@@ -219,7 +309,7 @@ def genesis_option(command: Command) -> Command:
     )(command)
 
 
-def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> Address:
+def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> ListenAddress:
     """Return the address that the options name, with the parts that they leave out from `otherwise`.
 
     Raises:
@@ -227,12 +317,14 @@ def fit_address(listen: str | None, host: str | None, port: int | None, otherwis
         ListenError: `otherwise` names none.
     """
     if listen is None:
-        usual = Address.parse(otherwise)
-        return Address(usual.host if host is None else _host(host), usual.port if port is None else port)
+        usual = ListenAddress.parse(otherwise)
+        return ListenAddress(
+            usual.host if host is None else _host(host), usual.port if port is None else port
+        )
     if host is not None or port is not None:
         raise click.UsageError("give either --listen or --host and --port")
     try:
-        return Address.parse(listen)
+        return ListenAddress.parse(listen)
     except ListenError as error:
         raise click.BadParameter(str(error), param_hint="--listen") from None
 

@@ -8,9 +8,9 @@ import click
 from wsnode.cli.follow import begin
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
-    FirstBlock,
     JournalUrl,
     NodeUrl,
+    StarknetFirstBlockType,
     address_options,
     data_option,
     fit_address,
@@ -18,7 +18,7 @@ from wsnode.cli.options import (
 )
 from wsnode.cli.serving import run_node, serving_options, serving_settings
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.addresses import DEFAULT_LISTEN
+from wsnode.node.listen_address import DEFAULT_LISTEN
 
 
 @click.command()
@@ -35,12 +35,12 @@ from wsnode.node.addresses import DEFAULT_LISTEN
     "--advertise", type=NodeUrl(), metavar="URL", help="Where other nodes of the chain can ask this one."
 )
 @click.option(
-    "--alt",
-    type=FirstBlock(),
+    "--starknet",
+    type=StarknetFirstBlockType(),
     metavar="HASH",
-    help="The first block of an alt chain that is not there yet: its hash, SN_MAIN or SN_SEPOLIA.",
+    help="The first block of a Starknet chain that is not there yet: its hash, SN_MAIN or SN_SEPOLIA.",
 )
-@click.option("--trust-roots", is_flag=True, help="Do not recompute the alt chain's state roots.")
+@click.option("--trust-roots", is_flag=True, help="Do not recompute the Starknet chain's state roots.")
 @address_options
 @serving_options
 def replica(
@@ -49,26 +49,28 @@ def replica(
     genesis: Path | None,
     journal: str,
     advertise: str | None,
-    alt: str | None,
+    starknet: str | None,
     trust_roots: bool,
     **options: Any,
 ) -> None:
     """Follow the journal of a chain that another node writes, and serve that chain.
 
-    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes. Of an alt
-    chain every block is checked as `wsnode import alt` does.
+    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes. Of a
+    Starknet chain every block is checked as `wsnode import alt` does.
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
-        from wsnode.ethereum.storage.kind import FULL
+        from wsnode.ethereum.storage.folder_kind import FULL
         from wsnode.node import config, config_line
 
-        told = config.ReplicaConfig(journal, advertise=advertise, alt=alt, trust_roots=trust_roots)
+        replica_config = config.ReplicaConfig(
+            journal, advertise=advertise, starknet=starknet, trust_roots=trust_roots
+        )
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config_line.overridden(
-                config_line.of_folder(data, options["vhost"], replica=told), **settings
+                config_line.of_folder(data, options["vhost"], replica=replica_config), **settings
             )
 
         given = read_config()

@@ -1,5 +1,7 @@
 """`wsnode snapshot` and `wsnode restore`: copies of data folders."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 def snapshot(*, folder: Path, data: Path) -> None:
     """Copy a data folder, beside the node that writes it, into the empty FOLDER."""
     with one_line_failures():
-        from wsnode.ethereum.rpc.node.methods import release
-        from wsnode.snapshots.taking import take
+        from wsnode.release import release
+        from wsnode.snapshots.writer import take
 
         with shown_parts() as shown:
             taken = take(data, folder, f"wsnode {release()}", shown)
@@ -32,10 +34,12 @@ def snapshot(*, folder: Path, data: Path) -> None:
 def restore(*, folder: Path, data: Path) -> None:
     """Make a data folder of the snapshot in FOLDER; every byte of it is verified first."""
     with one_line_failures():
-        from wsnode.snapshots.restoring import restore as restore_folder
+        from wsnode.snapshots.restorer import restore as restore_folder
 
         with shown_parts() as shown:
             restored = restore_folder(data, folder, shown)
+        hint = f"`wsnode keys add NAME --data {shlex.quote(str(data))}` adds one, `serve --open` needs none"
+        print(f"note: a snapshot holds no API keys: {hint}", file=sys.stderr)
         announce(restored)
 
 

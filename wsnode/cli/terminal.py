@@ -19,8 +19,15 @@ CLEAR_LINE = "\r\x1b[2K"
 
 
 def say(line: str) -> None:
-    """Print a line at once."""
-    print(line, flush=True)
+    """Print a line at once. Control characters, which another node may have sent, are escaped."""
+    print(escaped(line), flush=True)
+
+
+def escaped(lines: str) -> str:
+    """Return lines without control characters but those at their ends."""
+    from wsnode.untrusted.decoding import printable
+
+    return "\n".join(map(printable, lines.split("\n")))
 
 
 def announce_head(head: object) -> None:
@@ -55,7 +62,7 @@ class PassingLine:
         """Show `text` in the place of the last one, cut to the width; True once there was an interruption."""
         if self._stream is not None:
             width = shutil.get_terminal_size().columns
-            self._stream.write(f"{CLEAR_LINE}{text[: width - 1]}")
+            self._stream.write(f"{CLEAR_LINE}{escaped(text)[: width - 1]}")
             self._stream.flush()
         return self.is_interrupted
 
@@ -73,7 +80,7 @@ def one_line_failures() -> Iterator[None]:
     except* failures() as group:
         error = first_leaf(group)
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        print(f"error: {error}{notes}", file=sys.stderr)
+        print(escaped(f"error: {error}{notes}"), file=sys.stderr)
         raise SystemExit(1) from None
     except* KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -81,7 +88,7 @@ def one_line_failures() -> Iterator[None]:
 
 def failures() -> tuple[type[Exception], ...]:
     """Return the types of such errors; imported on failure only, because they need nearly all modules."""
-    from wsnode.cli.failures import FAILURES
+    from wsnode.cli.error_types import FAILURES
 
     return FAILURES
 
@@ -101,14 +108,14 @@ def shown_progress() -> Iterator["progress.ImportProgress"]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield progress.Lines(sys.stderr)
+        yield progress.ImportLines(sys.stderr)
         return
-    with progress.Bar(console) as bar:
+    with progress.ImportBar(console) as bar:
         yield bar
 
 
 @contextmanager
-def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progress.Bar"]:
+def shown_starknet_progress() -> Iterator["starknet_progress.LineProgress | starknet_progress.DumpBar"]:
     """Show the progress and the reports of a dump's import on standard error."""
     from rich.console import Console
 
@@ -116,27 +123,27 @@ def shown_alt_progress() -> Iterator["starknet_progress.Lines | starknet_progres
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield starknet_progress.Lines(sys.stderr)
+        yield starknet_progress.LineProgress(sys.stderr)
         return
-    with starknet_progress.Bar(console) as bar:
+    with starknet_progress.DumpBar(console) as bar:
         yield bar
 
 
 @contextmanager
-def shown_parts() -> Iterator["Lines | Bars"]:
+def shown_parts() -> Iterator["OutputLines | ProgressBars"]:
     """Show the progress of work in parts on standard error: a bar on a terminal, else a line now and then."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Lines(sys.stderr)
+        yield OutputLines(sys.stderr)
         return
     with Progress(console=console, transient=True) as bars:
-        yield Bars(bars)
+        yield ProgressBars(bars)
 
 
-class Lines:
+class OutputLines:
     """Writes a line now and then."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -150,7 +157,7 @@ class Lines:
             print(f"{part}: {done} of {total}", file=self._stream, flush=True)
 
 
-class Bars:
+class ProgressBars:
     """Shows a bar for each part."""
 
     def __init__(self, bars: "Progress") -> None:

@@ -10,9 +10,9 @@ from wsnode.cli.options import FILE, FiniteRange, checked_addresses
 from wsnode.cli.terminal import one_line_failures, say
 
 if TYPE_CHECKING:
-    from wsnode.verify import against as verify_against
+    from wsnode.verify import differential
     from wsnode.verify.addresses import Addresses
-    from wsnode.verify.results import Result
+    from wsnode.verify.results import CaseResult
 
 Say = Callable[[str], None]
 
@@ -67,14 +67,14 @@ def verify(
     The files (.io) of FOLDER are run over HTTP and over WebSocket; what differs is said. URL is http:// or
     ws://; the other is derived. With --against both nodes are asked the same random questions.
     """
-    from wsnode.verify.against import Terms as AgainstTerms
-    from wsnode.verify.results import Tally, document, junit
+    from wsnode.verify.differential import ComparisonTerms as AgainstTerms
+    from wsnode.verify.results import ResultTally, document, junit
 
     if folder is None and against is None:
         raise click.UsageError("give a FOLDER of cases, or a node to compare with --against")
     addresses = checked_addresses(url, http, websocket)
     tell: Say = (lambda _line: None) if as_json else say
-    results: list[Result] = []
+    results: list[CaseResult] = []
     with one_line_failures():
         if folder is not None:
             results += _cases(addresses, folder, text, messages=messages, timeout=timeout, tell=tell)
@@ -87,7 +87,7 @@ def verify(
         import msgspec
 
         say(msgspec.json.encode(document(results)).decode())
-    tally = Tally.of(results)
+    tally = ResultTally.of(results)
     tell(str(tally))
     if tally.failed:
         raise SystemExit(1)
@@ -95,7 +95,7 @@ def verify(
 
 def _cases(
     addresses: "Addresses", folder: Path, text: str, *, messages: bool, timeout: float, tell: Say
-) -> "list[Result]":
+) -> "list[CaseResult]":
     import trio
 
     from wsnode.verify import run
@@ -104,11 +104,11 @@ def _cases(
     cases = [case for case in read_cases(folder) if text in case.name]
     if not cases:
         raise click.UsageError(f"{folder} holds no .io files" + (f" with {text!r}" if text else ""))
-    return trio.run(run.verify, addresses, cases, run.Terms(messages, timeout), tell)
+    return trio.run(run.verify, addresses, cases, run.CaseTerms(messages, timeout), tell)
 
 
 def _methods(given: str | None) -> tuple[str, ...]:
-    from wsnode.verify.questions import METHODS
+    from wsnode.verify.random_requests import METHODS
 
     methods = tuple(METHODS) if given is None else tuple(part.strip() for part in given.split(","))
     if unknown := sorted(set(methods) - METHODS.keys()):
@@ -120,9 +120,9 @@ def _methods(given: str | None) -> tuple[str, ...]:
 
 
 def _compared(
-    url: str, other: str, terms: "verify_against.Terms", timeout: float, tell: Say
-) -> "list[Result]":
-    from wsnode.verify.against import asking, compare
+    url: str, other: str, terms: "differential.ComparisonTerms", timeout: float, tell: Say
+) -> "list[CaseResult]":
+    from wsnode.verify.differential import asking, compare
 
     checked_addresses(other)
     with asking(url, timeout) as first, asking(other, timeout) as second:

@@ -12,6 +12,9 @@ SWEPT_AT_ONCE: Final = 64
 MOST_BYTES: Final = 1 << 20
 """Of one field: no node puts more there."""
 
+OWNER_BYTES: Final = 64
+"""Of the name of an owner, a hash."""
+
 _TIME: Final = "local now = tonumber(redis.call('TIME')[1])"
 # What another program has put at the keys of counts is worth no error: counting begins anew.
 _SOUND: Final = """
@@ -44,7 +47,7 @@ if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[7]) or total() + ARGV[6] > tonu
     return {{'full'}}
 end
 if ARGV[5] ~= '' and redis.call('ZCARD', KEYS[4]) >= tonumber(ARGV[8]) then return {{'full'}} end
-redis.call('HSET', KEYS[1], 'wish', ARGV[2], 'place', ARGV[3], 'holder', ARGV[5])
+redis.call('HSET', KEYS[1], 'wish', ARGV[2], 'place', ARGV[3], 'holder', ARGV[5], 'owner', ARGV[10])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], now + ARGV[4], ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[6])
@@ -63,8 +66,10 @@ for _, field in ipairs({{'wish', 'place'}}) do
     local size = redis.call('HSTRLEN', KEYS[1], field)
     if size == 0 or size > {MOST_BYTES} then return {{'unreadable', field .. ' of ' .. size .. ' bytes'}} end
 end
-local found = redis.call('HMGET', KEYS[1], 'wish', 'place')
-return {{'found', found[1], found[2]}}
+local owner = redis.call('HSTRLEN', KEYS[1], 'owner')
+if owner > {OWNER_BYTES} then return {{'unreadable', 'owner of ' .. owner .. ' bytes'}} end
+local found = redis.call('HMGET', KEYS[1], 'wish', 'place', 'owner')
+return {{'found', found[1], found[2], found[3] or ''}}
 """
 MOVE: Final = f"""
 {_TIME}

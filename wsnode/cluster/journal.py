@@ -12,7 +12,7 @@ LEASE_SECONDS: Final = 5.0
 """How long a lease lasts without being renewed."""
 
 
-class JournalAwayError(Exception):
+class JournalUnavailableError(Exception):
     """The journal cannot be reached, or refuses what it is asked; it may be there again later."""
 
     def __init__(self, place: str, reason: str) -> None:
@@ -20,7 +20,7 @@ class JournalAwayError(Exception):
         self.place, self.reason = place, reason
 
 
-class DamagedKeyError(JournalAwayError):
+class CorruptKeyError(JournalUnavailableError):
     """A key of the journal holds what no process of a writer puts there; an operator has to delete it."""
 
     def __init__(self, place: str, key: str) -> None:
@@ -29,7 +29,7 @@ class DamagedKeyError(JournalAwayError):
         self.key = key
 
 
-class LeaseTakenError(Exception):
+class LeaseHeldError(Exception):
     """Another process writes the journal."""
 
     def __init__(self, holder: str) -> None:
@@ -72,7 +72,7 @@ class Lease(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class JournalBounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a journal keeps. It drops its first records beyond `records` or `bytes`, but never `blocks`."""
 
     records: int = 100_000
@@ -85,7 +85,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class Journal(Protocol):
     """The records of one chain, each linked to the one before.
 
-    Every method raises JournalAwayError.
+    Every method raises JournalUnavailableError.
     """
 
     place: str
@@ -95,7 +95,7 @@ class Journal(Protocol):
         """Return a lease of a new epoch, above `floor` and all before, for a process that has it or may.
 
         Raises:
-            LeaseTakenError: Another process has it.
+            LeaseHeldError: Another process has it.
         """
 
     async def renew(self, lease: Lease) -> RecordId | None:
@@ -111,7 +111,7 @@ class Journal(Protocol):
     async def append(self, lease: Lease, record: Record) -> None:
         """Append a record of the lease's epoch, and drop first records beyond the bounds.
 
-        Whether it was appended is unknown after JournalAwayError: go on with a new epoch.
+        Whether it was appended is unknown after JournalUnavailableError: go on with a new epoch.
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.

@@ -9,19 +9,25 @@ import trio
 
 from wsnode.cluster.journal import (
     Journal,
-    JournalAwayError,
+    JournalUnavailableError,
     Lease,
+    LeaseHeldError,
     LeaseLostError,
-    LeaseTakenError,
     TipMovedError,
     UnrelatedJournalError,
 )
-from wsnode.cluster.presence import process_name
-from wsnode.cluster.records import OtherChainError, RecordTooLargeError, UnreadableRecordError
-from wsnode.cluster.tenure import BehindError, Published, Report, Source, Tenure
+from wsnode.cluster.leader_session import (
+    ChainSource,
+    LeaderReport,
+    LeaderSession,
+    PublishedChain,
+    StaleLeaderError,
+)
+from wsnode.cluster.membership import process_name
+from wsnode.cluster.records import ChainMismatchError, RecordTooLargeError, UnreadableRecordError
 from wsnode.ethereum.codec.rows import CorruptRowError
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.branches import UnknownPositionError
 from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
 
@@ -30,16 +36,16 @@ QUIET_SECONDS: Final = 60.0
 """From one line of the log to the next while nothing can be published, for one reason."""
 RELEASE_SECONDS: Final = 1.0
 FAILURES: Final = (
-    BehindError,
+    StaleLeaderError,
     CorruptRowError,
-    JournalAwayError,
+    JournalUnavailableError,
     LeaseLostError,
-    OtherChainError,
+    ChainMismatchError,
     RecordTooLargeError,
     StateError,
     StoreError,
     TipMovedError,
-    UnknownBlockError,
+    UnknownPositionError,
     UnreadableRecordError,
     UnrelatedJournalError,
 )
@@ -48,7 +54,7 @@ FAILURES: Final = (
 logger = logging.getLogger("wsnode.journal")
 
 
-class Changes(Protocol):
+class ChangeWatcher(Protocol):
     """Notices the changes of a chain, as a hub does."""
 
     is_held: bool
@@ -62,13 +68,13 @@ class Changes(Protocol):
 OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 
 
-class Publisher:
+class JournalPublisher:
     """Publishes one chain to one journal, for as long as its process writes that chain."""
 
-    def __init__(self, source: Source, changes: Changes, open_journal: OpenJournal) -> None:
+    def __init__(self, source: ChainSource, changes: ChangeWatcher, open_journal: OpenJournal) -> None:
         self._source = source
         self.name = process_name()
-        self._published = Published(source, self.name)
+        self._published = PublishedChain(source, self.name)
         self._changes = changes
         self._open = open_journal
         self._said: tuple[type[Exception], float] | None = None
@@ -77,7 +83,7 @@ class Publisher:
         self._advanced = trio.Event()
 
     @property
-    def report(self) -> Report:
+    def report(self) -> LeaderReport:
         """Return what has been done."""
         return self._published.report
 
@@ -111,7 +117,7 @@ class Publisher:
             try:
                 async with self._open() as journal:
                     await self._lead(journal)
-            except LeaseTakenError as error:
+            except LeaseHeldError as error:
                 self._wait(error, logging.INFO)
             except FAILURES as error:
                 self.report.failures += 1
@@ -129,34 +135,34 @@ class Publisher:
         return not self._source.has_begun or self._version == self._source.version
 
     async def _lead(self, journal: Journal) -> None:
-        tenure = await Tenure.begin(self._published, journal)
+        session = await LeaderSession.begin(self._published, journal)
         self.report.is_leading, self.report.error, self._said = True, None, None
         logger.info(
             "%s: %s are published in epoch %d, after record %s",
             journal.place,
             self._source.what,
-            tenure.lease.epoch,
+            session.lease.epoch,
             self.report.published or "none",
         )
         try:
-            await self._publish(tenure)
+            await self._publish(session)
         except trio.Cancelled:
-            await self._release(tenure.lease)
+            await self._release(session.lease)
             raise
         finally:
             self.report.is_leading = False
 
-    async def _publish(self, tenure: Tenure) -> None:
+    async def _publish(self, session: LeaderSession) -> None:
         while True:
             change = self._changes.next_look
             if not self._changes.is_held:
-                self._version = await tenure.catch_up()
+                self._version = await session.catch_up()
                 advanced, self._advanced = self._advanced, trio.Event()
                 advanced.set()
             while not change.is_set():
-                with trio.move_on_at(tenure.next_renewal):
+                with trio.move_on_at(session.next_renewal):
                     await change.wait()
-                await tenure.renew()
+                await session.renew()
 
     async def _release(self, lease: Lease) -> None:
         """Let another process write at once; the present connections are being closed."""
@@ -164,7 +170,7 @@ class Publisher:
             try:
                 async with self._open() as journal:
                     await journal.release(lease)
-            except JournalAwayError as error:
+            except JournalUnavailableError as error:
                 # The lease expires by itself.
                 logger.debug("%s", error)
 

@@ -12,8 +12,11 @@ MOST_OWING: Final = 65_536
 LONGEST_SINCE_SECONDS: Final = 1.0
 """How long ago credits can have been spent that are said now."""
 
+LONGEST_OWING_SECONDS: Final = 1e9
+"""After which credits count as back, thirty years: what a server's clock can take."""
 
-class Spending(msgspec.Struct, frozen=True):
+
+class KeySpending(msgspec.Struct, frozen=True):
     """What a node has spent of a key since it said so last."""
 
     digest: str
@@ -26,15 +29,15 @@ class Spending(msgspec.Struct, frozen=True):
     """The seconds until all credits are back by the node's own count, which can be below 0."""
 
 
-class Quotas(Protocol):
+class QuotaExchange(Protocol):
     """One count of credits for all nodes."""
 
-    async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
+    async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
         """Count what was spent, and return the seconds until all credits of each key are back.
 
         Of keys that are not returned no credits are missing.
 
         Raises:
-            JournalAwayError: It cannot be reached; what was spent may have been counted.
+            JournalUnavailableError: It cannot be reached; what was spent may have been counted.
         """
         ...

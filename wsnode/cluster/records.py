@@ -4,6 +4,7 @@ A record is a byte for its version, then a zstd frame with a checksum, around Me
 by `MOST_BYTES`.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, Self, TypeAlias
@@ -13,6 +14,7 @@ import zstandard
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
+from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 VERSION: Final = b"\x01"
 MOST_BYTES: Final = 32 << 20
@@ -38,7 +40,7 @@ class RecordTooLargeError(Exception):
         self.size = size
 
 
-class OtherChainError(Exception):
+class ChainMismatchError(Exception):
     """A record is of a chain with another first block."""
 
     def __init__(self, expected: bytes, found: bytes) -> None:
@@ -57,6 +59,10 @@ class BrokenLinkError(Exception):
         self.expected, self.found = expected, found
 
 
+_ID: Final = re.compile(r"([0-9]{1,20})-([0-9]{1,20})")
+"""As Redis has them: two numbers of 64 bits."""
+
+
 class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
     """A record's name: the epoch of its writer, and its number in that epoch, from 1 on."""
 
@@ -70,27 +76,26 @@ class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
         Raises:
             UnreadableRecordError: It names none.
         """
-        epoch, dash, sequence = text.partition("-")
-        if not (dash and epoch.isdecimal() and sequence.isdecimal()):
-            raise UnreadableRecordError(f"its id is {text!r}")
-        return cls(int(epoch), int(sequence))
+        if (match := _ID.fullmatch(text)) is None:
+            raise UnreadableRecordError(f"its id is {text!r:.60}")
+        return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
         return f"{self.epoch}-{self.sequence}"
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True):
+class ChainState(msgspec.Struct, frozen=True, array_like=True):
     """Everything that a chain is at a moment, beyond the blocks below its head."""
 
     head: Head
     state_root: Hash32
     """Of the state after the head, patches included."""
     chain_id: int
-    """The id of the blocks after the head; 0 of an alt chain, whose id never changes."""
+    """The id of the blocks after the head; 0 of a Starknet chain, whose id never changes."""
     safe: Head | None = None
     finalized: Head | None = None
     late: int = 0
-    """Of an alt chain: how many definitions of classes came after the blocks that name them, as its writer
+    """Of a Starknet chain: the number of class definitions that came after their blocks, as its writer
     counts them."""
 
     def agrees_with(self, other: Self) -> bool:
@@ -105,7 +110,7 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.head}, state {hexadecimal(self.state_root)}, chain id {self.chain_id}"
 
 
-class Block(msgspec.Struct, frozen=True, tag="block"):
+class BlockRecord(msgspec.Struct, frozen=True, tag="block"):
     """The block that follows the head and becomes it."""
 
     rlp: bytes
@@ -115,30 +120,30 @@ class Block(msgspec.Struct, frozen=True, tag="block"):
     """Whether its maker chose gas limit and base fee, against the rules, as development chains may."""
 
 
-class Down(msgspec.Struct, frozen=True, tag="down"):
+class Rollback(msgspec.Struct, frozen=True, tag="down"):
     """The blocks above the head after the record leave the chain, and that block's patches are undone.
 
     They are undone until its state has the root after the record, which is that of its header.
     """
 
 
-class Marks(msgspec.Struct, frozen=True, tag="marks"):
+class FinalityRecord(msgspec.Struct, frozen=True, tag="marks"):
     """Nothing but the safe and the finalized block changes."""
 
 
-class Patch(msgspec.Struct, frozen=True, tag="patch"):
+class PatchRecord(msgspec.Struct, frozen=True, tag="patch"):
     """Accounts of the head's state are changed in place."""
 
     accounts: bytes
     """JSON, as state overrides are."""
 
 
-class ChainId(msgspec.Struct, frozen=True, tag="chain-id"):
+class ChainIdRecord(msgspec.Struct, frozen=True, tag="chain-id"):
     """The blocks to come are of another chain id, which the standing after the record has."""
 
 
-class AltBlock(msgspec.Struct, frozen=True, tag="alt-block"):
-    """The alt chain's block that follows the head and becomes it."""
+class StarknetBlockRecord(msgspec.Struct, frozen=True, tag="alt-block"):
+    """The Starknet chain's block that follows the head and becomes it."""
 
     document: bytes
     """JSON: its header and state update, as an import reads them."""
@@ -146,15 +151,23 @@ class AltBlock(msgspec.Struct, frozen=True, tag="alt-block"):
     """The chain's name, with its first block alone, if it is known."""
 
 
-class Classes(msgspec.Struct, frozen=True, tag="classes"):
-    """Definitions of classes that the next block of an alt chain names, or an earlier one."""
+class ClassesRecord(msgspec.Struct, frozen=True, tag="classes"):
+    """Definitions of classes that the next block of a Starknet chain names, or an earlier one."""
 
     document: bytes
     """JSON: the definitions by hash, in the form of results."""
 
 
-Change: TypeAlias = Block | Down | Marks | Patch | ChainId | AltBlock | Classes
-BLOCKS: Final = (Block, AltBlock)
+Change: TypeAlias = (
+    BlockRecord
+    | Rollback
+    | FinalityRecord
+    | PatchRecord
+    | ChainIdRecord
+    | StarknetBlockRecord
+    | ClassesRecord
+)
+BLOCKS: Final = (BlockRecord, StarknetBlockRecord)
 """Changes that add a block to the chain."""
 
 
@@ -166,8 +179,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     id: RecordId
     previous: RecordId | None
     """The record before this one; None in the first of a journal that was empty."""
-    before: Standing
-    after: Standing
+    before: ChainState
+    after: ChainState
     change: Change
     is_latest: bool = False
     """Whether the chain stood like `after` when this was written, by the only node that makes it.
@@ -216,16 +229,16 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
 
     Raises:
         UnreadableRecordError: They are none, of an unknown version, or of more than `MOST_BYTES`.
-        OtherChainError: It is of a chain with another first block.
+        ChainMismatchError: It is of a chain with another first block.
     """
     if content[:1] != VERSION:
         raise UnreadableRecordError(f"its version is {content[:1].hex() or 'missing'}")
     try:
         record = _decoder.decode(_unpacked(content[1:]))
-    except (msgspec.DecodeError, zstandard.ZstdError) as error:
+    except (MalformedError, zstandard.ZstdError) as error:
         raise UnreadableRecordError(str(error)) from None
     if record.genesis != genesis:
-        raise OtherChainError(genesis, record.genesis)
+        raise ChainMismatchError(genesis, record.genesis)
     return record
 
 
@@ -245,4 +258,4 @@ def _of_bytes(wanted: type, content: object) -> object:
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=bytes)
-_decoder = msgspec.msgpack.Decoder(Record, dec_hook=_of_bytes)
+_decoder: MsgpackDecoder[Record] = MsgpackDecoder(Record, dec_hook=_of_bytes)

@@ -6,9 +6,10 @@ takes all of them back together to one moment.
 
 import hashlib
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from math import inf
 from typing import Any, Final
 
@@ -23,16 +24,23 @@ from wsnode.cluster import filter_scripts
 from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
-    Bounds,
-    DamagedKeyError,
-    JournalAwayError,
+    CorruptKeyError,
+    JournalBounds,
+    JournalUnavailableError,
     Lease,
+    LeaseHeldError,
     LeaseLostError,
-    LeaseTakenError,
     TipMovedError,
 )
-from wsnode.cluster.nodes import MOST_NODES, NODE_SECONDS, Node, Present
-from wsnode.cluster.quotas import LONGEST_SINCE_SECONDS, MOST_OWING, Spending
+from wsnode.cluster.node_directory import (
+    MOST_NODE_BYTES,
+    MOST_NODES,
+    NODE_SECONDS,
+    ClusterNode,
+    PresentNodes,
+    decode_nodes,
+)
+from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, LONGEST_SINCE_SECONDS, MOST_OWING, KeySpending
 from wsnode.cluster.records import (
     BLOCKS,
     Record,
@@ -42,7 +50,12 @@ from wsnode.cluster.records import (
     encode_record,
     require_linked,
 )
-from wsnode.ethereum.live.polled import NoRoomError, Polled, Room, UnreadableFilterError
+from wsnode.ethereum.live.filter_store import (
+    FilterQuota,
+    FilterQuotaError,
+    StoredFilter,
+    UnreadableFilterError,
+)
 
 ANSWER_SECONDS: Final = 3.0
 """How long an answer may take, beyond what was asked to be waited; less than a lease lasts."""
@@ -53,6 +66,9 @@ _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 
 # The client logs, with a traceback, what it raises as well: each outage would fill pages.
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
+
+_EPOCH: Final = re.compile(rb"[0-9]{1,15}")
+"""As many digits as `_SOUND` takes: Python converts no more than 4,300."""
 
 # What another program has put there would fail in the arithmetic below, or be a lease for ever.
 _SOUND: Final = """
@@ -72,9 +88,10 @@ if holder and holder ~= ARGV[1] then return {{'taken', holder}} end
 local now = redis.call('TIME')
 local epoch = now[1] * 1000 + math.floor(now[2] / 1000)
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local others = {{given or '0', ARGV[2], last and string.match(last[1], '^%d+') or '0'}}
-for _, other in ipairs(others) do epoch = math.max(epoch, tonumber(other) + 1) end
+local told = last and string.match(last[1], '^%d+') or '0'
+for _, other in ipairs({{given or '0', ARGV[2], told}}) do epoch = math.max(epoch, tonumber(other) + 1) end
 local name = string.format('%.0f', epoch)
+if #name > 15 then return {{'damaged', tonumber(told) + 1 == epoch and KEYS[1] or KEYS[3]}} end
 redis.call('SET', KEYS[3], name)
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
 return {{'given', name}}
@@ -134,7 +151,8 @@ local found = redis.call('HGETALL', KEYS[1])
 local told = {}
 for place = 1, #found, 2 do
     local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
-    if not said or now - tonumber(said) > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], found[place])
+    if not said or #text > tonumber(ARGV[5]) or math.abs(now - tonumber(said)) > tonumber(ARGV[3]) then
+        redis.call('HDEL', KEYS[1], found[place])
     elseif #told < tonumber(ARGV[4]) then table.insert(told, text) end
 end
 return told
@@ -142,18 +160,20 @@ return told
 
 # A key is a member, its score the time at which all its credits are back. The server's clock alone counts;
 # nodes say and hear durations. When a node spent is known but for the time since it last said so, and matters
-# only if no credits were missing then: between these bounds its own count holds.
+# only if no credits were missing then: between these bounds its own count holds. Times beyond the longest
+# would have a key be refused for ever; another program has put them there.
 _EXCHANGE: Final = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1e6
-local kept = now - ARGV[2]
+local kept, longest = now - ARGV[2], now + ARGV[3]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.6f', kept))
-for place = 3, #ARGV, 4 do
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.6f', longest), '+inf')
+for place = 4, #ARGV, 4 do
     local known = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[place]) or '0')
     local seconds, since, own = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), now + ARGV[place + 3]
     local earliest = math.max(known, now - since) + seconds
     local latest = seconds > 0 and math.max(known, now) + seconds or math.huge
-    local full = math.max(earliest, math.min(own, latest))
+    local full = math.min(math.max(earliest, math.min(own, latest)), longest)
     if full > kept then redis.call('ZADD', KEYS[1], string.format('%.6f', full), ARGV[place]) end
 end
 local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
@@ -166,10 +186,10 @@ return owing
 
 
 class RedisJournal:
-    """A `Journal` in Redis; after a JournalAwayError leave `open_journal`, and open it again."""
+    """A `Journal` in Redis; after a JournalUnavailableError leave `open_journal`, and open it again."""
 
     def __init__(
-        self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: Bounds
+        self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: JournalBounds
     ) -> None:
         self._client = client
         self.place = place
@@ -186,12 +206,12 @@ class RedisJournal:
         """Return a lease of a new epoch, above `floor` and all before.
 
         Raises:
-            LeaseTakenError: Another process has it.
-            JournalAwayError: Redis cannot be reached.
+            LeaseHeldError: Another process has it.
+            JournalUnavailableError: Redis cannot be reached.
         """
         what, value = await self._run(_CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
         if what == "taken":
-            raise LeaseTakenError(value.decode(errors="replace"))
+            raise LeaseHeldError(value.decode(errors="replace"))
         return Lease(holder, int(value))
 
     async def renew(self, lease: Lease) -> RecordId | None:
@@ -199,16 +219,16 @@ class RedisJournal:
 
         Raises:
             LeaseLostError: It is not the holder's any more.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         _what, tip = await self._run_with(lease, _RENEW, _LEASE_MILLISECONDS)
-        return _id(tip)
+        return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
         """Let another process write at once; a lost lease is no error.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         await self._run(_RELEASE, lease.holder, str(lease.epoch))
 
@@ -217,7 +237,7 @@ class RedisJournal:
 
         Raises:
             LeaseLostError, TipMovedError, RecordTooLargeError: As `Journal.append`.
-            JournalAwayError: Redis cannot be reached; the record may have been appended.
+            JournalUnavailableError: Redis cannot be reached; the record may have been appended.
         """
         # A block of 8 MiB takes too long to compress for the event loop.
         content = await trio.to_thread.run_sync(encode_record, record)
@@ -233,14 +253,14 @@ class RedisJournal:
             str(self._bounds.blocks),
         )
         if what == "moved":
-            raise TipMovedError(record.previous, _id(values[0]))
+            raise TipMovedError(record.previous, record_id(values[0]))
 
     async def tip(self) -> Record | None:
         """Return the last record, None from an empty journal.
 
         Raises:
             UnreadableRecordError, OtherChainError: It is no record of this chain.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         return next(iter(await self.read_back(None, 1)), None)
 
@@ -249,7 +269,7 @@ class RedisJournal:
 
         Raises:
             BrokenLinkError, UnreadableRecordError, OtherChainError: As `Journal.read`.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         start = "0-0" if after is None else str(after)
         with self._asking(seconds):
@@ -267,7 +287,7 @@ class RedisJournal:
 
         Raises:
             UnreadableRecordError, OtherChainError: One is no record of this chain.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         end = "+" if before is None else f"({before}"
         with self._asking():
@@ -279,7 +299,7 @@ class RedisJournal:
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         await self._run_with(lease, _KEEP_GENESIS, genesis)
 
@@ -287,76 +307,76 @@ class RedisJournal:
         """Return the genesis file that the writer keeps, None before there is one.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         with self._asking():
             return await self._client.get(self._keys[3])
 
-    async def meet(self, node: Node | None) -> Present:
+    async def meet(self, node: ClusterNode | None) -> PresentNodes:
         """Return the nodes that are there, and have one be among them.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
-        bounds = (str(int(NODE_SECONDS)), str(MOST_NODES))
+        bounds = (str(int(NODE_SECONDS)), str(MOST_NODES), str(MOST_NODE_BYTES))
         with self._asking():
             texts: Any = await self._client.eval(_MEET, [self._keys[4]], [name, text, *bounds])
             writer, epoch = await self._client.mget(self._keys[1:3])
-        return Present(
-            tuple(_nodes(texts)),
+        return PresentNodes(
+            tuple(decode_nodes(texts)),
             (writer or b"").decode(errors="replace") or None,
-            int(epoch) if epoch is not None and epoch.isdigit() else 0,
+            int(epoch) if epoch is not None and _EPOCH.fullmatch(epoch) else 0,
         )
 
-    async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
+    async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
         """Count what was spent of keys, and return the seconds until all credits of each key are back.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         said = [
             text
             for each in spendings
             for text in (each.digest, *(f"{value:.9f}" for value in (each.seconds, each.since, each.own)))
         ]
-        bounds = (str(MOST_OWING), str(LONGEST_SINCE_SECONDS))
+        bounds = (str(MOST_OWING), str(LONGEST_SINCE_SECONDS), str(LONGEST_OWING_SECONDS))
         with self._asking():
             reply: Any = await self._client.eval(_EXCHANGE, [self._quota], [*bounds, *said])
         owing = iter(reply)
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
-    async def add_filter(self, identity: str, new: Polled, seconds: float, room: Room) -> None:
+    async def add_filter(self, identity: str, new: StoredFilter, seconds: float, room: FilterQuota) -> None:
         """Keep a filter for some seconds from its last poll.
 
         Raises:
-            NoRoomError: There are too many.
-            JournalAwayError: Redis cannot be reached; it may be kept.
+            FilterQuotaError: There are too many.
+            JournalUnavailableError: Redis cannot be reached; it may be kept.
         """
         holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
         bounds = map(str, (room.weight, room.most, room.most_held, room.most_weight))
         kept = (new.wish, new.place, _lifetime(seconds), holder)
-        what, *_ = await self._run_on(identity, filter_scripts.ADD, *kept, *bounds, holder=holder)
+        what, *_ = await self._run_on(identity, filter_scripts.ADD, *kept, *bounds, new.owner, holder=holder)
         if what == b"full":
-            raise NoRoomError
+            raise FilterQuotaError
 
-    async def find_filter(self, identity: str) -> Polled | None:
+    async def find_filter(self, identity: str) -> StoredFilter | None:
         """Return a filter, None if there is none.
 
         Raises:
             UnreadableFilterError: What is there was put there by something else.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         what, *values = await self._run_on(identity, filter_scripts.FIND)
         if what == b"unreadable":
             raise UnreadableFilterError(values[0].decode(errors="replace"))
-        return Polled(*values) if what == b"found" else None
+        return StoredFilter(*values) if what == b"found" else None
 
     async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
         """Have a filter continue from `place`; False if it does not stand where a poll `began`.
 
         Raises:
-            JournalAwayError: Redis cannot be reached; it may have moved.
+            JournalUnavailableError: Redis cannot be reached; it may have moved.
         """
         moved = (began, place, _lifetime(seconds))
         what, *_ = await self._run_on(identity, filter_scripts.MOVE, *moved)
@@ -366,7 +386,7 @@ class RedisJournal:
         """Forget a filter; False if there is none.
 
         Raises:
-            JournalAwayError: Redis cannot be reached; it may be forgotten.
+            JournalUnavailableError: Redis cannot be reached; it may be forgotten.
         """
         what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
         return bool(what == b"removed")
@@ -380,7 +400,7 @@ class RedisJournal:
         """Yield the client, to read what other modules keep; its answers may take `seconds` longer.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         with self._asking(seconds):
             yield self._client
@@ -392,7 +412,7 @@ class RedisJournal:
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
-            JournalAwayError: Redis cannot be reached; the script may have run.
+            JournalUnavailableError: Redis cannot be reached; the script may have run.
         """
         first, fourth = keys
         return await self._run_with(lease, script, *arguments, keys=(first, *self._keys[1:3], fourth))
@@ -427,7 +447,7 @@ class RedisJournal:
             reply: Any = await self._client.eval(script, keys or self._keys, arguments)
         what, *values = reply
         if what == b"damaged":
-            raise DamagedKeyError(self.place, values[0].decode(errors="replace"))
+            raise CorruptKeyError(self.place, values[0].decode(errors="replace"))
         return [what.decode(), *values]
 
     @contextmanager
@@ -451,21 +471,21 @@ class RedisJournal:
 
 @asynccontextmanager
 async def open_journal(
-    address: JournalAddress, genesis: bytes, bounds: Bounds | None = None
+    address: JournalAddress, genesis: bytes, bounds: JournalBounds | None = None
 ) -> AsyncIterator[RedisJournal]:
     """Return the journal at an address, of the chain with the hash `genesis` of its first block.
 
     Raises:
-        JournalAwayError: Redis cannot be reached; of single servers the first use says so.
+        JournalUnavailableError: Redis cannot be reached; of single servers the first use says so.
     """
     prefix = f"wsnode:{{{genesis.hex()}{'.' if address.network else ''}{address.network}}}"
     place = str(address)
     with _as_away(place), _alone(), trio.CancelScope(deadline=trio.current_time() + ANSWER_SECONDS) as scope:
         async with _client(address) as client:
             scope.deadline = inf
-            yield RedisJournal(client, place, prefix, genesis, bounds or Bounds())
+            yield RedisJournal(client, place, prefix, genesis, bounds or JournalBounds())
     if scope.cancelled_caught:
-        raise JournalAwayError(place, "it does not answer")
+        raise JournalUnavailableError(place, "it does not answer")
 
 
 @asynccontextmanager
@@ -521,9 +541,9 @@ def _as_away(place: str) -> Iterator[None]:
     try:
         yield
     except trio.TooSlowError:
-        raise JournalAwayError(place, "it does not answer") from None
+        raise JournalUnavailableError(place, "it does not answer") from None
     except (RedisError, OSError) as error:
-        raise JournalAwayError(place, _reason(error)) from error
+        raise JournalUnavailableError(place, _reason(error)) from error
 
 
 def _reason(error: BaseException) -> str:
@@ -544,17 +564,15 @@ def _first_cause(error: BaseException) -> OSError | None:
     return first
 
 
-def _nodes(texts: Sequence[bytes]) -> Iterator[Node]:
-    for text in texts:
-        # What another version says in another form is as if it said nothing.
-        with suppress(msgspec.DecodeError):
-            yield msgspec.json.decode(text, type=Node)
-
-
 def _lifetime(seconds: float) -> str:
     """Return whole seconds, which is what Redis expires by."""
     return str(max(1, round(seconds)))
 
 
-def _id(text: bytes) -> RecordId | None:
-    return RecordId.parse(text.decode()) if text else None
+def record_id(text: bytes) -> RecordId | None:
+    """Return the id in a key of Redis, None where there is none.
+
+    Raises:
+        UnreadableRecordError: It is no id.
+    """
+    return RecordId.parse(text.decode(errors="replace")) if text else None

@@ -1,5 +1,6 @@
 """The page's files by their paths, with the headers that keep a browser from loading anything else."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,14 @@ HEADERS: Final = {
 }
 
 
+class ConsoleAccount(msgspec.Struct, frozen=True):
+    """An account of a development chain."""
+
+    address: str
+    key: str | None
+    """Its private key if everybody knows it, as those of the usual test phrase."""
+
+
 class Settings(msgspec.Struct, frozen=True):
     """What the page has to know of the node before it connects."""
 
@@ -47,6 +56,10 @@ class Settings(msgspec.Struct, frozen=True):
     """Whether calls need an API key."""
     metrics: bool
     """Whether `/metrics` is served beside the page."""
+    accounts: Sequence[ConsoleAccount] = ()
+    """The funded accounts of a development chain."""
+    contracts: Mapping[str, str] = {}
+    """The addresses of contracts that the chain began with, by name."""
 
 
 def console_files(settings: Settings) -> dict[str, StaticFile]:

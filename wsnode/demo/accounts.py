@@ -1,11 +1,12 @@
 """The ten funded accounts of every Ethereum development chain, and where their keys come from."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
 import msgspec
 
-from wsnode.demo.mnemonic import secrets
+from wsnode.demo.mnemonic import USUAL_PATH, secrets
 from wsnode.ethereum.state import address_of
 
 MNEMONIC: Final = "test test test test test test test test test test test junk"
@@ -38,7 +39,7 @@ ADDRESSES: Final = (
 )
 
 
-class Account(msgspec.Struct, frozen=True):
+class FundedAccount(msgspec.Struct, frozen=True):
     """A development account: 20 bytes of address, 32 bytes of private key."""
 
     address: bytes
@@ -46,22 +47,24 @@ class Account(msgspec.Struct, frozen=True):
 
 
 ACCOUNTS: Final = tuple(
-    Account(address=bytes.fromhex(address), secret=bytes.fromhex(secret))
+    FundedAccount(address=bytes.fromhex(address), secret=bytes.fromhex(secret))
     for address, secret in zip(ADDRESSES, SECRETS, strict=True)
 )
 
 TRADERS: Final = 6
 
 
-def derived(mnemonic: str, count: int) -> list[Account]:
-    """Return the first accounts of a phrase."""
-    if mnemonic == MNEMONIC and count <= len(ACCOUNTS):
+def derived(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list[FundedAccount]:
+    """Return the first accounts of a phrase, whose keys lie below a path."""
+    if (mnemonic, tuple(path)) == (MNEMONIC, USUAL_PATH) and count <= len(ACCOUNTS):
         return list(ACCOUNTS[:count])
-    return [Account(address=address_of(secret), secret=secret) for secret in secrets(mnemonic, count)]
+    return [
+        FundedAccount(address=address_of(secret), secret=secret) for secret in secrets(mnemonic, count, path)
+    ]
 
 
 @cache
-def traders() -> list[Account]:
+def traders() -> list[FundedAccount]:
     """Return the senders of the demo's traffic: the accounts after the first ten, whose nonces are free for
     users.
     """

@@ -8,13 +8,17 @@ import msgspec
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.state import fork_table
+from wsnode.node.config import ConfigurationError
 
 if TYPE_CHECKING:
     # A chain that begins nowhere else starts sooner without what asks other nodes.
-    from wsnode.node.growth.fork_point import FirstBlock
+    from wsnode.node.services.fork_point import ForkBlock
 
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337
+CREATE2_DEPLOYER: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
+"""The contract by which tools deploy to addresses that they know before: at this address on most chains."""
 
 # Each fork's settings in geth's format, in the order of the forks; each has those before it as well. Before
 # the first one transactions could not name their chain, as those of all clients do today.
@@ -32,10 +36,16 @@ _BY_BLOCK: Final[Mapping[str, tuple[str, ...]]] = {
     "grayglacier": ("grayGlacierBlock",),
     "paris": ("mergeNetsplitBlock",),
 }
-_BY_TIME: Final = ("shanghai", "cancun", "prague", "osaka")
-FORKS: Final = (*_BY_BLOCK, *_BY_TIME)
+_TABLE: Final = {fork.name.lower(): fork for fork in fork_table() if fork.is_by_time}
+FORKS: Final = (*_BY_BLOCK, *(name for name, fork in _TABLE.items() if not fork.is_blobs_only))
+DEFAULT_FORK: Final = "osaka"
+"""The fork of mainnet."""
+GAS_TARGET_DIVISOR: Final = 2
+"""Blocks that use this part of their gas limit do not change the base fee (EIP-1559)."""
 LOWEST_DIFFICULTY: Final = 131_072
 NEVER: Final = 2**63 - 1
+BLOCK_DIGITS: Final = 20
+"""Decimal digits of a block's number at most."""
 
 
 class ForkSource(msgspec.Struct, frozen=True):
@@ -43,6 +53,33 @@ class ForkSource(msgspec.Struct, frozen=True):
 
     urls: Sequence[str]
     block: int | None = None
+
+
+def with_block(source: ForkSource) -> ForkSource:
+    """Return a source whose URLs name no block: `URL@BLOCK` and `URL@latest` are anvil's form.
+
+    Raises:
+        ConfigurationError: Two different blocks are named, or one below block 1.
+    """
+    urls, blocks = zip(*map(split_block, source.urls), strict=True)
+    named = sorted({block for block in (source.block, *blocks) if block is not None})
+    if len(named) > 1:
+        raise ConfigurationError(f"--fork: a chain begins on one block, not on {named[0]} and {named[1]}")
+    if named and not 1 <= named[0] < 1 << 63:
+        raise ConfigurationError(f"--fork: a chain begins on block 1 or a later one, not on {named[0]}")
+    return ForkSource(urls, named[0] if named else None)
+
+
+def split_block(url: str) -> tuple[str, int | None]:
+    """Return a URL without the block after its last `@`, and that block, None for `latest` or none."""
+    address, mark, block = url.rpartition("@")
+    if not mark or not address.partition("://")[2]:
+        return url, None
+    if block == "latest":
+        return address, None
+    # What follows the user's name is a host otherwise.
+    is_block = block.isascii() and block.isdecimal() and len(block) <= BLOCK_DIGITS
+    return (address, int(block)) if is_block else (url, None)
 
 
 def demo_genesis() -> bytes:
@@ -56,35 +93,52 @@ def development_genesis(
     timestamp: int,
     *,
     chain_id: int = CHAIN_ID,
-    fork: str = FORKS[-1],
+    fork: str = DEFAULT_FORK,
     gas_limit: int = GAS_LIMIT_TARGET,
     base_fee: int | None = None,
+    has_create2_deployer: bool = True,
     accounts: Mapping[str, Any] | None = None,
+    code_size_limit: int | None = None,
 ) -> bytes:
     """Return a genesis under the rules of a fork, with `balance` wei for each address.
 
-    Blocks keep its gas limit if it is their target. `accounts`, in geth's format, are part of it too and
-    override `addresses`.
+    Blocks keep its gas limit if it is their target, and the first one its base fee. `accounts`, in geth's
+    format, are part of it too and override `addresses`.
     """
     genesis: dict[str, Any] = msgspec.json.decode(demo_genesis())
-    alloc = {}
-    if has_begun(fork, "cancun"):
-        # The contracts that blocks call on their own account stay.
-        alloc = {address: account for address, account in genesis["alloc"].items() if "code" in account}
+    alloc = {
+        address: account
+        for address, account in genesis["alloc"].items()
+        if "code" in account
+        # All others are contracts that blocks call on their own account.
+        and (has_create2_deployer if address == CREATE2_DEPLOYER else has_begun(fork, "cancun"))
+    }
+    if has_begun(fork, "amsterdam"):
+        alloc |= contracts_of("amsterdam")
     alloc |= {f"0x{address.hex()}": {"balance": hex(balance)} for address in addresses}
     alloc |= accounts or {}
     genesis |= {"timestamp": hex(timestamp), "extraData": f"0x{EXTRA.hex()}", "alloc": alloc}
-    genesis |= {"gasLimit": hex(gas_limit), "config": _config(genesis["config"], fork, chain_id)}
+    config = _config(genesis["config"], fork, chain_id, code_size_limit)
+    genesis |= {"gasLimit": hex(gas_limit), "config": config}
     if base_fee is not None:
         genesis["baseFeePerGas"] = hex(base_fee)
-    if not has_begun(fork, "london"):
+    if has_begun(fork, "london"):
+        # As much as keeps the base fee as it is, for the first block.
+        genesis["gasUsed"] = hex(gas_limit // GAS_TARGET_DIVISOR)
+    else:
         del genesis["baseFeePerGas"]
     if not has_begun(fork, "paris"):
         genesis["difficulty"] = hex(LOWEST_DIFFICULTY)
     return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
 
 
-def forked_genesis(first: "FirstBlock", *, chain_id: int | None = None, fork: str | None = None) -> bytes:
+def forked_genesis(
+    first: "ForkBlock",
+    *,
+    chain_id: int | None = None,
+    fork: str | None = None,
+    code_size_limit: int | None = None,
+) -> bytes:
     """Return what stands for the genesis of a chain that begins on another chain's block.
 
     The rules of a fork are in force from that block on: those that are in force at it unless one is named.
@@ -93,9 +147,10 @@ def forked_genesis(first: "FirstBlock", *, chain_id: int | None = None, fork: st
     known = msgspec.json.decode(demo_genesis())
     newest = known["config"]
     name = fork or first.fork
-    config = _config(newest, name, chain_id or first.chain_id)
+    config = _config(newest, name, chain_id or first.chain_id, code_size_limit)
     if first.blobs is not None and "blobSchedule" in config:
         config["blobSchedule"][name] = first.blobs
+    config |= first.config
     genesis = {
         "config": config,
         "alloc": {address: known["alloc"][address] for address in first.absent}
@@ -103,9 +158,17 @@ def forked_genesis(first: "FirstBlock", *, chain_id: int | None = None, fork: st
         else {},
         "extraData": f"0x{EXTRA.hex()}",
         "firstBlock": hexadecimal(first.encoded),
+        "firstFamily": first.family,
+        "firstChain": first.network,
         "firstReceipts": hexadecimal(first.receipts),
     }
     return msgspec.json.format(msgspec.json.encode(genesis), indent=2)
+
+
+def contracts_of(fork: str) -> dict[str, dict[str, str]]:
+    """Return the accounts of the contracts that the protocol uses from a fork on, in geth's format."""
+    codes = _TABLE[fork].contract_codes
+    return {address: {"nonce": "0x1", "balance": "0x0", "code": code} for address, code in codes}
 
 
 def has_begun(fork: str, earlier: str) -> bool:
@@ -113,8 +176,12 @@ def has_begun(fork: str, earlier: str) -> bool:
     return FORKS.index(fork) >= FORKS.index(earlier)
 
 
-def _config(newest: Mapping[str, Any], fork: str, chain_id: int) -> dict[str, Any]:
+def _config(
+    newest: Mapping[str, Any], fork: str, chain_id: int, code_size_limit: int | None
+) -> dict[str, Any]:
     config: dict[str, Any] = {"chainId": chain_id}
+    if code_size_limit is not None:
+        config["contractSizeLimit"] = code_size_limit
     for name in FORKS[: FORKS.index(fork) + 1]:
         config |= dict.fromkeys(_BY_BLOCK.get(name, (f"{name}Time",)), 0)
     if fork == "constantinople":

@@ -1,62 +1,80 @@
 """Chains that grow while they are served: the tasks beside the server."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from wsnode.demo.accounts import Account
-from wsnode.demo.narration import Narrator
-from wsnode.demo.traffic import Settle, Traffic
+from wsnode.demo.accounts import FundedAccount
+from wsnode.demo.terminal.event_printer import EventPrinter, EventPrinterSettings
+from wsnode.ethereum.development.builder import EPOCH
 from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.development.control import ForkedFrom
-from wsnode.ethereum.development.forks import Forks
+from wsnode.ethereum.development.fork_factory import ForkFactory
 from wsnode.ethereum.development.maker import FEE_RECIPIENT
-from wsnode.ethereum.pool.order import Order
+from wsnode.ethereum.pool.order import TransactionOrder
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.development.methods import Development
+from wsnode.ethereum.rpc.development.methods import DevelopmentSetup
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.jsonrpc.registry import Registry
-from wsnode.node.networks import Growth, Opened
-from wsnode.server.upkeep.printing import Printer
+from wsnode.node.networks import ChainService, OpenChains
+from wsnode.server.observability.printing import Printer
+
+if TYPE_CHECKING:
+    from wsnode.demo.traffic import Settle, TrafficGenerator
 
 
 class DevelopmentSettings(msgspec.Struct, frozen=True):
     """Seconds between two blocks, 0 for a block on each transaction; whose transactions the node signs."""
 
     block_time: float
-    accounts: Sequence[Account]
+    accounts: Sequence[FundedAccount]
     fee_recipient: Address = FEE_RECIPIENT
-    order: Order = Order.FEES
-    base_fee: int | None = None
-    """Of the first block after those that are there, in wei; what follows from them if None."""
-    tells_every_failure: bool = False
+    order: TransactionOrder = TransactionOrder.FEES
+    gas_price: int | None = None
+    """The price in wei that is advised before London; that of recent blocks if None."""
+    on_request: bool = False
+    """Whether blocks are made on request alone."""
+    epoch: int = EPOCH
+    """Blocks from the head down to the safe one."""
+    impersonates_all: bool = False
+    time: int | None = None
+    """What time it is in the beginning, in seconds since 1970; the system clock's if None."""
+    telling: EventPrinterSettings = EventPrinterSettings()
     fork: ForkedFrom | None = None
     funds: bytes | None = None
     """What accounts of a forked chain are given anew after a reset."""
     refork: "Refork | None" = None
     """How the chain would begin on another block, if it can."""
+    page: Mapping[str, Any] = {}
+    """What the page at `/` shows of accounts and contracts."""
 
 
-Refork: TypeAlias = Callable[[Opened], Forks]
+Refork: TypeAlias = Callable[[OpenChains], ForkFactory]
 
 
-class Live:
+class DevelopmentService:
     """Runs the makers of a network's chains; called once the chains are open."""
 
     def __init__(
-        self, settings: DevelopmentSettings, printer: Printer | None = None, *, with_traffic: bool
+        self,
+        settings: DevelopmentSettings,
+        printer: Printer | None = None,
+        *,
+        with_traffic: bool,
+        beside: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
-        """With a `printer`, events of the chain are printed."""
+        """Print the chain's events with a `printer`, and run tasks `beside` it as long as it is open."""
         self._settings = settings
         self._printer = printer
         self._with_traffic = with_traffic
+        self._beside = beside
         self.folder: ChainFolder | None = None
         """Where the chain lies in the end."""
 
     @contextmanager
-    def __call__(self, opened: Opened) -> Iterator[Growth]:
+    def __call__(self, opened: OpenChains) -> Iterator[ChainService]:
         """Return what makes blocks, until the network is closed."""
         settings = self._settings
         chain = DevelopmentChain(
@@ -66,30 +84,33 @@ class Live:
             block_time=settings.block_time,
             fee_recipient=settings.fee_recipient,
             gas_limit=opened.gas_limit,
+            on_request=settings.on_request,
+            epoch=settings.epoch,
+            impersonates_all=settings.impersonates_all,
+            time=settings.time,
             funds=settings.funds,
             fork=settings.fork,
             forks=None if settings.refork is None else settings.refork(opened),
         )
         opened.pool.order = settings.order
-        if settings.base_fee is not None:
-            chain.set_next_base_fee(settings.base_fee)
-        background = [chain.run]
+        background = [chain.run, *self._beside]
         if self._with_traffic and settings.block_time:
             background.append(_traffic(opened, settings.block_time, chain.settle).run)
         secrets = [account.secret for account in settings.accounts]
-        development = Development(chain, secrets)
-        with self._told(opened, chain) as watch, _grown_starknet(opened) as others:
-            yield Growth(development, [*background, *others], watch)
+        development = DevelopmentSetup(chain, secrets, settings.gas_price)
+        with self._printing_calls(opened, chain) as watch, _grown_starknet(opened) as others:
+            yield ChainService(development, [*background, *others], watch, settings.page)
         self.folder = opened.ethereum.folder
 
     @contextmanager
-    def _told(self, opened: Opened, chain: DevelopmentChain) -> Iterator[Callable[[Registry], None] | None]:
+    def _printing_calls(
+        self, opened: OpenChains, chain: DevelopmentChain
+    ) -> Iterator[Callable[[Registry], None] | None]:
         """Yield the function that has calls of a network's methods printed, None without a printer."""
         if self._printer is None:
             yield None
             return
-        every = self._settings.tells_every_failure
-        narrator = Narrator(self._printer, opened.ethereum, chain.log, tells_every_failure=every)
+        narrator = EventPrinter(self._printer, opened.ethereum, chain.log, self._settings.telling)
         opened.hub.on_change.append(narrator.tell_change)
         try:
             yield narrator.watch
@@ -98,11 +119,11 @@ class Live:
 
 
 @contextmanager
-def _grown_starknet(opened: Opened) -> Iterator[Sequence[Callable[[], Awaitable[None]]]]:
+def _grown_starknet(opened: OpenChains) -> Iterator[Sequence[Callable[[], Awaitable[None]]]]:
     if opened.starknet is None or opened.starknet_hub is None:
         yield ()
         return
-    # Only the demo has an alt chain.
+    # Only the demo has a Starknet chain.
     from wsnode.demo.starknet_chain import LiveStarknet
 
     starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)
@@ -112,12 +133,14 @@ def _grown_starknet(opened: Opened) -> Iterator[Sequence[Callable[[], Awaitable[
         starknet.close()
 
 
-def _traffic(opened: Opened, block_time: float, settle: Settle) -> Traffic:
+def _traffic(opened: OpenChains, block_time: float, settle: "Settle") -> "TrafficGenerator":
+    from wsnode.demo.traffic import TrafficGenerator
+
     def next_nonce(address: bytes) -> int:
         with opened.ethereum.snapshot() as view:
             return opened.pool.next_nonce(address, view)
 
     seed = opened.ethereum.head.number
-    return Traffic(
+    return TrafficGenerator(
         opened.ethereum.spec, next_nonce, opened.pool.add, settle, block_time=block_time, seed=seed
     )

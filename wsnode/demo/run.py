@@ -3,59 +3,77 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import msgspec
 import trio
 
-from wsnode.demo import script
-from wsnode.demo.accounts import ACCOUNTS, Account
-from wsnode.demo.genesis import CHAIN_ID, FORKS, ForkSource, demo_genesis, development_genesis
-from wsnode.demo.introduction import introduce_demo, introduce_development
-from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.accounts import ACCOUNTS, FundedAccount
+from wsnode.demo.banner import BannerContent, introduce_demo, introduce_development, page_of
+from wsnode.demo.genesis import (
+    CHAIN_ID,
+    DEFAULT_FORK,
+    ForkSource,
+    demo_genesis,
+    development_genesis,
+    with_block,
+)
+from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
+from wsnode.demo.terminal.event_printer import EventPrinterSettings
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.development.builder import BlockBuilder
-from wsnode.ethereum.pool.order import Order
+from wsnode.ethereum.development.builder import EPOCH, BlockBuilder
+from wsnode.ethereum.pool.order import TransactionOrder
 from wsnode.ethereum.primitives.values import Address as EthereumAddress
 from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.storage.folder import IMPORT, ChainFolder
-from wsnode.node.addresses import Address, announce_ready
+from wsnode.ethereum.storage.folder import DEMO, IMPORT, ChainFolder
 from wsnode.node.chains import ETHEREUM_FOLDER
 from wsnode.node.config import (
     Config,
     ConfigurationError,
     ForkConfig,
-    Guests,
     JournalConfig,
     NetworkConfig,
+    OpenAccess,
 )
 from wsnode.node.config_file import AllLimits
 from wsnode.node.config_line import overridden
+from wsnode.node.listen_address import ListenAddress, announce_ready
 from wsnode.node.run import run
-from wsnode.server.upkeep.printing import Printer
+from wsnode.server.observability.printing import Printer
+
+if TYPE_CHECKING:
+    from wsnode.demo.anvil.init_file import InitFile
+    from wsnode.demo.anvil.pipe import Pipe
 
 FEE_RECIPIENT = EthereumAddress(bytes.fromhex("00000000000000000000000000000000000077ff"))
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The address of a chain, its block time, and the amount of output."""
 
-    address: Address
+    address: ListenAddress
     block_time: float
     data: Path | None = None
     """The folder of the chain; without one it is deleted at the end."""
     log_level: str = "info"
     is_quiet: bool = False
     """Whether nothing is printed but the first line and errors."""
+    to_stdout: bool = False
+    """Whether log and events go to standard output, as anvil's."""
+    log_format: Literal["human", "json"] = "human"
+    telling: EventPrinterSettings = EventPrinterSettings()
+    ipc: Path | None = None
+    """Where JSON-RPC is spoken through a Unix socket as well, one JSON value after another."""
     gas_limit: int = GAS_LIMIT_TARGET
-    guests: Guests = Guests()
+    guests: OpenAccess = OpenAccess()
     limits: AllLimits = AllLimits()
     journal: JournalConfig | None = None
 
@@ -65,10 +83,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return not self.is_quiet and self.log_level in ("debug", "info")
 
 
-class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+class GenesisSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The genesis settings of a new development chain; an old one has its own."""
 
-    accounts: Sequence[Account]
+    accounts: Sequence[FundedAccount]
     balance: int
     """The balance of each account in wei."""
     mnemonic: str
@@ -78,16 +96,34 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The chain to begin on, in place of a genesis of its own."""
     base_fee: int | None = None
     """The base fee of the genesis and of the first block, in wei."""
-    order: Order = Order.FEES
+    gas_price: int | None = None
+    """The price in wei that is advised before London."""
+    has_create2_deployer: bool = True
+    """Whether the genesis of a chain that begins nowhere else has the CREATE2 deployer."""
+    timestamp: int | None = None
+    """The time of the genesis, from which the clock runs; the system clock's if None."""
+    code_size_limit: int | None = None
+    """Bytes of a contract's code, the protocol's limit if None."""
+    on_request: bool = False
+    """Whether blocks are made on request alone."""
+    impersonates_all: bool = False
+    epoch: int = EPOCH
+    order: TransactionOrder = TransactionOrder.FEES
     state: StateFiles = StateFiles()
+    init: Path | None = None
+    """A genesis file of anvil's `--init`."""
 
 
-def serve_demo(served: Served) -> None:
+Introduce = Callable[[BannerContent, ListenAddress], None]
+
+
+def serve_demo(served: ServeSettings) -> None:
     """Serve the demo chain until a signal.
 
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be built or served.
     """
+    from wsnode.demo import exchange, token
     from wsnode.demo.starknet_chain import build_starknet
 
     with _folder(served.data) as folder:
@@ -97,25 +133,35 @@ def serve_demo(served: Served) -> None:
             served.block_time,
             ACCOUNTS,
             FEE_RECIPIENT,
-            tells_every_failure=served.log_level == "debug",
+            # Whoever looks at the demo has not sent its transactions, and would lose the keys out of sight.
+            telling=msgspec.structs.replace(served.telling, transactions=served.log_level == "debug"),
+            page=page_of(ACCOUNTS, contracts={"token": token.ADDRESS, "exchange": exchange.ADDRESS}),
         )
         introduce = partial(introduce_demo, accounts=ACCOUNTS, block_time=served.block_time)
-        _serve("demo", served, folder, settings, introduce)
+        _serve("demo", served, folder, settings, announce_ready if served.is_quiet else introduce)
 
 
-def serve_development(served: Served, beginning: Beginning) -> None:
-    """Serve a development chain until a signal.
+def serve_development(
+    served: ServeSettings, beginning: GenesisSettings, introduce: Introduce | None = None
+) -> None:
+    """Serve a development chain until a signal; `introduce` prints what there is, once it is served.
 
     Raises:
         ConfigurationError, OSError, ChainError: It cannot be begun or served, or is no development chain.
     """
+    if beginning.source is not None:
+        beginning = msgspec.structs.replace(beginning, source=with_block(beginning.source))
     with _folder(served.data) as folder:
         place = ChainFolder(folder / ETHEREUM_FOLDER)
         is_new = not place.genesis.exists()
+        init = None if beginning.init is None else _read_init_file(beginning.init)
+        if init is not None:
+            beginning = _initialised(beginning, init)
         if is_new and beginning.source is not None:
             _begin_fork(place, beginning.source, beginning, is_kept=served.data is not None)
         elif is_new:
-            begin(folder, _genesis(served, beginning), durable=served.data is not None)
+            genesis = _genesis(served, beginning, None if init is None else init.accounts)
+            begin(folder, genesis, durable=served.data is not None)
         elif beginning.state.source is not None:
             raise ConfigurationError(f"{place.path} holds a chain already: a state is for a new one")
         spec = require_development(place)
@@ -125,27 +171,39 @@ def serve_development(served: Served, beginning: Beginning) -> None:
             served.block_time,
             beginning.accounts,
             order=beginning.order,
-            base_fee=beginning.base_fee if is_new else None,
-            tells_every_failure=served.log_level == "debug",
+            gas_price=beginning.gas_price,
+            on_request=beginning.on_request,
+            epoch=beginning.epoch,
+            impersonates_all=beginning.impersonates_all,
+            time=beginning.timestamp if is_new else None,
+            telling=served.telling,
+            page=page_of(beginning.accounts, mnemonic=beginning.mnemonic),
         )
+        if init is not None and init.fee_recipient is not None:
+            settings = msgspec.structs.replace(settings, fee_recipient=init.fee_recipient)
         if source is not None:
             settings = _forked(settings, place, source, beginning, is_kept=served.data is not None)
-        introduce = partial(
-            introduce_development,
+        content = BannerContent(
             accounts=beginning.accounts,
+            balance=beginning.balance,
             block_time=served.block_time,
             mnemonic=beginning.mnemonic,
             chain_id=spec.chain_id if is_new else _present_id(place),
+            first=header_fields(spec.genesis_block().header),
+            fork=settings.fork,
         )
-        last = _serve("dev", served, folder, settings, introduce, source)
+        announce: Callable[[ListenAddress], None] = partial(introduce or introduce_development, content)
+        if introduce is None and served.is_quiet:
+            announce = announce_ready
+        last = _serve("dev", served, folder, settings, announce, source)
         if beginning.state.target is not None:
             with Chain.open(last.path, writer=False) as chain:
                 write_accounts(chain, beginning.state.target)
 
 
-def _begin_fork(place: ChainFolder, source: ForkSource, beginning: Beginning, *, is_kept: bool) -> None:
+def _begin_fork(place: ChainFolder, source: ForkSource, beginning: GenesisSettings, *, is_kept: bool) -> None:
     # Only a fork asks other nodes.
-    from wsnode.demo.forking import begin_fork
+    from wsnode.demo.fork_factory import begin_fork
 
     begin_fork(
         place,
@@ -153,7 +211,24 @@ def _begin_fork(place: ChainFolder, source: ForkSource, beginning: Beginning, *,
         _funds(beginning),
         chain_id=beginning.chain_id,
         fork=beginning.fork,
+        code_size_limit=beginning.code_size_limit,
         is_kept=is_kept,
+    )
+
+
+def _read_init_file(path: Path) -> "InitFile":
+    from wsnode.demo.anvil.init_file import read_init_file
+
+    return read_init_file(path)
+
+
+def _initialised(beginning: GenesisSettings, init: "InitFile") -> GenesisSettings:
+    """Return what a chain begins with, completed by a genesis file."""
+    return msgspec.structs.replace(
+        beginning,
+        chain_id=beginning.chain_id or init.chain_id,
+        timestamp=init.timestamp if beginning.timestamp is None else beginning.timestamp,
+        base_fee=init.base_fee if beginning.base_fee is None else beginning.base_fee,
     )
 
 
@@ -161,22 +236,28 @@ def _forked(
     settings: DevelopmentSettings,
     place: ChainFolder,
     source: ForkSource,
-    beginning: Beginning,
+    beginning: GenesisSettings,
     *,
     is_kept: bool,
 ) -> DevelopmentSettings:
-    from wsnode.demo.forking import forked_settings, reforking
+    from wsnode.demo.fork_factory import forked_settings, reforking
 
-    refork = reforking(source, _funds(beginning), chain_id=beginning.chain_id, fork=beginning.fork)
+    refork = reforking(
+        source,
+        _funds(beginning),
+        chain_id=beginning.chain_id,
+        fork=beginning.fork,
+        code_size_limit=beginning.code_size_limit,
+    )
     settings = forked_settings(settings, place, source, _funds(beginning))
     return settings if is_kept else msgspec.structs.replace(settings, refork=refork)
 
 
-def _funds(beginning: Beginning) -> tuple[list[bytes], int]:
+def _funds(beginning: GenesisSettings) -> tuple[list[bytes], int]:
     return [account.address for account in beginning.accounts], beginning.balance
 
 
-def _source(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> ForkSource | None:
+def _source(place: ChainFolder, spec: ChainSpec, beginning: GenesisSettings) -> ForkSource | None:
     """Return the chain on which the one in a folder began.
 
     Raises:
@@ -198,17 +279,21 @@ def _source(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> ForkSo
     return source
 
 
-def _genesis(served: Served, beginning: Beginning) -> bytes:
-    source = beginning.state.source
+def _genesis(served: ServeSettings, beginning: GenesisSettings, accounts: Mapping[str, Any] | None) -> bytes:
+    source, timestamp = beginning.state.source, beginning.timestamp
+    if source is not None:
+        accounts = {**(accounts or {}), **read_accounts(source)}
     return development_genesis(
         [account.address for account in beginning.accounts],
         beginning.balance,
-        int(time.time()),
+        int(time.time()) if timestamp is None else timestamp,
         chain_id=CHAIN_ID if beginning.chain_id is None else beginning.chain_id,
-        fork=beginning.fork or FORKS[-1],
+        fork=beginning.fork or DEFAULT_FORK,
         gas_limit=served.gas_limit,
         base_fee=beginning.base_fee,
-        accounts=None if source is None else read_accounts(source),
+        has_create2_deployer=beginning.has_create2_deployer,
+        accounts=accounts,
+        code_size_limit=beginning.code_size_limit,
     )
 
 
@@ -233,7 +318,7 @@ def _present_id(place: ChainFolder) -> int:
         return chain.spec.chain_id
 
 
-def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: Beginning) -> None:
+def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: GenesisSettings) -> None:
     """Refuse an old chain that contradicts the command line."""
     if beginning.chain_id not in (None, spec.chain_id):
         raise ConfigurationError(
@@ -256,9 +341,16 @@ def begin(folder: Path, genesis: bytes, *, durable: bool = True) -> None:
 
 def build_ethereum(folder: Path, *, durable: bool = True) -> None:
     """Bring the demo chain in `folder` to its last scripted block, if it has not gone further."""
-    if durable and not ChainFolder(folder / ETHEREUM_FOLDER).genesis.exists():
-        begin(folder, demo_genesis())
-    with Chain.open(folder / ETHEREUM_FOLDER, demo_genesis(), writer=True, durable=False) as chain:
+    from wsnode.demo import script
+
+    place = ChainFolder(folder / ETHEREUM_FOLDER)
+    genesis = demo_genesis()
+    if place.genesis.exists() and place.maker() == DEMO:
+        # An earlier version may have begun it, with other contracts.
+        genesis = place.read_genesis()
+    elif durable and not place.genesis.exists():
+        begin(folder, genesis)
+    with Chain.open(place.path, genesis, writer=True, durable=False) as chain:
         builder = BlockBuilder(chain)
         start = header_fields(chain.spec.genesis_block().header).timestamp
         done = chain.head.number
@@ -273,10 +365,10 @@ def build_ethereum(folder: Path, *, durable: bool = True) -> None:
 
 def _serve(
     name: str,
-    served: Served,
+    served: ServeSettings,
     folder: Path,
     settings: DevelopmentSettings,
-    introduce: Callable[[Address], None],
+    announce: Callable[[ListenAddress], None],
     source: ForkSource | None = None,
 ) -> ChainFolder:
     """Serve until a signal, and return where the chain lies in the end."""
@@ -296,23 +388,38 @@ def _serve(
             pool_limits=served.limits.pool,
         ),
         log_level=level,
+        log_format=served.log_format,
         origins=served.guests.origins,
     )
     # Log lines too: tests often start a node with a pipe and read it late.
-    printer = Printer(_standard_error())
-    live = Live(settings, printer if served.tells else None, with_traffic=name == "demo")
-    announce = announce_ready if served.is_quiet else introduce
+    printer = Printer(_descriptor(sys.stdout if served.to_stdout else sys.stderr))
+    pipe = None if served.ipc is None else _open_pipe(served.ipc, served.limits.server.message_bytes)
+    live = DevelopmentService(
+        settings,
+        printer if served.tells else None,
+        with_traffic=name == "demo",
+        beside=() if pipe is None else (pipe.run,),
+    )
     work = partial(run, grow=live, durable=served.data is not None, log_to=printer)
     try:
-        trio.run(work, config, announce)
+        trio.run(work, config, announce if pipe is None else pipe.announcing(announce))
     finally:
         printer.stop()
+        if pipe is not None:
+            pipe.close()
     return live.folder or ChainFolder(folder / ETHEREUM_FOLDER)
 
 
-def _standard_error() -> int:
+def _open_pipe(path: Path, most_bytes: int) -> "Pipe":
+    # It loads a WebSocket client: 60 ms that a chain without a pipe does without.
+    from wsnode.demo.anvil.pipe import Pipe
+
+    return Pipe(path, most_bytes)
+
+
+def _descriptor(stream: TextIO | None) -> int:
     # Its number may be another file's if it was closed when the process began, the chain's for one.
-    return os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
+    return os.open(os.devnull, os.O_WRONLY) if stream is None else stream.fileno()
 
 
 @contextmanager

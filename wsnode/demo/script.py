@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wsnode.demo import exchange, token
-from wsnode.demo.accounts import ACCOUNTS, Account, traders
+from wsnode.demo.accounts import ACCOUNTS, FundedAccount, traders
 from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.state import sign_transaction
 
@@ -33,7 +33,13 @@ class Wallets:
         self._nonces = Counter[bytes]()
 
     def sign(
-        self, sender: Account, to: bytes | None, *, value: int = 0, call: bytes = b"", gas: int = CALL_GAS
+        self,
+        sender: FundedAccount,
+        to: bytes | None,
+        *,
+        value: int = 0,
+        call: bytes = b"",
+        gas: int = CALL_GAS,
     ) -> bytes:
         """Return the next transaction of `sender`, signed and encoded."""
         nonce = self._nonces[sender.address]
@@ -109,5 +115,5 @@ def _traffic(wallets: Wallets, number: int) -> Iterator[bytes]:
         yield wallets.sign(sender, token.ADDRESS, call=token.transfer(recipient.address, 2 * token.SUPPLY))
 
 
-def _pair(place: int) -> tuple[Account, Account]:
+def _pair(place: int) -> tuple[FundedAccount, FundedAccount]:
     return ACCOUNTS[place % len(ACCOUNTS)], ACCOUNTS[(place * 7 + 3) % len(ACCOUNTS)]

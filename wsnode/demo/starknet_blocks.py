@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import msgspec
 
-from wsnode.starknet.block import Header, UnverifiedBlock
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import ZERO, felt_text, number_felt
-from wsnode.starknet.intake import head_of
+from wsnode.starknet.importer import head_of
 from wsnode.starknet.native import StarknetTries, starknet_diff_commitment
 from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.state_diff import StateDiff
@@ -20,7 +20,7 @@ SEQUENCER = number_felt(0x5E9)
 GAS_PRICE = {"price_in_fri": "0x1", "price_in_wei": "0x1"}
 
 
-class BlockMaker:
+class StarknetBlockMaker:
     """Makes one block after the other, from genesis on or after the head of a stored chain."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class BlockMaker:
         self._hash = self._root = ZERO
 
     @classmethod
-    def after_head(cls, chain: Chain) -> Self:
+    def after_head(cls, chain: StarknetChain) -> Self:
         """Return a maker of the blocks that follow a chain's head."""
         maker = cls()
         with chain.reader() as reader:
@@ -41,14 +41,14 @@ class BlockMaker:
             maker._number = number + 1
         return maker
 
-    def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedBlock:
+    def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedStarknetBlock:
         """Return the next block, with the changes `diff`; by default its time follows from its number."""
         self._tries.apply(*diff.packed())
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)
         self._hash = block_hash(number, parent, self._root)
         commitment = starknet_diff_commitment(*diff.packed(), b"".join(diff.deprecated))
-        header = Header(
+        header = StarknetHeader(
             hash=self._hash,
             number=number,
             parent_hash=parent,
@@ -58,7 +58,7 @@ class BlockMaker:
             commitment=commitment,
             more=header_members(diff, commitment),
         )
-        return UnverifiedBlock(
+        return UnverifiedStarknetBlock(
             number=number, header=header, old_root=old_root, new_root=self._root, diff=diff
         )
 

@@ -1,4 +1,4 @@
-"""The demo's alt chain: a class of each kind, contracts of both, an upgrade, nonces and changing storage."""
+"""The Starknet chain of the demo: classes, contracts, an upgrade, nonces and changing storage."""
 
 import time
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from typing import Final
 
 import trio
 
-from wsnode.demo.starknet_blocks import BlockMaker
-from wsnode.starknet.chain import Chain
+from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.felt import number_felt
-from wsnode.starknet.intake import Intake
+from wsnode.starknet.importer import BlockImporter
 from wsnode.starknet.state_diff import StateDiff
 
 CHAIN_ID = "WSNODE_DEMO"
@@ -25,13 +25,13 @@ COMPILED_HASH = number_felt(0xCA5E)
 
 
 def build_starknet(data: Path) -> None:
-    """Bring the alt chain in `data` to its last scripted block."""
-    with Chain.open(data, writer=True) as chain:
+    """Bring the Starknet chain in `data` to its last scripted block."""
+    with StarknetChain.open(data, writer=True) as chain:
         sierra, cairo0 = (_class(name) for name in ("counter_sierra.json", "vault_cairo0.json"))
         known = {found.class_hash: found for found in (sierra, cairo0)}
-        intake = Intake(chain, known.get)
+        intake = BlockImporter(chain, known.get)
         intake.begin(0, CHAIN_ID)
-        maker = BlockMaker()
+        maker = StarknetBlockMaker()
         for diff in _diffs(sierra.class_hash, cairo0.class_hash):
             block = maker.make(diff)
             if block.number >= intake.next_number:
@@ -69,17 +69,17 @@ SECONDS: Final = 5
 
 
 class LiveStarknet:
-    """Adds blocks that count up to the alt chain, verified as those of a dump are."""
+    """Adds blocks that count up to the Starknet chain, verified as those of a dump are."""
 
-    def __init__(self, chain: Chain, publish: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, chain: StarknetChain, publish: Callable[[], None] = lambda: None) -> None:
         """`publish` is called after each block."""
         self._chain = chain
         self._publish = publish
         self._begin()
 
     def _begin(self) -> None:
-        self._maker = BlockMaker.after_head(self._chain)
-        self._intake = Intake(self._chain, lambda _: None)
+        self._maker = StarknetBlockMaker.after_head(self._chain)
+        self._intake = BlockImporter(self._chain, lambda _: None)
 
     async def run(self) -> None:
         """Add a block every few seconds, for ever."""

@@ -11,6 +11,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.development.state_dump import dumped, loaded
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
+from wsnode.untrusted.files import read_file
 
 MOST_BYTES: Final = 1 << 30
 """Bytes of a file, compressed or not."""
@@ -32,9 +33,7 @@ def read_accounts(path: Path) -> dict[str, Any]:
     """
     place = _file(path)
     try:
-        if place.stat().st_size > MOST_BYTES:
-            raise ConfigurationError(f"{place}: more than {MOST_BYTES} bytes")
-        accounts = loaded(place.read_bytes(), MOST_BYTES)
+        accounts = loaded(read_file(place, MOST_BYTES), MOST_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{place}: {error.strerror}") from error
     except RpcError:
@@ -57,7 +56,6 @@ def write_accounts(chain: Chain, path: Path) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-                os.chmod(file.name, 0o666 & ~_umask())
                 os.replace(file.name, place)
             except BaseException:
                 os.unlink(file.name)
@@ -72,15 +70,10 @@ def _file(path: Path) -> Path:
     return path / IN_FOLDER if path.is_dir() else path
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _of_genesis(account: dict[str, Any]) -> dict[str, Any]:
     # A genesis has no slots of zero: they are not in a state.
-    storage = {slot: value for slot, value in account["stateDiff"].items() if int(value, 16)}
+    slots = msgspec.json.decode(account["stateDiff"], type=dict[str, str])
+    storage = {slot: value for slot, value in slots.items() if int(value, 16)}
     return {
         "balance": account["balance"],
         "nonce": hex(account["nonce"]),

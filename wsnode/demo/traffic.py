@@ -8,9 +8,9 @@ from typing import Final
 import trio
 
 from wsnode.demo import exchange, token
-from wsnode.demo.accounts import Account, traders
+from wsnode.demo.accounts import FundedAccount, traders
 from wsnode.demo.script import ETHER, GWEI, SWAP_GAS, TRANSFER_GAS
-from wsnode.ethereum.pool.refusals import PoolError
+from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.state import ChainSpec, sign_transaction
 
 MOST_FEE: Final = 200 * GWEI
@@ -26,7 +26,7 @@ Settle = Callable[[], Awaitable[None]]
 """Returns once the chain has mined a block, if automatic mining is on."""
 
 
-class Traffic:
+class TrafficGenerator:
     """Sends some transactions for each block, determined by the seed and the nonces."""
 
     def __init__(
@@ -62,21 +62,21 @@ class Traffic:
         for account in self._random.sample(accounts, self._random.randint(1, 2)):
             self._offer(*self._swap(account))
 
-    def _transfer(self, accounts: Sequence[Account]) -> tuple[Account, bytes, int, bytes, int]:
+    def _transfer(self, accounts: Sequence[FundedAccount]) -> tuple[FundedAccount, bytes, int, bytes, int]:
         sender, recipient = self._random.sample(accounts, 2)
         if self._random.randrange(8) == 0:
             return sender, recipient.address, ETHER // 1000, b"", TRANSFER_GAS
         amount = self._random.randint(1, 500) * token.UNIT // 100
         return sender, token.ADDRESS, 0, token.transfer(recipient.address, amount), SWAP_GAS
 
-    def _swap(self, account: Account) -> tuple[Account, bytes, int, bytes, int]:
+    def _swap(self, account: FundedAccount) -> tuple[FundedAccount, bytes, int, bytes, int]:
         # About as much is bought as is sold, so the price stays where it began.
         thousandths = self._random.randint(1, 100)
         if self._random.random() < 0.5:
             return account, exchange.ADDRESS, thousandths * ETHER // 1000, exchange.buy(), SWAP_GAS
         return account, exchange.ADDRESS, 0, exchange.sell(thousandths * token.UNIT), SWAP_GAS
 
-    def _offer(self, sender: Account, to: bytes, value: int, call: bytes, gas: int) -> None:
+    def _offer(self, sender: FundedAccount, to: bytes, value: int, call: bytes, gas: int) -> None:
         signed = sign_transaction(
             sender.secret,
             chain_id=self._spec.chain_id,

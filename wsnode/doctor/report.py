@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 
 
-def lines_of(found: Mapping[str, Findings]) -> Iterator[str]:
+def lines_of(found: Mapping[str, FaultCollector]) -> Iterator[str]:
     """Yield the lines of a report."""
     for family, findings in found.items():
         yield f"{family}: {_range(findings)}; checked {_checked(findings)}"
@@ -25,7 +25,7 @@ def lines_of(found: Mapping[str, Findings]) -> Iterator[str]:
     yield "sound" if not faults else f"not sound: {faults} fault" + ("" if faults == 1 else "s")
 
 
-def document(data: Path, found: Mapping[str, Findings]) -> dict[str, Any]:
+def document(data: Path, found: Mapping[str, FaultCollector]) -> dict[str, Any]:
     """Return a report as a JSON object."""
     return {
         "data": str(data),
@@ -34,7 +34,7 @@ def document(data: Path, found: Mapping[str, Findings]) -> dict[str, Any]:
     }
 
 
-def _members(findings: Findings) -> dict[str, Any]:
+def _members(findings: FaultCollector) -> dict[str, Any]:
     faults = {
         table: {"count": count, "first": msgspec.to_builtins(findings.faults[table])}
         for table, count in sorted(findings.counts.items())
@@ -42,12 +42,12 @@ def _members(findings: Findings) -> dict[str, Any]:
     return {**findings.range, "checked": dict(findings.checked), "notes": findings.notes, "faults": faults}
 
 
-def _range(findings: Findings) -> str:
+def _range(findings: FaultCollector) -> str:
     if not findings.range:
         return "no blocks"
     head = findings.range["head"]
     return f"blocks {findings.range['first']} to {head['number']} {head['hash']}"
 
 
-def _checked(findings: Findings) -> str:
+def _checked(findings: FaultCollector) -> str:
     return ", ".join(f"{count} {what}" for what, count in findings.checked.items()) or "nothing"

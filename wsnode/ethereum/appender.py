@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.chain import Chain, Marks
+from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.snapshot import Snapshot
@@ -20,7 +20,7 @@ ANCESTORS: Final = 7
 BlockRows = tuple[bytes, bytes]
 
 
-class Extension(msgspec.Struct, frozen=True):
+class ExtendOutcome(msgspec.Struct, frozen=True):
     """The first `taken` blocks of a run are done; `error` is that of the next block."""
 
     taken: int
@@ -52,7 +52,7 @@ class Appender:
 
     def extend(
         self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
-    ) -> Extension:
+    ) -> ExtendOutcome:
         """Execute blocks that follow the head, pass over known ones, stop at the first of another branch.
 
         With `attributes` the first one has the gas limit and the base fee that its maker chose.
@@ -63,13 +63,13 @@ class Appender:
                 run = _linked(blocks, taken)
                 error = self._execute(run, attributes)
                 if error is not None:
-                    return Extension(taken, error)
+                    return ExtendOutcome(taken, error)
                 taken += len(run)
             elif self._is_known(blocks[taken].hash):
                 taken += 1
             else:
                 break
-        return Extension(taken, None)
+        return ExtendOutcome(taken, None)
 
     def accept(self, block: BuiltBlock) -> None:
         """Put a block that is executed already on the head."""
@@ -99,13 +99,13 @@ class Appender:
             self._commit_state()
         return blocks
 
-    def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
+    def store(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> None:
         """Write the blocks from `take_pending`, with the safe and finalized marks."""
         if blocks:
             self.chain.append(blocks, marks)
         self._storing = frozenset()
 
-    def store_pending(self, marks: Marks | None = None) -> None:
+    def store_pending(self, marks: FinalityMarks | None = None) -> None:
         """Commit the state of all executed blocks, and write their rows with the safe and finalized marks."""
         blocks = self._taken()
         if blocks and self.chain.durable:
@@ -115,7 +115,7 @@ class Appender:
             self.chain.append(blocks, marks)
         self._storing = frozenset()
 
-    def _store_synced(self, blocks: Sequence[VerifiedBlock], marks: Marks | None) -> None:
+    def _store_synced(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None) -> None:
         """Commit both stores, and return once both are on the disk.
 
         The rows are prepared while the values of the state are synced, and committed once these can be read;

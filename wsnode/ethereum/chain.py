@@ -7,21 +7,30 @@ from typing import IO, Final, Self, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
-from wsnode.ethereum.execution import Executor, ToldBlocks
+from wsnode.ethereum.execution import Executor, ReceiptVerifier
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.snapshot import Caller, Snapshot
-from wsnode.ethereum.state import ChainSpec, LackingError, State
-from wsnode.ethereum.storage import beginning, canonical, chain_ids, meta, patches, side, window
+from wsnode.ethereum.snapshot import CallerContext, ForkBackend, Snapshot
+from wsnode.ethereum.state import ChainSpec, MissingStateError, State
+from wsnode.ethereum.storage import (
+    canonical,
+    chain_ids,
+    creation,
+    head_check,
+    meta,
+    side_blocks,
+    state_patches,
+    window,
+)
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherKindError,
-    StoresDisagreeError,
+    StoreMismatchError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.storage.kind import FULL, Kind
+from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.ethereum.storage.tables import TABLES
-from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.store.environment import Environment, Reader, Writer
 
 
@@ -30,17 +39,18 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
     service_form: bool = False
     key_name: str | None = None
-    party: Party | None = None
+    client: ClientId | None = None
 
 
 LOCAL_CALLER: Final = LocalCaller()
-Fetch: TypeAlias = Callable[[LackingError], Awaitable[None]]
+Fetch: TypeAlias = Callable[[MissingStateError], Awaitable[None]]
 """Returns once what was lacking is known; raises RpcError if that cannot be."""
 NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 GENESIS: Final = BlockNumber(0)
+ABOVE_GENESIS: Final = BlockNumber(1)
 
 
-class Marks(msgspec.Struct, frozen=True):
+class FinalityMarks(msgspec.Struct, frozen=True):
     """The safe and the finalized block; None leaves a mark unchanged."""
 
     safe: Head | None = None
@@ -66,17 +76,19 @@ class Chain:
         self.store = store
         self.state = state
         with store.read() as reader:
-            self._keeps_patches = patches.are_kept(reader)
+            self._keeps_patches = state_patches.are_kept(reader)
             self.kind = window.kind(reader)
         self.window = self.kind.window
         """How many blocks are kept, None for all."""
         self.is_light = self.kind.is_light
         """Whether no block is executed, and states are known by proofs alone."""
-        self.told = ToldBlocks(store, spec, state) if self.is_light else None
+        self.receipt_verified = ReceiptVerifier(store, spec, state) if self.is_light else None
         """What judges a light folder's blocks, None for a full one."""
-        self.executor: Executor = state if self.told is None else self.told
+        self.executor: Executor = state if self.receipt_verified is None else self.receipt_verified
         self.fetch: Fetch | None = None
         """Fetches what is unknown of the state below the first block, where that is another chain's."""
+        self.below: ForkBackend | None = None
+        """The chain below the first block, where that is another's."""
         self._first = BlockNumber(spec.first_number)
         self._lock = lock
         self._known = (-1, NO_HEAD)
@@ -90,23 +102,26 @@ class Chain:
         *,
         writer: bool,
         durable: bool = True,
-        kind: Kind = FULL,
+        kind: FolderKind = FULL,
+        is_examined: bool = False,
     ) -> Self:
         """Return the chain of a folder; a writer begins a new one from `genesis` when there is none.
 
-        A new light one begins where `begin_at` says, and has no state.
+        A new light one begins where `begin_at` says, and has no state. One that `is_examined` may have faults
+        at its head.
 
         Raises:
             ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer; or
                 when it is of another `kind`, unless that is the plain full one.
+            CorruptHeadError: when the stores do not agree at the head.
             InvalidGenesisError: when `genesis` cannot be understood.
             StateError, StoreError: when a store cannot be opened.
         """
         place = ChainFolder(folder)
         lock = place.lock() if writer else None
         try:
-            spec = beginning.agreed_spec(place, genesis, writer=writer, durable=durable)
-            return cls._open(place, spec, lock, durable=durable, kind=kind)
+            spec = creation.agreed_spec(place, genesis, writer=writer, durable=durable)
+            return cls._open(place, spec, lock, durable=durable, kind=kind, is_examined=is_examined)
         except BaseException:
             if lock is not None:
                 lock.close()
@@ -120,7 +135,8 @@ class Chain:
         lock: IO[str] | None,
         *,
         durable: bool,
-        kind: Kind,
+        kind: FolderKind,
+        is_examined: bool,
     ) -> Self:
         writer = lock is not None
         if not writer and not place.chain.exists():
@@ -128,16 +144,20 @@ class Chain:
         store = Environment(place.chain, TABLES, writer=writer, durable=durable)
         try:
             if writer:
-                store.write(lambda transaction: beginning.begin(transaction, place.path, spec, kind))
+                store.write(lambda transaction: creation.begin(transaction, place.path, spec, kind))
             with store.read() as reader:
-                beginning.require_known(reader, place.path, spec)
-                beginning.require_kind(reader, place.path, kind)
+                creation.require_known(reader, place.path, spec)
+                creation.require_kind(reader, place.path, kind)
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
                 is_light = window.kind(reader).is_light
+                if not is_examined:
+                    head_check.require_head_rows(reader, place.path, spec, is_light=is_light)
             state = State(str(place.state), spec, writer=writer, proved=is_light)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if writer:
                 chain.agree_on_head()
+            if not is_light and not is_examined:
+                head_check.require_state(store, state, place.path)
         except BaseException:
             store.close()
             raise
@@ -148,7 +168,25 @@ class Chain:
         """Return the folder of the chain store if another process may write it, None in the writer."""
         return self.folder.chain if self._lock is None else None
 
-    def snapshot(self, caller: Caller = LOCAL_CALLER) -> Snapshot:
+    def require_usable(self) -> None:
+        """Return if both stores are where they were opened, and LMDB accepts them.
+
+        Raises:
+            StoreMovedError: A file was deleted, moved or replaced.
+            StoreFailedError: A write of a file failed, and it cannot be opened again.
+            DamagedRowError: A read has met a damaged row.
+        """
+        self.store.require_usable()
+        self.state.require_usable()
+        self.store.require_undamaged()
+        self.state.require_undamaged()
+
+    @property
+    def damaged(self) -> int:
+        """Return how often a read of this process has met a damaged row."""
+        return self.store.damaged + self.state.damaged
+
+    def snapshot(self, caller: CallerContext = LOCAL_CALLER) -> Snapshot:
         """Return the chain as it is now, for one request or one batch."""
         return Snapshot(self, caller)
 
@@ -182,15 +220,21 @@ class Chain:
         """Return the first block that there is."""
         if self.window is None:
             return self._first
-        return window.first(reader) or GENESIS
+        found = window.first(reader)
+        if found is None:
+            # The block that a light folder is made with is none of the chain if its header is not known.
+            return GENESIS if self.spec.has_genesis_header else ABOVE_GENESIS
+        return found
 
     @property
     def has_begun(self) -> bool:
         """Return whether a light folder has its first block; a full one always has."""
-        if not self.is_light:
-            return True
         with self.store.read() as reader:
-            return window.first(reader) is not None
+            return self.has_begun_in(reader)
+
+    def has_begun_in(self, reader: Reader) -> bool:
+        """Return whether `reader` sees the first block of a light folder; that of a full one is there."""
+        return not self.is_light or window.first(reader) is not None
 
     def require_full(self) -> None:
         """Refuse a light folder.
@@ -261,7 +305,7 @@ class Chain:
     def append(
         self,
         blocks: Sequence[VerifiedBlock],
-        marks: Marks | None = None,
+        marks: FinalityMarks | None = None,
         wait_state: Callable[[], None] | None = None,
     ) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.
@@ -297,9 +341,9 @@ class Chain:
         def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
             first = self.earliest_in(writer)
             removed = canonical.unwind(writer, number, first)
-            patches.unwind(writer, number)
+            state_patches.unwind(writer, number)
             if state_root is not None:
-                patches.undo(writer, number, state_root)
+                state_patches.undo(writer, number, state_root)
             return removed, chain_ids.unwind(writer, number)
 
         removed, changes = self.store.write(change)
@@ -325,21 +369,21 @@ class Chain:
 
         Raises:
             InvalidTransactionError: It is no such JSON.
-            LackingError: Of a forked chain, something of the state before is not known yet.
+            MissingStateError: Of a forked chain, something of the state before is not known yet.
             StateError, StoreError: It cannot be written; `agree_on_head` takes back what was.
         """
         number = self.head.number
         root = self.state.patch(accounts, sync=self.durable)
-        made = patches.Patch(accounts, Hash32(root))
+        made = state_patches.StatePatch(accounts, Hash32(root))
         if self._keeps_patches:
-            self.store.write(lambda writer: patches.add(writer, number, made))
+            self.store.write(lambda writer: state_patches.add(writer, number, made))
 
-    def keep_beside(self, blocks: Sequence[tuple[UnverifiedBlock | VerifiedBlock, int]]) -> None:
+    def store_side_block(self, blocks: Sequence[tuple[UnverifiedBlock | VerifiedBlock, int]]) -> None:
         """Store blocks that were never canonical, each with its total difficulty."""
 
         def change(writer: Writer) -> None:
             for block, total_difficulty in blocks:
-                side.add(
+                side_blocks.add(
                     writer,
                     block.hash,
                     header_row=block.header,
@@ -349,7 +393,7 @@ class Chain:
                 )
                 if self.is_light and isinstance(block, BuiltBlock):
                     # There is no state to execute it on again.
-                    side.keep_told_receipts(writer, block.hash, block.receipts)
+                    side_blocks.put_upstream_receipts(writer, block.hash, block.receipts)
 
         self.store.write(change)
 
@@ -358,17 +402,17 @@ class Chain:
 
         def change(writer: Writer) -> None:
             for block_hash in blocks:
-                side.remove(writer, block_hash)
+                side_blocks.remove(writer, block_hash)
 
         self.store.write(change)
 
     def mark_final(self, head: Head) -> None:
         """Make a block the safe and the finalized one."""
-        self.mark(Marks(head, head))
+        self.mark(FinalityMarks(head, head))
 
-    def mark(self, marks: Marks) -> None:
+    def mark(self, marks: FinalityMarks) -> None:
         """Make blocks the safe and the finalized one."""
-        if marks != Marks():
+        if marks != FinalityMarks():
             self.store.write(lambda writer: _mark(writer, marks))
 
     def sync(self) -> None:
@@ -384,7 +428,7 @@ class Chain:
 
         Raises:
             StateError, StoreError: They cannot be written.
-            StoresDisagreeError: They hold different blocks.
+            StoreMismatchError: They hold different blocks.
         """
         if self.is_light:
             return
@@ -394,7 +438,7 @@ class Chain:
             self._take_off(number)
         state_hash = self.state.unwind(number)
         if state_hash != self.head.hash:
-            raise StoresDisagreeError(self.folder.path, number, self.head.hash, state_hash)
+            raise StoreMismatchError(self.folder.path, number, self.head.hash, state_hash)
         if self._keeps_patches:
             self._agree_on_patches(number)
 
@@ -403,35 +447,40 @@ class Chain:
 
         None in a folder of an earlier version, whose rows do not have patches.
         """
-        return patches.state_root(reader, number) if self._keeps_patches else None
+        return state_patches.state_root(reader, number) if self._keeps_patches else None
 
     def _agree_on_patches(self, number: int) -> None:
         with self.store.read() as reader:
             expected, found = self.stored_root(reader, number), self.state.state_root
         if found != expected:
-            self.store.write(lambda writer: patches.undo(writer, number, found))
+            self.store.write(lambda writer: state_patches.undo(writer, number, found))
             with self.store.read() as reader:
-                self.state.unwind(number, state_root=patches.state_root(reader, number))
+                self.state.unwind(number, state_root=state_patches.state_root(reader, number))
 
     def become(self, other: Self) -> None:
         """Be from now on what `other` is, an open chain that nobody else has.
 
         The stores that it has been are closed with the last snapshot that reads from them.
         """
-        lock, fetch = self._lock, self.fetch
+        fetch, below = self.fetch, self.below
+        self.give_up()
         vars(self).update(vars(other))
-        self.fetch = fetch
-        if lock is not None:
-            lock.close()
+        self.fetch, self.below = fetch, below
+
+    def give_up(self) -> None:
+        """Let another writer in; the stores are closed with the last that reads from them."""
+        if self._lock is not None:
+            self._lock.close()
 
     def close(self) -> None:
         """Close both stores and let another writer in."""
         self.store.close()
         # The engine closes its store with the last reference.
-        self.fetch = None
-        del self.state, self.executor, self.told
-        if self._lock is not None:
-            self._lock.close()
+        if self.below is not None:
+            self.below.close()
+        self.fetch = self.below = None
+        del self.state, self.executor, self.receipt_verified
+        self.give_up()
 
     def __enter__(self) -> Self:
         return self
@@ -440,7 +489,7 @@ class Chain:
         self.close()
 
 
-def _mark(writer: Writer, marks: Marks) -> None:
+def _mark(writer: Writer, marks: FinalityMarks) -> None:
     for mark, head in ((meta.SAFE, marks.safe), (meta.FINALIZED, marks.finalized)):
         if head is not None:
             meta.set_mark(writer, mark, head)

@@ -1,4 +1,4 @@
-"""Error codes of Ethereum's methods, beside those of jsonrpc/errors; docs/errors.md has a row for each."""
+"""Error codes of Ethereum's methods, beside jsonrpc/errors; docs/reference/errors.md has a row for each."""
 
 from typing import Final
 

@@ -7,16 +7,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import (
-    BuiltBlock,
-    UnverifiedBlock,
-    VerifiedBlock,
-    verify_told_block,
-)
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, verify_with_receipts
 from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidBlockError, State
-from wsnode.ethereum.storage import side
+from wsnode.ethereum.storage import side_blocks
 from wsnode.store.environment import Environment
 
 MOST_BYTES: Final = 64 << 20
@@ -32,7 +27,7 @@ class NoReceiptsError(Exception):
         self.block_hash = block_hash
 
 
-class Outcome(Protocol):
+class ExecutionOutcome(Protocol):
     """What became of a run of blocks."""
 
     @property
@@ -54,7 +49,7 @@ class Executor(Protocol):
         *,
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
-    ) -> Outcome:
+    ) -> ExecutionOutcome:
         """Put a run of blocks on the head, up to the first invalid one."""
 
     def try_block(
@@ -86,14 +81,14 @@ class Executor(Protocol):
         """Bring all that is written to the disk."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class ReceiptVerifierOutcome(msgspec.Struct, frozen=True):
     """A run of told blocks, judged."""
 
     verified: list[VerifiedBlock]
     error: InvalidBlockError | None
 
 
-class ToldBlocks:
+class ReceiptVerifier:
     """Judges blocks by what other nodes tell of them; there is no state to change.
 
     Header rules, body, receipts, gas and bloom are verified. That the state root and the requests are right
@@ -132,7 +127,7 @@ class ToldBlocks:
         *,
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
-    ) -> Run:
+    ) -> ReceiptVerifierOutcome:
         """Judge a run of blocks that follow one another.
 
         Raises:
@@ -144,11 +139,11 @@ class ToldBlocks:
         for block in blocks:
             judged = self.try_block(block, (0, b""), before, total_difficulty=total_difficulty)
             if isinstance(judged, InvalidBlockError):
-                return Run(verified, judged)
+                return ReceiptVerifierOutcome(verified, judged)
             verified.append(judged)
             before = [(judged.header, judged.body), *before[: _ANCESTORS - 1]]
             total_difficulty += judged.difficulty
-        return Run(verified, None)
+        return ReceiptVerifierOutcome(verified, None)
 
     def try_block(
         self,
@@ -198,7 +193,10 @@ class ToldBlocks:
     def _stored(self, block: UnverifiedBlock) -> BuiltBlock | InvalidBlockError:
         """Judge a block that is stored beside the chain, by the receipts there."""
         with self._store.read() as reader:
-            receipts = side.receipts(reader, block.hash) or side.told_receipts(reader, block.hash)
+            receipts = side_blocks.receipts(reader, block.hash) or side_blocks.upstream_receipts(
+                reader, block.hash
+            )
+            access_list = side_blocks.access_list(reader, block.hash)
         if receipts is None:
             raise NoReceiptsError(block.hash)
-        return verify_told_block(self._spec, block, receipts)
+        return verify_with_receipts(self._spec, block, receipts, access_list)

@@ -1,20 +1,83 @@
 """The chain at one moment: all reads from a snapshot see one head."""
 
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from wsnode.ethereum.codec.chain_tables import ITSELF, find_transaction, locate_logs, logs_before
 from wsnode.ethereum.codec.rows import Row, Rows, header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.state import ChainSpec, Moment, State
-from wsnode.ethereum.storage import canonical, chain_ids, meta, side
-from wsnode.ethereum.storage.tables import BODIES, HEADERS, NUMBERS, RECEIPTS, number_from, number_key
-from wsnode.jsonrpc.share import Party
+from wsnode.ethereum.state import ChainSpec, HeadSnapshot, State
+from wsnode.ethereum.state_fetchers import StateFetchers
+from wsnode.ethereum.storage import canonical, chain_ids, meta, side_blocks
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.ethereum.storage.tables import (
+    ACCESS_LISTS,
+    BODIES,
+    HEADERS,
+    NUMBERS,
+    RECEIPTS,
+    number_from,
+    number_key,
+)
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.store.environment import Environment, Reader
+from wsnode.store.table import Table
+
+Stored = TypeVar("Stored", bytes | None, Row | None)
+
+BlockName: TypeAlias = int | bytes
+"""A block of the chain below the first block, by its number there or by its hash."""
 
 
-class Source(Protocol):
+class HistoricalChain(Protocol):
+    """A chain that ends with a block below the first one; its state is known by proofs."""
+
+    @property
+    def fetchers(self) -> StateFetchers:
+        """Return what fetches the values of its state that a call lacks."""
+
+    def snapshot(self, caller: "CallerContext") -> "Snapshot":
+        """Return it for one call."""
+
+
+class ForkBackend(Protocol):
+    """The chain below the first block, where that is another chain's: its nodes are asked."""
+
+    def close(self) -> None:
+        """Close all chains that were returned."""
+
+    async def ask(self, method: str, params: list[Any]) -> bytes:
+        """Return the JSON text of a call's result, which is not verified.
+
+        Raises:
+            UpstreamError: There is none.
+        """
+
+    async def ask_each(self, method: str, calls: Sequence[list[Any]]) -> list[bytes]:
+        """Return the JSON text of the result of each call, which is not verified.
+
+        Raises:
+            UpstreamError: One has none.
+        """
+
+    async def begun_at(self, block: BlockName) -> HistoricalChain:
+        """Return a chain whose only block is this one, with the state after it.
+
+        Raises:
+            RpcError: No node has the block, or proves its state.
+        """
+
+    async def executed(self, block: BlockName) -> HistoricalChain:
+        """Return a chain of this block and its parent, on whose proved state it has been executed.
+
+        Raises:
+            RpcError: No node has the blocks, or proves the state; or the outcome is not the block's.
+        """
+
+
+class SnapshotSource(Protocol):
     """A chain that has moments."""
 
     store: Environment
@@ -22,6 +85,8 @@ class Source(Protocol):
     state: State
     window: int | None
     is_light: bool
+    kind: FolderKind
+    below: ForkBackend | None
 
     def head_in(self, reader: Reader) -> Head:
         """Return the head that `reader` sees."""
@@ -29,8 +94,11 @@ class Source(Protocol):
     def earliest_in(self, reader: Reader) -> BlockNumber:
         """Return the first block that `reader` sees."""
 
+    def has_begun_in(self, reader: Reader) -> bool:
+        """Return whether `reader` sees the first block of a light folder; that of a full one is there."""
 
-class Caller(Protocol):
+
+class CallerContext(Protocol):
     """The caller: `service_form` on the keyed paths, otherwise a plain node's form."""
 
     @property
@@ -42,35 +110,49 @@ class Caller(Protocol):
         """Return the name of the key that was used, None without one."""
 
     @property
-    def party(self) -> Party | None:
+    def client(self) -> ClientId | None:
         """Return the connection that asks, None inside the program."""
 
 
 class Snapshot:
     """The canonical chain up to one head, and the side blocks known then. A context manager."""
 
-    __slots__ = ("_chain", "_moment", "caller", "head", "number", "reader", "spec", "state")
+    __slots__ = (
+        "_chain",
+        "_is_pinned",
+        "_native_view",
+        "caller",
+        "head",
+        "moment",
+        "number",
+        "reader",
+        "spec",
+        "state",
+    )
 
-    def __init__(self, chain: Source, caller: Caller) -> None:
+    def __init__(self, chain: SnapshotSource, caller: CallerContext) -> None:
         self._chain = chain
         self.reader = reader = chain.store.read()
         self.spec = chain.spec
         self.state = chain.state
         self.caller = caller
-        self.head = chain.head_in(reader)
+        self.head = self.moment = chain.head_in(reader)
         self.number = self.head.number
-        self._moment: Moment | None = None
+        self._native_view: HeadSnapshot | None = None
+        self._is_pinned = False
 
     @property
-    def moment(self) -> Moment:
+    def native_view(self) -> HeadSnapshot:
         """Return the snapshot in the engine's form."""
-        return self._moment_of(self.state)
+        return self._native_view_of(self.state)
 
-    def _moment_of(self, state: State) -> Moment:
-        if self._moment is None:
+    def _native_view_of(self, state: State) -> HeadSnapshot:
+        if self._native_view is None:
             is_plain = not self.caller.service_form
-            self._moment = Moment(state, self.reader, self.number, self.head.hash, is_plain=is_plain)
-        return self._moment
+            self._native_view = HeadSnapshot(
+                state, self.reader, self.number, self.head.hash, is_plain=is_plain
+            )
+        return self._native_view
 
     @property
     def version(self) -> int:
@@ -90,14 +172,30 @@ class Snapshot:
         return self._chain.earliest_in(self.reader)
 
     @property
+    def has_begun(self) -> bool:
+        """Return whether a light folder has its first block; a full one always has."""
+        return self._chain.has_begun_in(self.reader)
+
+    @property
     def window(self) -> int | None:
         """Return how many blocks are kept, None for all."""
         return self._chain.window
 
     @property
+    def retained(self) -> int:
+        """Return how many blocks are kept: those of the window, or more where that is one of a time."""
+        kept = self.number - self.earliest + 1
+        return kept if self._chain.kind.window_seconds is not None else self._chain.window or kept
+
+    @property
     def is_light(self) -> bool:
         """Return whether no block is executed, and states are known by proofs alone."""
         return self._chain.is_light
+
+    @property
+    def below(self) -> ForkBackend | None:
+        """Return the chain below the first block, None where that is no other's."""
+        return self._chain.below
 
     @property
     def head_timestamp(self) -> int:
@@ -125,7 +223,7 @@ class Snapshot:
         """Return the hash of a canonical block, None beyond the head."""
         if number == self.number:
             return self.head.hash
-        row = self.reader.get(HEADERS, number_key(number))
+        row = self.header(number)
         return None if row is None else Hash32(header_fields(row).hash)
 
     @property
@@ -149,24 +247,39 @@ class Snapshot:
         return Hash32(header_fields(header).parent_hash)
 
     def header(self, number: int) -> bytes | None:
-        """Return a canonical block's header row, None beyond the head."""
-        return self.reader.get(HEADERS, number_key(number))
+        """Return a canonical block's header row, None beyond the head.
+
+        Raises:
+            DamagedRowError: The row, as those below, is damaged, or missing.
+        """
+        return self._checked(HEADERS, number, self.reader.get(HEADERS, number_key(number)))
 
     def body(self, number: int) -> bytes | None:
         """Return a canonical block's body row, None beyond the head."""
-        return self.reader.get(BODIES, number_key(number))
+        return self._checked(BODIES, number, self.reader.get(BODIES, number_key(number)))
 
     def receipts(self, number: int) -> bytes | None:
         """Return a canonical block's receipts row, None beyond the head."""
-        return self.reader.get(RECEIPTS, number_key(number))
+        return self._checked(RECEIPTS, number, self.reader.get(RECEIPTS, number_key(number)))
 
     def view_body(self, number: int) -> Row | None:
         """Return a canonical block's body row, good until the snapshot is closed; None beyond the head."""
-        return self.reader.view(BODIES, number_key(number))
+        return self._checked(BODIES, number, self.reader.view(BODIES, number_key(number)))
 
     def view_receipts(self, number: int) -> Row | None:
         """Return a canonical block's receipts row, as good as long; None beyond the head."""
-        return self.reader.view(RECEIPTS, number_key(number))
+        return self._checked(RECEIPTS, number, self.reader.view(RECEIPTS, number_key(number)))
+
+    def _checked(self, table: Table, number: int, row: Stored) -> Stored:
+        """Return the row of a canonical block, None beyond the chain's ends.
+
+        Raises:
+            DamagedRowError: It must be there, and is not.
+        """
+        # Of its first block a light folder or a fork may have the header alone.
+        if row is None and self.earliest < number <= self.number:
+            raise self.reader.missing(table, number_key(number))
+        return row
 
     def total_difficulty(self, number: int) -> int:
         """Return the difficulties of a canonical block and all before it, added up."""
@@ -176,7 +289,7 @@ class Snapshot:
         """Return the total difficulty of a block, canonical or beside the chain, None when it is unknown."""
         number = self.number_of(block_hash)
         return (
-            side.total_difficulty(self.reader, block_hash)
+            side_blocks.total_difficulty(self.reader, block_hash)
             if number is None
             else self.total_difficulty(number)
         )
@@ -200,15 +313,35 @@ class Snapshot:
 
     def side_header(self, block_hash: bytes) -> bytes | None:
         """Return the header row of a block beside the canonical chain."""
-        return side.header(self.reader, block_hash)
+        return side_blocks.header(self.reader, block_hash)
 
     def side_body(self, block_hash: bytes) -> bytes | None:
         """Return the body row of a block beside the canonical chain."""
-        return side.body(self.reader, block_hash)
+        return side_blocks.body(self.reader, block_hash)
 
     def side_receipts(self, block_hash: bytes) -> bytes | None:
         """Return the receipts row of a block that was canonical once, None for other blocks."""
-        return side.receipts(self.reader, block_hash)
+        return side_blocks.receipts(self.reader, block_hash)
+
+    def access_list(self, block_hash: bytes) -> bytes | None:
+        """Return the RLP of a block's access list, None where it is not kept or there is none."""
+        number = self.number_of(block_hash)
+        if number is None:
+            return side_blocks.access_list(self.reader, block_hash)
+        return self.access_list_at(number)
+
+    def access_list_at(self, number: int) -> bytes | None:
+        """Return the RLP of a canonical block's access list, None where it is not kept or there is none."""
+        return self.reader.get(ACCESS_LISTS, number_key(number))
+
+    def pin(self) -> None:
+        """Have all reads of the state see one commit, as those of the chain do.
+
+        A state changes under a block's number only where it is patched, on a development chain.
+        """
+        if not self._is_pinned:
+            self.state = self.state.pin()
+            self._native_view, self._is_pinned = None, True
 
     def close(self) -> None:
         """End the snapshot."""

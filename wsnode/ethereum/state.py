@@ -6,16 +6,21 @@ from wsnode._native.evm import (
     BoundError,
     CancelFlag,
     ChainSpec,
+    DamagedStateError,
     EngineError,
     Execution,
+    ForkRow,
     Halt,
     HistoryError,
     Interrupted,
     InvalidBlockError,
     InvalidGenesisError,
     InvalidTransactionError,
-    LackingError,
+    LiveBytes,
+    LiveCalls,
     Message,
+    MissingStateError,
+    NotExecutedError,
     ReorganisedError,
     Revert,
     Simulation,
@@ -29,8 +34,11 @@ from wsnode._native.evm import (
     address_of,
     block_rewards,
     call_gas_cap,
+    changed_keys,
+    console_messages,
     create_access_list,
     execution_witness,
+    fork_table,
     inspect_past,
     inspect_state,
     modified_accounts,
@@ -41,7 +49,9 @@ from wsnode._native.evm import (
     parity_raw,
     parity_touching,
     parity_transaction,
-    revert_reason,
+    public_key_of,
+    revert_message,
+    root_after,
     sign_message,
     sign_transaction,
     state_blocks,
@@ -49,17 +59,12 @@ from wsnode._native.evm import (
     trace_block,
     trace_call,
     unsigned_transaction,
+    with_supplied_gas,
 )
-from wsnode._native.wire import (
-    Moment,
-    estimate_call_text,
-    read_balance,
-    read_code,
-    read_log_filter,
-    read_storage,
-    read_transaction_count,
-    run_call_text,
-)
+from wsnode._native.evm import check_state_rows as _check_state_rows
+from wsnode._native.wire import HeadSnapshot, estimate_call_text, read_log_filter, run_call_text
+from wsnode.store.progress import Progress
+from wsnode.store.row_check import ReportFault
 
 __all__ = [
     "GAS_PER_BLOB",
@@ -67,17 +72,22 @@ __all__ = [
     "BoundError",
     "CancelFlag",
     "ChainSpec",
+    "DamagedStateError",
     "EngineError",
     "Execution",
+    "ForkRow",
     "Halt",
+    "HeadSnapshot",
     "HistoryError",
     "Interrupted",
     "InvalidBlockError",
     "InvalidGenesisError",
     "InvalidTransactionError",
-    "LackingError",
+    "LiveBytes",
+    "LiveCalls",
     "Message",
-    "Moment",
+    "MissingStateError",
+    "NotExecutedError",
     "ReorganisedError",
     "Revert",
     "Simulation",
@@ -91,9 +101,13 @@ __all__ = [
     "address_of",
     "block_rewards",
     "call_gas_cap",
+    "changed_keys",
+    "check_state_rows",
+    "console_messages",
     "create_access_list",
     "estimate_call_text",
     "execution_witness",
+    "fork_table",
     "inspect_past",
     "inspect_state",
     "modified_accounts",
@@ -104,12 +118,10 @@ __all__ = [
     "parity_raw",
     "parity_touching",
     "parity_transaction",
-    "read_balance",
-    "read_code",
+    "public_key_of",
     "read_log_filter",
-    "read_storage",
-    "read_transaction_count",
-    "revert_reason",
+    "revert_message",
+    "root_after",
     "run_call_text",
     "sign_message",
     "sign_transaction",
@@ -118,4 +130,18 @@ __all__ = [
     "trace_block",
     "trace_call",
     "unsigned_transaction",
+    "with_supplied_gas",
 ]
+
+
+def check_state_rows(state: State, progress: Progress, fault: ReportFault) -> int:
+    """Check the checksums of all rows of a state, call `fault` for each damaged row, and return their number.
+
+    Raises:
+        StateError: The state cannot be read.
+    """
+    return _check_state_rows(
+        state,
+        lambda table, done, total: progress.advanced(f"checksums: state.{table}", done, total),
+        lambda table, text: fault(f"state.{table}", text),
+    )

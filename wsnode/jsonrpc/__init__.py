@@ -1,1 +1,1 @@
-"""JSON-RPC 2.0 without I/O and without a chain: messages, codec, errors, registry, dispatcher."""
+"""JSON-RPC 2.0 without I/O and without a domain: messages, codec, errors, registry, dispatcher."""

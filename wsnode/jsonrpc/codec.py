@@ -1,8 +1,9 @@
-"""Results and errors to bytes, and the types of our own in both directions.
+"""Results and errors to bytes, and the types of our own and cursors in both directions.
 
 Ids and results are spliced, never decoded and encoded again.
 """
 
+import base64
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.schema import Schema
-from wsnode.jsonrpc.work import Pieces, Rendered
+from wsnode.jsonrpc.work import RenderedJson, ReplyChunks
 
 T = TypeVar("T")
 NULL = b"null"
@@ -67,21 +68,21 @@ UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 def result_reply(identity: bytes, result: Any) -> bytes:
     """Return the reply to request `identity`; rendered results are copied as they are."""
     kind = type(result)
-    if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
-        if kind is Pieces:
+    if kind is not bytes and kind is not RenderedJson and kind is not msgspec.Raw:
+        if kind is ReplyChunks:
             return b"".join(reply_pieces(identity, result))
         result = encode(result)
     return b"".join((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 
 
-def reply_pieces(identity: bytes, result: Any) -> Pieces:
+def reply_pieces(identity: bytes, result: Any) -> ReplyChunks:
     """Return the reply as pieces, without joining a result in pieces."""
     kind = type(result)
-    if kind is Pieces:
-        return Pieces((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
-    if kind is not bytes and kind is not Rendered and kind is not msgspec.Raw:
+    if kind is ReplyChunks:
+        return ReplyChunks((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
+    if kind is not bytes and kind is not RenderedJson and kind is not msgspec.Raw:
         result = encode(result)
-    return Pieces((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
+    return ReplyChunks((b'{"jsonrpc":"2.0","id":', identity, b',"result":', result, b"}"))
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:
@@ -92,3 +93,23 @@ def error_reply(identity: bytes, error: RpcError) -> bytes:
     if error.data is not msgspec.UNSET:
         members["data"] = error.data
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (identity, encode(members))
+
+
+def encode_cursor(content: bytes) -> str:
+    """Return the text of a cursor; `content` begins with its version."""
+    return base64.urlsafe_b64encode(content).decode()
+
+
+def decode_cursor(text: Any, version: bytes, size: int) -> bytes:
+    """Return the `size` bytes behind the version that a cursor's text writes.
+
+    Raises:
+        ValueError: It writes none, or one of another kind or version.
+    """
+    try:
+        content = base64.b64decode(text, b"-_", validate=True)
+    except (TypeError, ValueError):
+        content = b""
+    if len(content) != len(version) + size or not content.startswith(version):
+        raise ValueError("invalid cursor")
+    return content[len(version) :]

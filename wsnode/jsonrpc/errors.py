@@ -1,7 +1,7 @@
 """Errors that a caller gets; every other exception is our bug and becomes `internal_error`.
 
 The codes of all methods stand here, those of one family's methods in its `rpc` folder, and all of them in
-docs/errors.md.
+docs/reference/errors.md.
 """
 
 import re
@@ -18,7 +18,7 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474: a cursor's block, or one that a subscription sent, has left this chain, or is to come."""
+"""EIP-1474: what a cursor names, or what a subscription sent, is gone, or is to come."""
 RESOURCE_UNAVAILABLE = -32002
 """EIP-1474: another node that was asked gave no answer. The number is also geth's for `TIMED_OUT`."""
 TIMED_OUT = -32002
@@ -59,16 +59,6 @@ class RpcError(Exception):
         return f"{self.message} ({self.code})"
 
 
-class BehindError(RpcError):
-    """What a call names is not here yet, and has come elsewhere: `awaited` can be waited for."""
-
-    def __init__(self, head: Any, awaited: Any = None) -> None:
-        super().__init__(
-            RESOURCE_NOT_FOUND, "the node is behind: it has no such block yet", {"behind": True, "head": head}
-        )
-        self.awaited = awaited
-
-
 def shortened(text: str) -> str:
     """Return `text`, or its first `ECHO_CHARACTERS` if it is longer."""
     return text if len(text) <= ECHO_CHARACTERS else f"{text[: ECHO_CHARACTERS - 3]}..."
@@ -89,7 +79,7 @@ class TimeLimitError(Exception):
     """Thrown into a pending call whose step did not end within its `seconds`."""
 
 
-class NeverBegunError(TimeLimitError):
+class NotStartedError(TimeLimitError):
     """The seconds passed while the step waited for its turn."""
 
 
@@ -132,7 +122,7 @@ def limit_exceeded(message: str, data: Any = msgspec.UNSET) -> RpcError:
 
 def out_of_time(error: TimeLimitError, timeout_error: RpcError) -> RpcError:
     """Return `timeout_error` for a call that took too long; for one never begun the server is busy."""
-    return server_busy() if isinstance(error, NeverBegunError) else timeout_error
+    return server_busy() if isinstance(error, NotStartedError) else timeout_error
 
 
 def server_busy() -> RpcError:

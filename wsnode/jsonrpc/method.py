@@ -4,24 +4,31 @@ A kind is chosen once, at registration, by the handler's first argument and by t
 """
 
 import functools
+import logging
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from types import GeneratorType
 from typing import Any, Protocol, TypeAlias
 
-from wsnode.jsonrpc.bounds import Gate
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.errors import RpcError, notifications_not_supported
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.schema import Schema
-from wsnode.jsonrpc.work import Channel, View
+from wsnode.jsonrpc.session_limits import AdmissionGate
+from wsnode.jsonrpc.work import CallBarrier, Notifier, Steps, View
 
 Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
 """Finds the contracts that a method's parameters name, None if they mean any."""
 OnSuccess: TypeAlias = Callable[[str, Sequence[Any], Any], object]
 """Called with the method, its decoded parameters and its result."""
+OnCall: TypeAlias = Callable[[str], object]
+"""Called with the method."""
 
 _NO_ARGUMENTS = (b"[]", b"")
+LOGGED_PARAMS_BYTES = 200
+
+slow_logger = logging.getLogger("wsnode.slow")
 
 BOUNDS = (
     *(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005),
@@ -31,40 +38,62 @@ BOUNDS = (
 FIRST_BOUND = BOUNDS[0]
 
 
-class Turn(Protocol):
+class TurnContext(Protocol):
     """The state that the calls of one turn share."""
 
-    gate: Gate | None
+    gate: AdmissionGate | None
     scope: View | None
     """None as long as no call has opened a view."""
     view: Any
     caller: Any
-    channel: Channel | None
-    held: list[Any]
+    channel: Notifier | None
+    pending_subscriptions: list[Any]
 
     @property
-    def waits(self) -> bool:
-        """Return whether a call is to wait if it names what has yet to come."""
+    def is_shared(self) -> bool:
+        """Return whether the calls of a batch share the turn: all of them have one view."""
 
     @property
-    def may_move(self) -> bool:
-        """Return whether a call may be made at a later moment than others of the turn."""
+    def may_wait(self) -> bool:
+        """Return whether a call may wait apart from the turn for what has yet to come."""
 
-    def demand(self, floor: Any) -> None:
-        """Have further calls of the caller wait until `floor` has come."""
+    def apart(self) -> "TurnContext":
+        """Return the context of one call that goes on apart from the turn, whose view is closed."""
+        ...
+
+    def beside(self) -> "TurnContext":
+        """Return the context of one call with a view of its own, which it has yet to open and is to close."""
+        ...
+
+    def hold_calls(self, barrier: CallBarrier) -> None:
+        """Have further calls of the caller wait until `barrier` is over."""
 
     def open(self) -> Any:
         """Return a view, opened for this turn."""
         ...
 
+    def end_turn(self) -> None:
+        """Close the view."""
 
-class Kind:
+
+Wrap: TypeAlias = Callable[["HandlerKind"], "HandlerKind"]
+"""Returns a middleware: a kind that calls the given one."""
+
+
+class HandlerKind:
     """Calls handlers of one shape, with the parameters that they take, if they take any."""
 
     __slots__ = ("contracts", "decode", "function", "parameters", "takes_parameters")
 
     leading = 0
     """The number of arguments before the parameters."""
+    reads_view = False
+    """Whether the handler gets a view; one that waits for something without it may change what views show."""
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the handler may begin what is held until its reply."""
+        return False
 
     def __init__(
         self, function: Callable[..., Any], parameters: ParameterDecoder, contracts: Contracts | None
@@ -75,15 +104,15 @@ class Kind:
         self.takes_parameters = parameters.struct is not None
         self.contracts = contracts
 
-    def awaited(self, params: bytes) -> Any:
-        """Return what parameters as JSON text name that has yet to come, None for nothing."""
-        return
+    def around(self, wrap: "Wrap") -> "HandlerKind":
+        """Return the kind within the one that `wrap` makes of it."""
+        return wrap(self)
 
-    def calling(self, function: Callable[..., Any]) -> "Kind":
+    def calling(self, function: Callable[..., Any]) -> "HandlerKind":
         """Return the kind with another handler."""
         return type(self)(function, self.parameters, self.contracts)
 
-    def answer(self, turn: Turn, params: bytes) -> Any:
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
         """Return the handler's result for parameters as JSON text.
 
         Raises:
@@ -99,15 +128,15 @@ class Kind:
             parameters = self.parameters.explain(params)
         return self.run(turn, parameters)
 
-    def answer_read(self, turn: Turn, parameters: Any) -> Any:
+    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
         """Return the handler's result for parameters that are decoded."""
         return self.run(turn, parameters) if self.takes_parameters else self.run(turn)
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         raise NotImplementedError
 
-    def check(self, turn: Turn, parameters: Sequence[Any]) -> None:
+    def check(self, turn: TurnContext, parameters: Sequence[Any]) -> None:
         """Check that the caller may name the contracts in the parameters.
 
         Raises:
@@ -117,44 +146,79 @@ class Kind:
             turn.gate.check_contracts(self.contracts(*parameters))
 
 
-class Alone(Kind):
+class Middleware(HandlerKind):
+    """Does something before or after the calls of another kind."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: HandlerKind) -> None:
+        super().__init__(inner.function, inner.parameters, inner.contracts)
+        self._inner = inner
+
+    @property
+    def leading(self) -> int:  # type: ignore[override]
+        """Return the number of arguments before the parameters."""
+        return self._inner.leading
+
+    @property
+    def reads_view(self) -> bool:  # type: ignore[override]
+        """Return whether the handler gets a view."""
+        return self._inner.reads_view
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the handler may begin what is held until its reply."""
+        return self._inner.holds
+
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, as `HandlerKind` specifies."""
+        return self._inner.answer(turn, params)
+
+    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+        """Return the handler's result for parameters that are decoded."""
+        return self._inner.answer_read(turn, parameters)
+
+
+class NoContextHandler(HandlerKind):
     """Calls a handler with nothing but its parameters."""
 
     __slots__ = ()
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(*parameters)
 
 
-class Bare(Kind):
+class ViewHandler(HandlerKind):
     """Calls a handler with a view and nothing else."""
 
     __slots__ = ()
     leading = 1
+    reads_view = True
 
-    def answer(self, turn: Turn, params: bytes) -> Any:
-        """Return the handler's result, as `Kind` specifies; these are the most frequent calls."""
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, as `HandlerKind` specifies; these are the most frequent calls."""
         if params not in _NO_ARGUMENTS:
             self.parameters.explain(params)
         # Python 3.11 calls a local name faster than an attribute in a slot: 20 ns of 800.
         function = self.function
         return function(turn.open() if turn.scope is None else turn.view)
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result."""
         return self.function(turn.open() if turn.scope is None else turn.view)
 
 
-class OfView(Kind):
+class ViewAndParamsHandler(HandlerKind):
     """Calls a handler with a view and decoded parameters."""
 
     __slots__ = ()
     leading = 1
+    reads_view = True
 
-    def answer(self, turn: Turn, params: bytes) -> Any:
-        """Return the handler's result, as `Kind` specifies, in one step: these calls are frequent."""
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, as `HandlerKind` specifies, in one step: these calls are frequent."""
         decode, function = self.decode, self.function
         try:
             parameters = decode(params)
@@ -164,44 +228,82 @@ class OfView(Kind):
             turn.gate.check_contracts(self.contracts(parameters))
         return function(turn.open() if turn.scope is None else turn.view, parameters)
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.open() if turn.scope is None else turn.view, *parameters)
 
 
-class OfText(OfView):
+class RawParamsHandler(ViewAndParamsHandler):
     """Calls a handler with a view and with parameters as JSON text, which it parses itself."""
 
     __slots__ = ()
 
-    def answer(self, turn: Turn, params: bytes) -> Any:
-        """Return the handler's result, as `Kind` specifies."""
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, as `HandlerKind` specifies."""
         if self.contracts is not None and turn.gate is not None:
             turn.gate.check_contracts(self.contracts(params))
         function = self.function
         return function(turn.open() if turn.scope is None else turn.view, params)
 
 
-class OfCaller(Kind):
+class NativeHandler(ViewAndParamsHandler):
+    """Has the engine answer what it can from the text of parameters, and calls a handler with all others."""
+
+    __slots__ = ("_name",)
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        parameters: ParameterDecoder,
+        contracts: Contracts | None,
+        name: str,
+    ) -> None:
+        """`name` is the engine's name of the method."""
+        super().__init__(function, parameters, contracts)
+        self._name = name
+
+    def calling(self, function: Callable[..., Any]) -> HandlerKind:
+        """Return the kind with another handler, which gets every call."""
+        return ViewAndParamsHandler(function, self.parameters, self.contracts)
+
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the engine's result, or else the handler's, as `HandlerKind` specifies."""
+        parameters = None
+        if self.contracts is not None and turn.gate is not None:
+            parameters = self.parameters.read(params)
+            turn.gate.check_contracts(self.contracts(parameters))
+        view = turn.open() if turn.scope is None else turn.view
+        native_view = view.native_view
+        if native_view is not None and (result := native_view.answer(self._name, params)) is not None:
+            return result
+        return self.function(view, self.parameters.read(params) if parameters is None else parameters)
+
+
+class CallerAndParamsHandler(HandlerKind):
     """Calls a handler with the caller instead of a view."""
 
     __slots__ = ()
     leading = 1
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.caller, *parameters)
 
 
-class OfChannel(Kind):
+class ConnectionHandler(HandlerKind):
     """Calls a handler with the connection, on which it may send more than its reply."""
 
     __slots__ = ()
     leading = 1
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
+    @property
+    def holds(self) -> bool:
+        """Return True: a subscription sends nothing before its id is told."""
+        return True
+
+    def run(self, turn: TurnContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters.
 
         Raises:
@@ -211,12 +313,21 @@ class OfChannel(Kind):
         if turn.channel is None:
             raise notifications_not_supported()
         try:
-            return self.function(turn.channel, *parameters)
+            result = self.function(turn.channel, *parameters)
         finally:
-            turn.held += turn.channel.take_held()
+            turn.pending_subscriptions += turn.channel.take_pending()
+        return _holding(turn, turn.channel, result) if type(result) is GeneratorType else result
 
 
-class Meter:
+def _holding(turn: TurnContext, channel: Notifier, steps: Steps) -> Steps:
+    """Return the result of steps; the turn holds what they begin until its reply is sent."""
+    try:
+        return (yield from steps)
+    finally:
+        turn.pending_subscriptions += channel.take_pending()
+
+
+class DurationMeter:
     """Calls by their duration, and the time of all together."""
 
     __slots__ = ("counts", "seconds")
@@ -231,35 +342,48 @@ class Meter:
         self.seconds += seconds
 
 
+class Waits(DurationMeter):
+    """Slow calls by the time that they waited for turns and threads."""
+
+    __slots__ = ("refused",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = 0
+        """The number of those that were refused, since they had waited too long."""
+
+
 class Method:
     """A method's handler, its description and its counters; it does not change after registration."""
 
     __slots__ = (
         "answer",
-        "at_engine",
+        "cacheable",
         "contracts",
         "deadline",
         "engine_limits",
         "errors",
         "failed",
         "failures",
-        "goes_together",
         "in_slices",
         "kind",
         "name",
+        "native",
+        "on_call",
+        "on_fast_path",
         "parameters",
         "quick_kind",
         "result",
-        "steady",
         "succeeded",
         "summary",
         "timeout_error",
+        "waits",
     )
 
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        kind: HandlerKind,
         *,
         in_slices: bool,
         at_once: Callable[..., Any] | None,
@@ -268,11 +392,13 @@ class Method:
         summary: str,
         result: Schema,
         errors: Sequence[RpcError],
-        steady: bool,
-        at_engine: bool,
+        cacheable: bool,
+        native: bool,
         engine_limits: Sequence[int],
     ) -> None:
         self.name = name
+        self.on_call: OnCall | None = None
+        """Called before each call, by `answer` or else by who begins the call in another way."""
         self.kind = kind
         self.in_slices = in_slices
         self.quick_kind = kind if at_once is None else kind.calling(at_once)
@@ -288,30 +414,37 @@ class Method:
         self.result = result
         self.errors = errors
         """All that are documented, those of every method too."""
-        self.steady = steady
+        self.cacheable = cacheable
         """Whether one view determines its result."""
-        self.at_engine = at_engine
+        self.native = native
         """Whether the engine may answer it without the handler."""
         self.engine_limits = engine_limits
-        self.goes_together = steady or at_engine
-        self.succeeded = Meter()
-        self.failed = Meter()
+        self.on_fast_path = cacheable or native
+        self.succeeded = DurationMeter()
+        self.failed = DurationMeter()
         self.failures: dict[int, int] = {}
         """The number of failed calls by code."""
+        self.waits = Waits()
 
     @property
     def function(self) -> Callable[..., Any]:
         """Return the handler."""
         return self.kind.function
 
-    def of_kind(self, kind: Kind, quick_kind: Kind | None = None) -> "Method":
+    def report_slow(self, seconds: float, params: bytes) -> None:
+        """Log a call that has taken so long, with the beginning of its parameters."""
+        shown = params[:LOGGED_PARAMS_BYTES].decode(errors="replace")
+        details = {"method": self.name, "seconds": round(seconds, 3), "params": shown}
+        slow_logger.warning("%s took %.3f s", self.name, seconds, extra={"details": details})
+
+    def of_kind(self, kind: HandlerKind, quick_kind: HandlerKind | None = None) -> "Method":
         """Return the method with calls of another kind, and of `quick_kind` where they can be answered at
         once.
         """
         method = copy(self)
         method.kind, method.quick_kind = kind, quick_kind or kind
         method.answer = method.quick_kind.answer
-        return method
+        return method if self.on_call is None else method.announced(self.on_call)
 
     def failing(self, errors: Sequence[RpcError]) -> "Method":
         """Return the method with more errors."""
@@ -319,20 +452,46 @@ class Method:
         method.errors = (*self.errors, *errors)
         return method
 
+    def handled_alone(self) -> "Method":
+        """Return the method without the fast path: the engine answers none of its calls."""
+        method = copy(self)
+        method.cacheable = method.native = method.on_fast_path = False
+        return method
+
+    def announced(self, listener: OnCall) -> "Method":
+        """Return the method with `listener` called before each call; the engine then answers none of them."""
+        method = self.handled_alone()
+        method.on_call = listener
+        answer = method.quick_kind.answer
+
+        def announce(turn: TurnContext, params: bytes) -> Any:
+            listener(method.name)
+            return answer(turn, params)
+
+        method.answer = announce
+        return method
+
     def observed(self, listener: OnSuccess) -> "Method":
-        """Return the method with `listener` called after each call that succeeds; not for frequent ones."""
-        function, leading = self.kind.function, self.kind.leading
+        """Return the method with `listener` called after each call of its handler that succeeds."""
+        leading = self.kind.leading
 
-        @functools.wraps(function)
-        def at_once(*arguments: Any) -> Any:
-            result = function(*arguments)
-            listener(self.name, arguments[leading:], result)
-            return result
+        def listening(kind: HandlerKind) -> HandlerKind:
+            function = kind.function
 
-        @functools.wraps(function)
-        def in_steps(*arguments: Any) -> Any:
-            result = yield from function(*arguments)
-            listener(self.name, arguments[leading:], result)
-            return result
+            def in_steps(steps: Any, arguments: Sequence[Any]) -> Any:
+                result = yield from steps
+                listener(self.name, arguments[leading:], result)
+                return result
 
-        return self.of_kind(self.kind.calling(in_steps if self.in_slices else at_once))
+            @functools.wraps(function)
+            def call(*arguments: Any) -> Any:
+                result = function(*arguments)
+                if type(result) is GeneratorType:
+                    return in_steps(result, arguments)
+                listener(self.name, arguments[leading:], result)
+                return result
+
+            return kind.calling(call)
+
+        kind = listening(self.kind)
+        return self.of_kind(kind, kind if self.quick_kind is self.kind else listening(self.quick_kind))

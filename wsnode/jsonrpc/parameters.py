@@ -58,7 +58,7 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
     return NamedParameters(struct)
 
 
-class Explaining:
+class ParameterReader:
     """Parameters that are explained where they cannot be decoded."""
 
     def decode(self, params: bytes) -> Any:
@@ -89,7 +89,7 @@ class _Fields:
         self.decoders = [msgspec.json.Decoder(field.type, dec_hook=decode_hook).decode for field in fields]
 
 
-class PositionalParameters(Explaining):
+class PositionalParameters(ParameterReader):
     """Parameters by position, as all of Ethereum's are."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -120,8 +120,46 @@ class PositionalParameters(Explaining):
         return fields.struct(**values)
 
 
-class NamedParameters(Explaining):
-    """Parameters by name, as the alt family's are; an array gives them in their order."""
+class _ListedParameters(PositionalParameters):
+    """Parameters by position, or in another form that `_listed` makes an array of."""
+
+    def decode(self, params: bytes) -> Any:
+        """Return `params` as the Struct, at once if they fit."""
+        return super().decode(self._listed(params))
+
+    def explain(self, params: bytes) -> Any:
+        """Return `params` as the Struct, or say what does not fit."""
+        return super().explain(self._listed(params))
+
+    def _listed(self, params: bytes) -> bytes:
+        raise NotImplementedError
+
+
+class ArgumentOrListParameters(_ListedParameters):
+    """One parameter, an object: in an array as all positional ones, or by itself."""
+
+    def _listed(self, params: bytes) -> bytes:
+        return b"[%b]" % params if params.startswith(b"{") else params
+
+
+class PositionalOrNamedParameters(_ListedParameters):
+    """Parameters by position, or as the members of an object with their names."""
+
+    def _listed(self, params: bytes) -> bytes:
+        if not params.startswith(b"{"):
+            return params
+        members = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+        names = self._fields.wire_names
+        if unknown := members.keys() - set(names):
+            raise invalid_params(f"unknown member {short_message(min(unknown))}")
+        for name, is_required in zip(names, self._fields.required, strict=True):
+            if is_required and name not in members:
+                raise invalid_params(f"missing required field '{name}'")
+        return b"[%b]" % b",".join(bytes(members.get(name, NULL)) for name in names)
+
+
+class NamedParameters(ParameterReader):
+    """Parameters by name, as the Starknet family's are; an array gives them in their order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
@@ -152,7 +190,7 @@ class NamedParameters(Explaining):
             raise _named(str(error)) from None
 
 
-class NoParameters(Explaining):
+class NoParameters(ParameterReader):
     """No parameters: absent, null or empty."""
 
     def __init__(self, *, by_name: bool) -> None:

@@ -2,8 +2,9 @@
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,20 +18,22 @@ from wsnode.jsonrpc.errors import (
     server_busy,
 )
 from wsnode.jsonrpc.method import (
-    Alone,
-    Bare,
+    CallerAndParamsHandler,
+    ConnectionHandler,
     Contracts,
-    Kind,
+    HandlerKind,
     Method,
-    OfCaller,
-    OfChannel,
-    OfText,
-    OfView,
+    NativeHandler,
+    NoContextHandler,
+    OnCall,
     OnSuccess,
+    RawParamsHandler,
+    ViewAndParamsHandler,
+    ViewHandler,
 )
 from wsnode.jsonrpc.parameters import ParameterDecoder, decoder_for
 from wsnode.jsonrpc.schema import ANYTHING, Schema
-from wsnode.jsonrpc.work import Arrivals, Supplies
+from wsnode.jsonrpc.work import Await, Request
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -40,8 +43,13 @@ _ALWAYS: Final = (
 )
 """Errors of every method."""
 
+BeforeBatch: TypeAlias = Callable[[Iterable[Request], Any], Await | None]
+"""Returns what a caller's batch awaits before its view is opened, of its requests; None if nothing."""
 OnFailure = Callable[[str, bytes, RpcError], object]
 """Called with the method, the parameters as JSON text, and the error."""
+
+KnownFailure = Callable[[Exception], RpcError | None]
+"""Returns the error for an exception of a handler that is no bug, None for any other."""
 
 
 class Registry:
@@ -51,14 +59,12 @@ class Registry:
         """`unavailable` maps a prefix, such as `alt_`, to the data of the error that its methods get."""
         self.methods: dict[str, Method] = {}
         self.on_failure: OnFailure | None = None
+        self.known_failure: KnownFailure | None = None
         self.unknown_calls = 0
         """The number of calls of unknown methods."""
         self.forwarded = Counter[str]()
         """The number of forwarded calls by outcome."""
-        self.supplies: Supplies | None = None
-        """What fetches that which calls lack, where another node has it."""
-        self.arrivals: Arrivals | None = None
-        """What calls can wait for, where the chain grows by other nodes' blocks."""
+        self.before_batch: BeforeBatch | None = None
         self.components: dict[str, Schema] = {}
         """Schemas that those of the methods refer to by name."""
         self._unavailable = dict(unavailable or {})
@@ -75,8 +81,8 @@ class Registry:
         timeout_error: RpcError | None = None,
         at_once: Callable[..., Any] | None = None,
         decoder: ParameterDecoder | None = None,
-        steady: bool = False,
-        at_engine: bool = False,
+        cacheable: bool = False,
+        native: bool = False,
         engine_limits: Sequence[int] = (),
         result: Schema = ANYTHING,
         errors: Sequence[RpcError] = (),
@@ -90,7 +96,7 @@ class Registry:
         any other may return a generator for calls that it cannot answer at once.
 
         Args:
-            view: The handler gets a view of the chain first.
+            view: The handler gets a view first.
             caller: It gets the caller instead of a view.
             channel: It gets the connection instead, to send notifications on it, and returns at once, so that
             they follow the reply. Without a connection the call is refused.
@@ -100,9 +106,11 @@ class Registry:
                 first slice, and a generator for the others.
             decoder: Decodes the parameters, in place of the Struct's decoder.
             steady: The method takes no parameters and has one result for a view, for all callers.
-            at_engine: The engine answers where it finds a result in the view's `moment`, the handler where it
-                finds none.
-            engine_limits: What bounds that, as `EngineMethods` says.
+            native: The engine answers where it finds a result in the view's `native_view`, the handler
+            where it
+                finds none; the crate's `wire/native_methods` has a row for each such method.
+            engine_limits: What bounds that, as `NativeMethods` says. Calls with limits are answered by the
+                engine in bursts alone, and by `at_once` otherwise.
             result: Schema of the result.
             errors: Errors of this method besides those of every method.
             contracts: Returns the contracts that decoded parameters name, for keys that may use only some.
@@ -120,11 +128,13 @@ class Registry:
             parameters = decoder or _decoder_of(
                 handler, skipped=1 if view or caller or channel else 0, by_name=by_name
             )
-            if steady and (caller or channel or parameters.struct or in_slices):
+            if cacheable and (caller or channel or parameters.struct or in_slices):
                 raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
             if (name in self.methods) is not replacing:
                 raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
-            kind = _kind_of(parameters, view=view, caller=caller, channel=channel)
+            kind: Callable[..., HandlerKind] = _kind_of(parameters, view=view, caller=caller, channel=channel)
+            if native and not engine_limits:
+                kind = partial(NativeHandler, name=name)
             late = timeout_error or request_timed_out()
             self.methods[name] = Method(
                 name,
@@ -136,22 +146,21 @@ class Registry:
                 summary=first_line(inspect.getdoc(handler)),
                 result=result,
                 errors=(*errors, *(() if deadline is None else _too_late(late)), *_ALWAYS),
-                steady=steady,
-                at_engine=at_engine,
+                cacheable=cacheable,
+                native=native,
                 engine_limits=engine_limits,
             )
             return handler
 
         return register
 
-    def supply(self, supplies: Supplies, errors: Sequence[RpcError]) -> None:
-        """Have what calls lack fetched; any method may then fail with `errors`."""
-        self.supplies = supplies
-        self.methods = {name: method.failing(errors) for name, method in self.methods.items()}
-
     def observe(self, name: str, listener: OnSuccess) -> None:
         """Have `listener` called after each call of a method that succeeds."""
         self.methods[name] = self.methods[name].observed(listener)
+
+    def announce(self, listener: OnCall) -> None:
+        """Have `listener` called before each call of a method; the engine then answers none of them."""
+        self.methods = {name: method.announced(listener) for name, method in self.methods.items()}
 
     def define(self, components: Mapping[str, Schema]) -> None:
         """Add schemas that methods refer to by these names.
@@ -188,14 +197,14 @@ def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> 
     return lambda text: contracts(parameters.read(text))
 
 
-def _kind_of(parameters: ParameterDecoder, *, view: bool, caller: bool, channel: bool) -> type[Kind]:
+def _kind_of(parameters: ParameterDecoder, *, view: bool, caller: bool, channel: bool) -> type[HandlerKind]:
     if channel or caller:
-        return OfChannel if channel else OfCaller
+        return ConnectionHandler if channel else CallerAndParamsHandler
     if not view:
-        return Alone
+        return NoContextHandler
     if parameters.struct is None:
-        return Bare
-    return OfText if parameters.decode is bytes else OfView
+        return ViewHandler
+    return RawParamsHandler if parameters.decode is bytes else ViewAndParamsHandler
 
 
 def _decoder_of(handler: Callable[..., Any], *, skipped: int, by_name: bool) -> ParameterDecoder:

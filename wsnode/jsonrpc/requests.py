@@ -23,7 +23,8 @@ from wsnode.jsonrpc.errors import RpcError, invalid_request, parse_error
 from wsnode.jsonrpc.work import Request
 
 __all__ = [
-    "UnusableRequestError",
+    "InvalidRequestError",
+    "count_values",
     "decode_item",
     "decode_message",
     "decode_request",
@@ -61,7 +62,7 @@ def is_long(text: bytes) -> bool:
     return size > QUICK_BYTES and (size > LONG_BYTES or count_values(text) > QUICK_VALUES)
 
 
-class UnusableRequestError(Exception):
+class InvalidRequestError(Exception):
     """JSON or not, this is no request: `reply` says so under the id that could be read."""
 
     def __init__(self, identity: bytes, error: RpcError) -> None:
@@ -70,7 +71,7 @@ class UnusableRequestError(Exception):
         self.reply = error_reply(identity, error)
 
 
-class BatchTooLargeError(UnusableRequestError):
+class BatchTooLargeError(InvalidRequestError):
     """A batch of more items than are allowed: `reply` is an array, with the first one's id."""
 
     def __init__(self, first: bytes) -> None:
@@ -82,7 +83,7 @@ def decode_message(text: bytes, batch_items: int) -> Request | list[Request] | l
     """Return the request that `text` is, or a batch's items, some of which may be requests already.
 
     Raises:
-        UnusableRequestError: It is neither, or has more than `batch_items`.
+        InvalidRequestError: It is neither, or has more than `batch_items`.
     """
     if text.startswith(b"[") and (requests := read_batch(text, batch_items)) is not None:
         return requests
@@ -103,24 +104,24 @@ def check_syntax(text: bytes) -> None:
     megabyte. It says what is wrong with others.
 
     Raises:
-        UnusableRequestError: It is not.
+        InvalidRequestError: It is not.
     """
     if (fault := find_fault(text)) is None:
         return
     if len(text) > LONG_BYTES:
-        raise UnusableRequestError(NULL, parse_error(fault))
+        raise InvalidRequestError(NULL, parse_error(fault))
     try:
         text.decode()
         _check(_repaired(text))
     except UNREADABLE as error:
-        raise UnusableRequestError(NULL, parse_error(_reason(error))) from None
+        raise InvalidRequestError(NULL, parse_error(_reason(error))) from None
 
 
 def decode_item(text: bytes) -> Request:
     """Return the request that the JSON `text` holds.
 
     Raises:
-        UnusableRequestError: It holds something else.
+        InvalidRequestError: It holds something else.
     """
     return _decode(text) if len(text) <= LONG_BYTES else read_request(text) or _decode_long(text)
 
@@ -128,7 +129,7 @@ def decode_item(text: bytes) -> Request:
 def _decode_long(text: bytes) -> Request:
     """Return the request in a long text, with nothing of it decoded but its short parts."""
     if (found := outline(text)) is None:
-        raise UnusableRequestError(NULL, invalid_request())
+        raise InvalidRequestError(NULL, invalid_request())
     short, params = found
     method, _, identity = _decode(short)
     return method, _repaired(params or b""), identity
@@ -141,7 +142,7 @@ def _decode(text: bytes) -> Request:
     except UNREADABLE:
         request = _decode_repaired(text)
     if not _can_be_echoed(request[2]):
-        raise UnusableRequestError(NULL, invalid_request())
+        raise InvalidRequestError(NULL, invalid_request())
     return request
 
 
@@ -161,7 +162,7 @@ def identity_of(item: Request | bytes) -> bytes:
         return item[2]
     try:
         return decode_item(item)[2]
-    except UnusableRequestError as unusable:
+    except InvalidRequestError as unusable:
         return unusable.identity
 
 
@@ -169,7 +170,7 @@ def _decode_repaired(text: bytes) -> Request:
     try:
         method, params, _ = decode_request(_repaired(text))
     except UNREADABLE:
-        raise UnusableRequestError(_readable_identity(text), invalid_request()) from None
+        raise InvalidRequestError(_readable_identity(text), invalid_request()) from None
     return method, params, find_identity(text) or b""
 
 

@@ -23,9 +23,9 @@ def text(pattern: str) -> Schema:
     return {"type": "string", "pattern": f"^{pattern}$"}
 
 
-def list_of(item: Schema) -> Schema:
-    """Return the schema of an array."""
-    return {"type": "array", "items": item}
+def list_of(item: Schema, *, most: int | None = None) -> Schema:
+    """Return the schema of an array; one of a parameter has `most` items."""
+    return {"type": "array", "items": item} | ({} if most is None else {"maxItems": most})
 
 
 def either(*schemas: Schema) -> Schema:
@@ -38,10 +38,14 @@ def or_null(schema: Schema) -> Schema:
     return either(schema, NULL)
 
 
-def mapping_of(value: Schema, names: str | None = None) -> Schema:
-    """Return the schema of an object with arbitrary names, or only such as fit a pattern."""
+def mapping_of(value: Schema, names: str | None = None, *, most: int | None = None) -> Schema:
+    """Return the schema of an object with arbitrary names, or only such as fit a pattern.
+
+    One of a parameter has `most` members.
+    """
     if names is None:
-        return {"type": "object", "additionalProperties": value}
+        bound = {} if most is None else {"maxProperties": most}
+        return {"type": "object", "additionalProperties": value, **bound}
     return {"type": "object", "patternProperties": {f"^{names}$": value}, "additionalProperties": False}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from inspect import GEN_CREATED, getgeneratorstate
+from itertools import count
 from math import inf
 from typing import Any, Protocol, TypeAlias
 
@@ -9,13 +10,13 @@ Request: TypeAlias = tuple[str, bytes, bytes]
 """A request's method, its parameters and its id; these are still the sender's bytes, empty when absent."""
 
 
-class Rendered(bytes):
+class RenderedJson(bytes):
     """JSON text, copied into the reply as it is; plain `bytes` and `msgspec.Raw` are taken so too."""
 
     __slots__ = ()
 
 
-class Pieces(list[bytes]):
+class ReplyChunks(list[bytes]):
     """JSON text in pieces. If large, nobody puts them together: for as long as both are held, the text would
     take twice its size.
     """
@@ -23,7 +24,7 @@ class Pieces(list[bytes]):
     __slots__ = ()
 
 
-Reply: TypeAlias = bytes | Pieces
+Reply: TypeAlias = bytes | ReplyChunks
 """The text of a reply, in pieces if it is large."""
 
 
@@ -60,14 +61,18 @@ class CancelToken:
             callback()
 
 
-class InThread:
+class RunInThread:
     """A step that runs `function(cancel)` in the worker pool, for at most `seconds`."""
 
-    __slots__ = ("function", "is_short", "made", "most_bytes", "seconds")
+    __slots__ = ("began", "begin_by", "function", "is_short", "made", "most_bytes", "seconds")
 
     def __init__(self, function: Callable[[CancelToken], Any]) -> None:
         self.function = function
         self.seconds: float | None = None
+        self.begin_by: float | None = None
+        """Until when it may wait for a thread, on the session's clock; None for as long as its call may."""
+        self.began: float | None = None
+        """When its function began, on that clock, once it has."""
         self.made = 0
         """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
         self.most_bytes = 0
@@ -76,25 +81,40 @@ class InThread:
         """Whether it always ends soon, so that it need not wait behind long work."""
 
 
-class AsyncCall:
+class Await:
     """A step in which the server awaits `function()`, for at most `seconds`."""
 
-    __slots__ = ("function", "made", "seconds")
+    __slots__ = ("function", "is_shared", "made", "seconds")
 
-    def __init__(self, function: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, function: Callable[[], Awaitable[Any]], *, is_shared: bool = False) -> None:
+        """In a batch, further calls may begin before one that `is_shared` is over, and it is awaited with
+        theirs.
+        """
         self.function = function
+        self.is_shared = is_shared
         self.seconds: float | None = None
         self.made = 0
         """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
 
 
-class Fetching(AsyncCall):
-    """A step in which the server awaits something that a call lacks; others may do so at the same time."""
+class Gather(Await):
+    """A step in which the server awaits several functions at once.
 
-    __slots__ = ()
+    Its value is a list of what each has failed with, None for those that did not.
+    """
+
+    __slots__ = ("functions",)
+
+    def __init__(self, functions: Sequence[Callable[[], Awaitable[Any]]]) -> None:
+        super().__init__(_gathered)
+        self.functions = functions
 
 
-Step: TypeAlias = InThread | AsyncCall | int | None
+async def _gathered() -> None:
+    raise NotImplementedError("the executor awaits the functions")
+
+
+Step: TypeAlias = RunInThread | Await | int | None
 """A step of a call: work for a thread, an awaitable, or the boundary between two slices.
 
 A number is such a boundary too, and says how many bytes of result the call holds so far.
@@ -105,66 +125,18 @@ Replying: TypeAlias = Generator[Step, Any, Reply | None]
 """Steps of a call that return its reply."""
 
 
-Fetch: TypeAlias = Callable[[], Awaitable[None]]
-"""Returns once what a call lacked is there; raises RpcError if that cannot be."""
+class CallBarrier(Protocol):
+    """What further calls of a conversation wait for."""
 
+    def is_over(self) -> bool:
+        """Return whether they need not wait any more."""
 
-class Shortage(Protocol):
-    """What one call has lacked so far."""
-
-    def fetch_for(self, error: Exception) -> Fetch | None:
-        """Return what fetches that of which an error says that it is lacking, None for any other error.
-
-        Raises:
-            RpcError: The call may fetch no more.
-        """
-
-    def moves_on(self) -> bool:
-        """Return whether the call, which cannot have what it lacks, is to be made at the present head.
-
-        It is if the head that it saw is the head no more. There it may fetch as much again.
-        """
-
-
-class Supplies(Protocol):
-    """What fetches for calls."""
-
-    def is_lack(self, error: Exception) -> bool:
-        """Return whether an error says that something is lacking."""
-
-    async def together(self, fetches: Sequence[Fetch]) -> Sequence[Exception | None]:
-        """Do them all at once, and return what each failed with, None for those that did not."""
-
-    def begin(self, method: str, params: bytes, view: Any) -> Shortage:
-        """Return the account of one call, whose parameters are JSON text, and which reads from `view`."""
-
-
-class Arrivals(Protocol):
-    """What calls name and is not here yet, because this node is behind others of its chain."""
-
-    @property
-    def is_behind(self) -> bool:
-        """Return whether there is more elsewhere, as far as is known."""
-
-    def parse(self, text: str) -> Any:
-        """Return what a client writes that it has seen elsewhere: `NUMBER` or `NUMBER:HASH` of a block.
+    async def wait(self, client: Any) -> None:
+        """Return once that is so.
 
         Raises:
-            ValueError: It is malformed; the message says what is wrong.
+            RpcError: It was not so in time, or too many wait.
         """
-
-    def has_come(self, awaited: Any) -> bool:
-        """Return whether it is here."""
-
-    async def wait(self, awaited: Sequence[Any], party: Any) -> None:
-        """Return once all are here, or can be looked for.
-
-        Raises:
-            RpcError: One did not come in time, or too many wait.
-        """
-
-    def written(self, head: Any) -> str:
-        """Return the head that a reply is computed on as `NUMBER:HASH`, the present one for None."""
 
 
 class View(Protocol):
@@ -179,38 +151,60 @@ class View(Protocol):
         ...
 
 
-class Channel(Protocol):
+class Notifier(Protocol):
     """The connection of a call, if notifications can be sent on it."""
 
-    def take_held(self) -> Sequence[Any]:
+    def take_pending(self) -> Sequence[Any]:
         """Return the subscriptions begun by the calls since the last time: they wait until the reply is
         posted.
         """
         ...
 
-    def take_back(self, held: Sequence[Any]) -> None:
+    def discard(self, pending_subscriptions: Sequence[Any]) -> None:
         """End the subscriptions that waited for a reply that does not name them."""
         ...
 
 
-class Heading(Protocol):
+class CallMaker(Protocol):
     """What makes a call."""
 
-    head: Any
+    moment: Any
 
 
-class SlowCall:
+_ages = count()
+
+
+def next_age() -> int:
+    """Return the place of what begins now among all that takes turns."""
+    return next(_ages)
+
+
+class CallTask:
     """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
 
-    __slots__ = ("_steps", "deadline", "held", "made", "maker", "reply", "step", "view", "weight")
+    __slots__ = (
+        "age",
+        "deadline",
+        "made",
+        "maker",
+        "pending_subscriptions",
+        "reply",
+        "step",
+        "steps",
+        "view",
+        "weight",
+    )
 
     def __init__(self, steps: Replying, deadline: float = inf, weight: int = 0) -> None:
-        self._steps = steps
+        self.steps = steps
+        """What it does, up to its reply."""
+        self.age = next_age()
+        """Its place among all calls: of one client's the one that began first has its turns first."""
         self.deadline = deadline
         """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
         self.view: View | None = None
         """The view that the call reads from and closes at its end."""
-        self.step: InThread | AsyncCall | None = None
+        self.step: RunInThread | Await | None = None
         """The step to complete before it resumes."""
         self.made = 0
         """Bytes of result that it holds so far, as far as it says."""
@@ -218,27 +212,27 @@ class SlowCall:
         """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
         self.reply: Reply | None = None
         """Its reply, until `take_reply`."""
-        self.held: list[Any] = []
+        self.pending_subscriptions: list[Any] = []
         """The subscriptions that its calls began, held until the reply is posted."""
-        self.maker: Heading | None = None
-        """What makes the call, and has the head that it sees."""
+        self.maker: CallMaker | None = None
+        """What makes the call, and knows the moment that it sees."""
 
     def resume(self, value: Any = None) -> bool:
         """Run to the next step with the result of the last one; True when `reply` is final."""
-        return self._go(self._steps.send, value)
+        return self._go(self.steps.send, value)
 
     def fail(self, error: Exception) -> bool:
         """Run to the next step with the last one's error; True when `reply` is final."""
         # Thrown into a generator that has not begun, the error would pass by what makes a reply of it.
-        if getgeneratorstate(self._steps) == GEN_CREATED and self.resume():
+        if getgeneratorstate(self.steps) == GEN_CREATED and self.resume():
             return True
-        return self._go(self._steps.throw, error)
+        return self._go(self.steps.throw, error)
 
     def _go(self, go_on: Callable[[Any], Step], value: Any) -> bool:
         try:
             step = go_on(value)
         except StopIteration as stop:
-            self.reply = stop.value
+            self.step, self.reply = None, stop.value
             self.made = size_of(self.reply or b"")
             self.close()
             return True
@@ -256,11 +250,11 @@ class SlowCall:
 
     def close(self) -> None:
         """End the call, if it has not ended, and close its view."""
-        self._steps.close()
+        self.steps.close()
         if (view := self.view) is not None:
             self.view = None
             view.__exit__(None, None, None)
 
 
-Answer: TypeAlias = Reply | SlowCall | None
+Answer: TypeAlias = Reply | CallTask | None
 """A reply at once, a reply later, or none ever (a notification)."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import h11
 
-from wsnode.load.frames import PONG, MessageReader, masked_frame, request_text
+from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_text
 from wsnode.upstream.address import UpstreamAddress
 
 RECEIVE_BYTES = 256 * 1024
@@ -22,12 +22,12 @@ Encode: TypeAlias = Callable[[int, str, Sequence[object]], bytes]
 """Returns the bytes of a request of this id, method and parameters."""
 
 
-class Connection:
+class LoadConnection:
     """Sends frames made beforehand and returns whole messages."""
 
     def __init__(self, url: str) -> None:
         self.socket = connect(url)
-        self._reader = MessageReader()
+        self._reader = ReplyReader()
         self._unsent = memoryview(b"")
         self._goodbye: ConnectionError | None = None
 
@@ -103,7 +103,7 @@ class Connection:
         self.socket.close()
 
 
-class HttpConnection(Connection):
+class LoadHttpConnection(LoadConnection):
     """The same with POSTs, kept alive: each is sent once the reply to the one before has come."""
 
     def __init__(self, url: str) -> None:
@@ -149,13 +149,13 @@ class HttpConnection(Connection):
         return []
 
 
-def open_connection(url: str) -> Connection:
+def open_connection(url: str) -> LoadConnection:
     """Return a connection of the kind that a URL's scheme names.
 
     Raises:
         ConnectionError: The node refused it.
     """
-    return HttpConnection(url) if url.startswith("http") else Connection(url)
+    return LoadHttpConnection(url) if url.startswith("http") else LoadConnection(url)
 
 
 def encoder(url: str) -> Encode:

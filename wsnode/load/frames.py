@@ -4,10 +4,13 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 CLOSE = 8
 PING = 9
 PONG = 10
+LARGEST_MESSAGE: Final = 1 << 30
+"""Bytes."""
 
 
 def masked_frame(payload: bytes, opcode: int = 1) -> bytes:
@@ -35,7 +38,7 @@ def request_text(identity: int, method: str, params: Sequence[object]) -> bytes:
     return json.dumps(request, separators=(",", ":")).encode()
 
 
-class MessageReader:
+class ReplyReader:
     """Splits the bytes from a node into messages."""
 
     def __init__(self) -> None:
@@ -47,12 +50,14 @@ class MessageReader:
         """Yield the messages that end with `received`; pings are put aside.
 
         Raises:
-            ConnectionError: The node said goodbye.
+            ConnectionError: The node said goodbye, or sends a message that is too long.
         """
         self._received += received
         position, available = 0, len(self._received)
         while (start := _payload_start(self._received, position, available)) is not None:
             begin, end = start
+            if end - begin + len(self._message) > LARGEST_MESSAGE:
+                raise ConnectionError(f"the node sends a message of more than {LARGEST_MESSAGE} bytes")
             if end > available:
                 break
             head, payload = self._received[position], bytes(self._received[begin:end])

@@ -1,14 +1,63 @@
-"""What the kernel says of this machine and of processes on it, from /proc."""
+"""What this machine is, and what its kernel says of it and of processes on it, from /proc."""
 
 import os
+import platform
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from wsnode.release import release
 
 TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
 SCHEDULED: Final = 2
 """The kind of a process's clock that counts what the scheduler gave it (CPUCLOCK_SCHED of Linux)."""
+
+
+class BenchContext(NamedTuple):
+    """When and on what a measurement was made."""
+
+    date: str
+    """In UTC, as ISO 8601 has it, to the second."""
+    machine: str
+    cores: int
+    """Those that this process may use."""
+    memory_bytes: int
+    system: str
+    client: str
+    """The versions of what measured."""
+
+    @property
+    def words(self) -> str:
+        """Return them as a sentence."""
+        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
+        memory = f"{self.memory_bytes / (1 << 30):.1f} GiB"
+        return f"{self.date}, client on {self.machine}, {cores}, {memory}, {self.system}; {self.client}"
+
+
+def circumstances() -> BenchContext:
+    """Return the present date, this machine, and the versions of what measures."""
+    system = platform.uname()
+    return BenchContext(
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        _processor() or system.machine,
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        f"{system.system} {system.release} {system.machine}",
+        f"wsnode {release()}, Python {platform.python_version()}",
+    )
+
+
+def _processor() -> str:
+    """Return what the kernel calls the processor, nothing where that is unknown."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return ""
 
 
 class MachineTime(NamedTuple):
@@ -33,7 +82,7 @@ def machine_time() -> MachineTime:
     return MachineTime(sum(seconds) - idle, sum(seconds))
 
 
-class ClientParts(NamedTuple):
+class CpuUsage(NamedTuple):
     """The part of a core that a process used, and that of all cores that was in use, 0 where unknown."""
 
     process: float
@@ -46,11 +95,11 @@ class ClientUse:
     def __init__(self) -> None:
         self._used, self._began, self._machine = time.process_time(), time.perf_counter(), machine_time()
 
-    def parts(self) -> ClientParts:
+    def parts(self) -> CpuUsage:
         """Return what was used until now."""
         seconds = time.perf_counter() - self._began
         process = (time.process_time() - self._used) / seconds
-        return ClientParts(process, machine_time().part_since(self._machine))
+        return CpuUsage(process, machine_time().part_since(self._machine))
 
 
 def cpu_seconds(process: int) -> float:
@@ -86,4 +135,24 @@ def children_of(process: int) -> list[int]:
         # The thread may have ended since.
         with suppress(FileNotFoundError, ProcessLookupError):
             found += (task / "children").read_text().split()
-    return sorted({int(child) for child in found})
+    return oldest_first(_stats(set(found)))
+
+
+def oldest_first(stats: Iterable[str]) -> list[int]:
+    """Return the ids of processes, the one that was started first at the beginning.
+
+    `stats` is what /proc says of each. Ids do not tell it: after the largest one, which may be 32,768, small
+    ones are given again (proc_pid_stat(5), `starttime`).
+    """
+    begun = list[tuple[int, int]]()
+    for stat in stats:
+        process, _, others = stat.partition(" (")
+        begun.append((int(others.rpartition(")")[2].split()[19]), int(process)))
+    return [process for _, process in sorted(begun)]
+
+
+def _stats(processes: Iterable[str]) -> Iterator[str]:
+    for process in processes:
+        # The process may have ended since.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield Path(f"/proc/{process}/stat").read_text(errors="replace")

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.machine import ClientParts
+from wsnode.load.machine import CpuUsage
 
 BUSY: Final = 0.9
 """From this part of a core on, a process of the client measures itself rather than the node."""
@@ -19,14 +19,14 @@ SLICE_SECONDS: Final = 0.25
 """Of the times for which results are kept apart, unless another is given."""
 
 
-class Slice(msgspec.Struct):
+class TimeSlice(msgspec.Struct):
     """The replies of a short time."""
 
     latencies: Histogram = msgspec.field(default_factory=Histogram)
     errors: int = 0
 
 
-class Usage(msgspec.Struct, frozen=True):
+class ProcessUsage(msgspec.Struct, frozen=True):
     """The cores and the bytes of memory that a node's processes took at a moment of a run."""
 
     at: float
@@ -34,13 +34,13 @@ class Usage(msgspec.Struct, frozen=True):
     memory: int
 
 
-class Measured(msgspec.Struct):
+class Measurement(msgspec.Struct):
     """Latencies by method, over time, and errors, of all runs against a node."""
 
     seconds: float = 0.0
     slice_seconds: float = SLICE_SECONDS
     latencies: dict[str, Histogram] = {}
-    slices: dict[int, Slice] = {}
+    slices: dict[int, TimeSlice] = {}
     """By their number from the beginning; a slice is `slice_seconds` long."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     first_errors: dict[str, str] = {}
@@ -55,7 +55,7 @@ class Measured(msgspec.Struct):
     lateness: Histogram = msgspec.field(default_factory=Histogram)
     """How much later requests were sent than they were due; only of runs at a rate."""
 
-    usage: list[Usage] = []
+    usage: list[ProcessUsage] = []
     """In ascending order, where the node's process is known; `at` counts as those of `slices` do."""
 
     @property
@@ -85,24 +85,24 @@ class Measured(msgspec.Struct):
     def add(self, method: str, latency: float, error: str | None, at: float = 0.0) -> None:
         """Count a reply that came `at` seconds after the beginning."""
         self.latencies.setdefault(method, Histogram()).add(latency)
-        piece = self.slices.setdefault(int(at / self.slice_seconds), Slice())
+        piece = self.slices.setdefault(int(at / self.slice_seconds), TimeSlice())
         piece.latencies.add(latency)
         if error is not None:
             piece.errors += 1
             self.errors[method] += 1
             self.first_errors.setdefault(method, error)
 
-    def end(self, seconds: float, client: ClientParts) -> None:
+    def end(self, seconds: float, client: CpuUsage) -> None:
         """Set how long the run took, and what this process and its machine computed meanwhile."""
         self.seconds, self.busy, self.machine = seconds, [client.process], client.machine
 
-    def merge(self, other: "Measured") -> None:
+    def merge(self, other: "Measurement") -> None:
         """Count what another process has measured at the same time."""
         self.seconds = max(self.seconds, other.seconds)
         for method, latencies in other.latencies.items():
             self.latencies.setdefault(method, Histogram()).merge(latencies)
         for number, piece in other.slices.items():
-            mine = self.slices.setdefault(number, Slice())
+            mine = self.slices.setdefault(number, TimeSlice())
             mine.latencies.merge(piece.latencies)
             mine.errors += piece.errors
         self.errors += other.errors
@@ -114,7 +114,7 @@ class Measured(msgspec.Struct):
         self.lateness.merge(other.lateness)
         self.usage += other.usage
 
-    def follow(self, later: "Measured") -> None:
+    def follow(self, later: "Measurement") -> None:
         """Count what was measured after this, in a further run."""
         before, self.seconds = self.seconds, 0.0
         offset = round(before / self.slice_seconds)
@@ -130,7 +130,7 @@ class Measured(msgspec.Struct):
         """Join each two slices, so that half as many hold the results of a longer run."""
         pieces, self.slices, self.slice_seconds = self.slices, {}, 2 * self.slice_seconds
         for number, piece in pieces.items():
-            mine = self.slices.setdefault(number // 2, Slice())
+            mine = self.slices.setdefault(number // 2, TimeSlice())
             mine.latencies.merge(piece.latencies)
             mine.errors += piece.errors
 

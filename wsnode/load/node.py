@@ -1,19 +1,20 @@
 """Plain requests to a node, one after another, to read samples of its chain."""
 
-import json
 from types import TracebackType
 from typing import Any
 
 from wsnode.load.connection import encoder, open_connection
+from wsnode.load.replies import error_text, read_reply
+from wsnode.untrusted.decoding import MalformedError
 
 REPLY_SECONDS = 30.0
 
 
-class RefusedError(ConnectionError):
+class NodeRefusedError(ConnectionError):
     """The node answered with an error; the message is its code and words."""
 
 
-class Asker:
+class NodeReader:
     """One connection with one request at a time."""
 
     def __init__(self, url: str) -> None:
@@ -21,7 +22,7 @@ class Asker:
         self._encode = encoder(url)
         self._identity = 0
 
-    def __enter__(self) -> "Asker":
+    def __enter__(self) -> "NodeReader":
         return self
 
     def __exit__(
@@ -33,17 +34,23 @@ class Asker:
         """Return the result.
 
         Raises:
-            RefusedError: The node answered with an error.
-            ConnectionError: It did not answer.
+            NodeRefusedError: The node answered with an error.
+            ConnectionError: It did not answer, or with what is no JSON-RPC.
         """
         self._identity += 1
         self._connection.send(self._encode(self._identity, method, params))
         while True:
-            reply = json.loads(self._connection.wait_message(REPLY_SECONDS))
+            message = self._connection.wait_message(REPLY_SECONDS)
+            try:
+                reply = read_reply(message)
+            except MalformedError as error:
+                raise ConnectionError(f"{method}: {error}") from None
             if reply.get("id") == self._identity:
                 break
         if "error" in reply:
-            raise RefusedError(f"{method}: {reply['error'].get('code')} {reply['error'].get('message')}")
+            raise NodeRefusedError(f"{method}: {error_text(message)}")
+        if "result" not in reply:
+            raise ConnectionError(f"{method}: a reply has neither a result nor an error")
         return reply["result"]
 
     def version(self) -> str:
@@ -54,5 +61,5 @@ class Asker:
         """Return the result, None where the node answers with an error."""
         try:
             return self.ask(method, *params)
-        except RefusedError:
+        except NodeRefusedError:
             return None

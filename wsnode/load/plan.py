@@ -2,19 +2,19 @@
 
 import msgspec
 
-from wsnode.load.interference.head_of_line import HeadOfLine
-from wsnode.load.interference.slow_client import SlowClient
-from wsnode.load.measured import Measured
-from wsnode.load.mix.ramp import Ramp, Step
-from wsnode.load.mix.samples import Samples
-from wsnode.load.mix.window import Pattern
+from wsnode.load.interference.head_of_line import HeadOfLineResult
+from wsnode.load.interference.slow_client import SlowClientResult
+from wsnode.load.measured import Measurement
+from wsnode.load.mix.ramp import Ramp, RampStep
+from wsnode.load.mix.samples import ChainSamples
+from wsnode.load.mix.window import LoadPattern
 
 
-class Plan(msgspec.Struct, frozen=True):
+class MixPlan(msgspec.Struct, frozen=True):
     """The plan of a measurement: methods, rates and durations."""
 
     mix: dict[str, float]
-    pattern: Pattern
+    pattern: LoadPattern
     seed: int = 1
     processes: int = 1
     """Of the client."""
@@ -22,7 +22,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What grows, if something does; then the pattern is that of each step, but for it."""
     limit_ms: float = 100.0
     """The p99 above which a step of a ramp is named."""
-    regions: int = 0
+    intervals: int = 0
     """The number of equal times that have results of their own."""
     watched: list[int] = []
     """The ids of the nodes' processes, as far as they are known and run here."""
@@ -33,24 +33,24 @@ class Plan(msgspec.Struct, frozen=True):
         return self.pattern.connections if self.ramp is None else self.ramp.most_connections(self.pattern)
 
 
-class Node(msgspec.Struct, frozen=True):
+class MeasuredNode(msgspec.Struct, frozen=True):
     """A node under measurement, and what its chain holds."""
 
     url: str
     version: str
-    samples: Samples
+    samples: ChainSamples
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class MixOutcome(msgspec.Struct, frozen=True):
     """What was measured of one node, or of each of two: a mix, or the steps of a ramp."""
 
-    nodes: list[Node]
-    plan: Plan
-    mix: list[Measured]
+    nodes: list[MeasuredNode]
+    plan: MixPlan
+    mix: list[Measurement]
     """Of a ramp, all of its steps together."""
-    head_of_line: list[HeadOfLine] = []
-    slow_client: list[SlowClient] = []
-    steps: list[list[Step]] = []
+    head_of_line: list[HeadOfLineResult] = []
+    slow_client: list[SlowClientResult] = []
+    steps: list[list[RampStep]] = []
     """By node."""
 
     @property

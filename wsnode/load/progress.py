@@ -14,7 +14,7 @@ Show: TypeAlias = Callable[[str], bool]
 """Shows a line in the place of the last one, where there is a terminal; True once the run is to end."""
 
 
-class Beat(msgspec.Struct, frozen=True):
+class Heartbeat(msgspec.Struct, frozen=True):
     """What one process of a run has counted since its beginning."""
 
     process: int
@@ -26,24 +26,24 @@ class Beat(msgspec.Struct, frozen=True):
     latencies: Histogram
 
 
-Hear: TypeAlias = Callable[[Beat], bool]
+Hear: TypeAlias = Callable[[Heartbeat], bool]
 """Takes a beat; True once the run is to end."""
 
 
-def end_by_itself(_beat: Beat) -> bool:
+def end_by_itself(_beat: Heartbeat) -> bool:
     """Let a run go on until its time is over."""
     return False
 
 
-class Progress:
+class RunProgress:
     """The latest beats of a run's processes."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
-        self._beats: dict[int, Beat] = {}
+        self._beats: dict[int, Heartbeat] = {}
         self._shown = (0.0, 0)
 
-    def take(self, beat: Beat) -> None:
+    def take(self, beat: Heartbeat) -> None:
         """Take a beat in the place of the last one of its process."""
         self._beats[beat.process] = beat
 

@@ -1,8 +1,9 @@
 """The outcome of a reply, with minimal parsing."""
 
-import json
 import re
 from typing import Any
+
+from wsnode.untrusted.decoding import MalformedError, decode_json
 
 _HEAD = re.compile(rb'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(result|error)"')
 _TAIL = re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*\Z')
@@ -27,16 +28,30 @@ def outcome(message: bytes) -> tuple[int | None, bool]:
 
 def _read(message: bytes) -> tuple[int | None, bool]:
     try:
-        reply = json.loads(message)
-    except ValueError:
+        reply = decode_json(message)
+    except MalformedError:
         return None, True
     if not isinstance(reply, dict) or not isinstance(reply.get("id"), int):
         return None, False
     return reply["id"], "error" in reply
 
 
+def read_reply(message: bytes) -> dict[str, Any]:
+    """Return the members of a reply.
+
+    Raises:
+        MalformedError: It is no JSON object.
+    """
+    reply = decode_json(message)
+    if not isinstance(reply, dict):
+        raise MalformedError("a reply is no object")
+    return reply
+
+
 def error_text(message: bytes) -> str:
-    """Return code and message of an error reply."""
-    reply: Any = json.loads(message)
-    error = reply["error"]
+    """Return code and message of an error reply, or why it is none."""
+    try:
+        error = read_reply(message).get("error")
+    except MalformedError as reason:
+        return f"no JSON-RPC: {reason}"
     return f"{error.get('code')} {error.get('message')}" if isinstance(error, dict) else str(error)

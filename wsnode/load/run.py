@@ -9,20 +9,20 @@ import msgspec
 from wsnode.load.interference.head_of_line import measure_head_of_line
 from wsnode.load.interference.slow_client import measure_slow_client
 from wsnode.load.machine import machine_time
-from wsnode.load.measured import Measured, Usage
-from wsnode.load.mix.processes import Runner, runners
-from wsnode.load.mix.ramp import Ramp, Step
-from wsnode.load.mix.regions import Watch, family
+from wsnode.load.measured import Measurement, ProcessUsage
+from wsnode.load.mix.intervals import ProcessSampler, family
+from wsnode.load.mix.processes import RunPattern, runners
+from wsnode.load.mix.ramp import Ramp, RampStep
 from wsnode.load.mix.requests import Request, make_requests
 from wsnode.load.mix.samples import take_samples
-from wsnode.load.mix.window import WARM_UP, Pattern
-from wsnode.load.node import Asker
-from wsnode.load.plan import Node, Outcome, Plan
-from wsnode.load.progress import BEAT_SECONDS, Beat, Progress, Show
+from wsnode.load.mix.window import WARM_UP, LoadPattern
+from wsnode.load.node import NodeReader
+from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
+from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
+from wsnode.load.report import intervals as intervals_text
 from wsnode.load.report import ramp as ramp_text
-from wsnode.load.report import regions as regions_text
 from wsnode.load.report import text
-from wsnode.load.report.form import NAMES
+from wsnode.load.report.formatting import NAMES
 
 REQUESTS = 4096
 ROUNDS = 3
@@ -35,18 +35,18 @@ SECTION_SECONDS = 2.0
 Say = Callable[[str], None]
 
 
-def look_at(url: str) -> Node:
+def look_at(url: str) -> MeasuredNode:
     """Return a node with samples of its chain.
 
     Raises:
         ConnectionError: It does not answer.
         RefusedError: It does not say where its chain ends.
     """
-    with Asker(url) as asker:
-        return Node(url, asker.version(), take_samples(asker))
+    with NodeReader(url) as asker:
+        return MeasuredNode(url, asker.version(), take_samples(asker))
 
 
-def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
+def measure(urls: Sequence[str], plan: MixPlan, say: Say, show: Show) -> MixOutcome:
     """Measure each node and say the results as they come; for two nodes also the ratios of both.
 
     Over HTTP the mix is all, since the other sections are about what one connection does to another; a ramp
@@ -56,7 +56,7 @@ def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
 
     Raises:
         ConnectionError: A node does not answer, or closed a connection of another section than the mix.
-        ProcessError: There is no process of an id in the plan.
+        UnknownProcessError: There is no process of an id in the plan.
     """
     for process in plan.watched:
         family(process)
@@ -65,13 +65,13 @@ def measure(urls: Sequence[str], plan: Plan, say: Say, show: Show) -> Outcome:
         say(text.title(NAMES[number], node.url, node.version, node.samples.head))
     if plan.ramp is not None:
         return measure_ramp(nodes, plan, plan.ramp, say, show)
-    outcome = Outcome(nodes, plan, measure_mix(nodes, plan, say, show))
+    outcome = MixOutcome(nodes, plan, measure_mix(nodes, plan, say, show))
     if outcome.failure is None and not show("") and not any(node.url.startswith("http") for node in nodes):
         measure_interference(outcome, say)
     return outcome
 
 
-def measure_interference(outcome: Outcome, say: Say) -> None:
+def measure_interference(outcome: MixOutcome, say: Say) -> None:
     """Add to `outcome` what one connection does to another, and say it."""
     nodes, seconds = outcome.nodes, min(SECTION_SECONDS, outcome.plan.pattern.seconds)
     say(text.HEAD_OF_LINE)
@@ -84,14 +84,14 @@ def measure_interference(outcome: Outcome, say: Say) -> None:
     text.say_all(say, text.slow_client, outcome.slow_client)
 
 
-def measure_mix(nodes: Sequence[Node], plan: Plan, say: Say, show: Show) -> list[Measured]:
+def measure_mix(nodes: Sequence[MeasuredNode], plan: MixPlan, say: Say, show: Show) -> list[Measurement]:
     """Return what the mix on each node gave, in turns, a share of the time each."""
     rounds = ROUNDS if len(nodes) > 1 else 1
     turn = msgspec.structs.replace(plan.pattern, seconds=plan.pattern.seconds / rounds)
-    slice_seconds = slices_of(turn.seconds * (1 - WARM_UP), SLICES // rounds, plan.regions)
-    measured = [Measured(slice_seconds=slice_seconds) for _ in nodes]
+    slice_seconds = slices_of(turn.seconds * (1 - WARM_UP), SLICES // rounds, plan.intervals)
+    measured = [Measurement(slice_seconds=slice_seconds) for _ in nodes]
     with runners(plan.processes) as run:
-        turns = Turns(run, nodes, plan, slice_seconds, show)
+        turns = PatternRunner(run, nodes, plan, slice_seconds, show)
         for _ in range(rounds):
             for number, taken in enumerate(measured):
                 if not turns.is_over:
@@ -99,18 +99,20 @@ def measure_mix(nodes: Sequence[Node], plan: Plan, say: Say, show: Show) -> list
     say(text.mix_title(plan.pattern))
     for line in text.mix(measured):
         say(line)
-    for line in regions_text.lines(measured, plan.regions):
+    for line in intervals_text.lines(measured, plan.intervals):
         say(line)
     return measured
 
 
-def measure_ramp(nodes: Sequence[Node], plan: Plan, ramp: Ramp, say: Say, show: Show) -> Outcome:
+def measure_ramp(
+    nodes: Sequence[MeasuredNode], plan: MixPlan, ramp: Ramp, say: Say, show: Show
+) -> MixOutcome:
     """Return the results of each step, on each node by turns; a node that closed connections has no more."""
-    steps: list[list[Step]] = [[] for _ in nodes]
+    steps: list[list[RampStep]] = [[] for _ in nodes]
     say(ramp_text.title(ramp, plan.pattern))
     slice_seconds = slices_of(plan.pattern.seconds * (1 - WARM_UP), max(1, SLICES // len(ramp.values)), 0)
     with runners(plan.processes) as run:
-        turns = Turns(run, nodes, plan, slice_seconds, show)
+        turns = PatternRunner(run, nodes, plan, slice_seconds, show)
         for value in ramp.values:
             for number, taken in enumerate(steps):
                 if not turns.is_stopped and (not taken or taken[-1].failure is None):
@@ -118,22 +120,22 @@ def measure_ramp(nodes: Sequence[Node], plan: Plan, ramp: Ramp, say: Say, show: 
                     say(ramp_text.line(ramp, taken[-1], number, len(nodes)))
     for line in ramp_text.limits(steps, ramp, plan.limit_ms):
         say(line)
-    return Outcome(list(nodes), plan, [together(each, slice_seconds) for each in steps], steps=steps)
+    return MixOutcome(list(nodes), plan, [together(each, slice_seconds) for each in steps], steps=steps)
 
 
-def together(steps: Sequence[Step], slice_seconds: float) -> Measured:
+def together(steps: Sequence[RampStep], slice_seconds: float) -> Measurement:
     """Return the results of all steps, one after another."""
-    measured = Measured(slice_seconds=slice_seconds)
+    measured = Measurement(slice_seconds=slice_seconds)
     for step in steps:
         measured.follow(step.measured)
     return measured
 
 
-class Turns:
+class PatternRunner:
     """Runs patterns on nodes, and shows how far it is."""
 
     def __init__(
-        self, run: Runner, nodes: Sequence[Node], plan: Plan, slice_seconds: float, show: Show
+        self, run: RunPattern, nodes: Sequence[MeasuredNode], plan: MixPlan, slice_seconds: float, show: Show
     ) -> None:
         self._run = run
         self._nodes = nodes
@@ -146,15 +148,15 @@ class Turns:
         self.is_over = False
         """Whether the user has, or a node does not go on."""
 
-    def step(self, number: int, value: float, pattern: Pattern) -> Step:
+    def step(self, number: int, value: float, pattern: LoadPattern) -> RampStep:
         """Return the results of a step of a ramp on the node of that number."""
         try:
             measured = self.run(number, pattern)
         except ConnectionError as error:
-            measured = Measured(slice_seconds=self._slice_seconds, failure=str(error))
-        return Step(value, measured, measured.failure)
+            measured = Measurement(slice_seconds=self._slice_seconds, failure=str(error))
+        return RampStep(value, measured, measured.failure)
 
-    def run(self, number: int, pattern: Pattern) -> Measured:
+    def run(self, number: int, pattern: LoadPattern) -> Measurement:
         """Return what a pattern on the node of that number gave.
 
         Raises:
@@ -175,17 +177,19 @@ class Turns:
         self.is_over = self.is_over or self.is_stopped or measured.failure is not None
         return measured
 
-    def _hearing(self, number: int, pattern: Pattern) -> "Hearing":
+    def _hearing(self, number: int, pattern: LoadPattern) -> "RunListener":
         name = f"{NAMES[number]} " if len(self._nodes) > 1 else ""
-        watch = Watch(self._watched[number]) if number < len(self._watched) else None
-        return Hearing(Progress(name), self._show, watch, pattern.seconds * WARM_UP)
+        watch = ProcessSampler(self._watched[number]) if number < len(self._watched) else None
+        return RunListener(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)
 
 
-class Hearing:
+class RunListener:
     """Shows the beats of a run, and looks at the node's processes as often."""
 
-    def __init__(self, progress: Progress, show: Show, watch: Watch | None, warm_up: float) -> None:
-        self.usage: list[Usage] = []
+    def __init__(
+        self, progress: RunProgress, show: Show, watch: ProcessSampler | None, warm_up: float
+    ) -> None:
+        self.usage: list[ProcessUsage] = []
         self._progress = progress
         self._show = show
         self._watch = watch
@@ -194,7 +198,7 @@ class Hearing:
         self.is_stopped = False
         self._look(-warm_up)
 
-    def take(self, beat: Beat) -> bool:
+    def take(self, beat: Heartbeat) -> bool:
         """Take a beat, and return whether the run is to end; all are shown with those of one process."""
         self._progress.take(beat)
         self._first = self._first or beat.process
@@ -215,13 +219,13 @@ class Hearing:
             self.usage.append(usage)
 
 
-def slices_of(seconds: float, most: int, regions: int) -> float:
-    """Return the seconds of the equal slices of a turn, `most` of them or what divides into the regions."""
+def slices_of(seconds: float, most: int, intervals: int) -> float:
+    """Return the seconds of the equal slices of a turn, `most` of them or what divides into the intervals."""
     count = max(1, min(most, int(seconds / SHORTEST_SLICE)))
-    return seconds / (count if not regions else regions * math.ceil(count / regions))
+    return seconds / (count if not intervals else intervals * math.ceil(count / intervals))
 
 
-def requests_for(nodes: Sequence[Node], plan: Plan) -> list[list[Request]]:
+def requests_for(nodes: Sequence[MeasuredNode], plan: MixPlan) -> list[list[Request]]:
     """Return the requests for each node; nodes with equal chains get equal requests."""
     first = nodes[0].samples
     same = all(node.samples.last_hash == first.last_hash for node in nodes)

@@ -7,40 +7,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.pool.limits import DEVELOPMENT_POOL_RULES, PoolRules
+from wsnode.ethereum.pool.pool import Relay
 from wsnode.ethereum.rpc.logs.filter_table import FilterTable
-from wsnode.ethereum.rpc.transactions.sending import Relay
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.state import LiveBytes
+from wsnode.ethereum.storage.folder import MAKERS
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.node.chains import open_chains
+from wsnode.node.chains import log_opened, open_chains
 from wsnode.node.config import Config, ConfigurationError, NetworkConfig, advertised
 from wsnode.node.networks import (
     BothChains,
+    ChainService,
     Grow,
-    Growth,
-    Opened,
-    alt_network,
+    OpenChains,
     network_of,
     pool_beside,
+    starknet_network,
     with_partner,
 )
-from wsnode.node.processes import Alone, Followed, FollowedHere, Processes
-from wsnode.server.access.directory import Network
-from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileRing
+from wsnode.node.process_group import LocalSyncService, ProcessGroup, SingleProcess, SyncService
+from wsnode.node.services.store_check import StoreCheck, checked
+from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileStore
+from wsnode.server.access.router import Network
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.cluster.polling import KeptFilters
-    from wsnode.cluster.pool.mirroring import Mirroring
-    from wsnode.cluster.publisher import Publisher
-    from wsnode.node.growth.following import FollowedNetwork
-    from wsnode.node.growth.forking import Forking
-    from wsnode.node.growth.publishing import AltPublishing
-    from wsnode.node.growth.replicating_alt import ReplicatedAlt
-    from wsnode.starknet.chain import Chain as StarknetChain
-    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.cluster.filter_store import RedisFilterStore
+    from wsnode.cluster.pool.mirror_task import MirrorTask
+    from wsnode.cluster.publisher import JournalPublisher
+    from wsnode.node.services.fork import UpstreamForkBackend
+    from wsnode.node.services.journal import StarknetPublishing
+    from wsnode.node.services.starknet_replica import StarknetReplicaService
+    from wsnode.node.services.sync import LocalSync
+    from wsnode.starknet.chain import StarknetChain
+    from wsnode.starknet.live.hub import StarknetHub
 
 
-ALONE: Final = Alone()
+ALONE: Final = SingleProcess()
 FILTERS_FOLDER: Final = "filters"
 
 
@@ -52,73 +56,92 @@ def open_network(
     *,
     grow: Grow | None = None,
     durable: bool = True,
-    processes: Processes = ALONE,
+    processes: ProcessGroup = ALONE,
+    live_bytes: LiveBytes | None = None,
 ) -> Iterator[Network]:
     """Open the chains of a network: for reading, or for writing as well if they `grow`.
 
-    `processes` are those that serve the same network.
+    `processes` are those that serve the same network; `live_bytes` counts for all networks of this process.
 
     Raises:
         ConfigurationError: Its folder holds no chain.
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
+        StoreFailedError: At the end, if a store could not be used any more.
     """
     folder = Path(network.data)
     is_live = network.is_live and processes.writes
     with ExitStack() as stack:
         chains = open_chains(network, stack, writer=grow is not None or is_live, durable=durable)
-        uses_of = partial(processes.uses_of, name, is_metered=network.rates_at is not None)
-        keys = None if config.open else KeyFileRing(KeyFile(folder / FILE_NAME), uses_of=uses_of)
+        rate_limiter_of = partial(processes.rate_limiter_of, name, is_metered=network.rates_at is not None)
+        keys = (
+            None
+            if config.open
+            else KeyFileStore(KeyFile(folder / FILE_NAME), rate_limiter_of=rate_limiter_of)
+        )
+        if grow is None and processes.is_first:
+            log_opened(name, network, chains, has_keys=keys is None or not keys.is_empty)
         ethereum, starknet = chains
+        check = StoreCheck([chain for chain in chains if chain is not None])
+        stack.callback(check.raise_failure)
         if ethereum is None:
             assert starknet is not None, "a network has a chain"
-            yield _alt_alone(name, network, starknet, keys, processes)
+            yield checked(_starknet_alone(name, network, starknet, keys, processes), check)
             return
         if grow is not None or network.engine is not None:
             ethereum.require_full()
-        assembly = _Assembly(name, network, config, (ethereum, starknet), processes, is_live=is_live)
-        yield assembly.network(grow, keys, stack)
+        assembly = _Assembly(
+            name,
+            network,
+            config,
+            (ethereum, starknet),
+            processes,
+            live_bytes or LiveBytes(),
+            is_live=is_live,
+            is_development=grow is not None,
+        )
+        yield checked(assembly.network(grow, keys, stack), check)
 
 
-def _alt_alone(
+def _starknet_alone(
     name: str,
     network: NetworkConfig,
     chain: "StarknetChain",
-    keys: KeyFileRing | None,
-    processes: Processes,
+    keys: KeyFileStore | None,
+    processes: ProcessGroup,
 ) -> Network:
-    """Return a network with an alt chain and nothing else.
+    """Return a network with a Starknet chain and nothing else.
 
     Raises:
         ConfigurationError: It is to repeat a journal, and its first block is not known.
     """
-    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.live.hub import StarknetHub
 
     hub = StarknetHub(chain)
-    followed: Followed | None = None
+    followed: SyncService | None = None
     if network.replica is not None and processes.writes:
-        if (here := _replicated_alt(network, chain, hub)) is None:
+        if (here := _starknet_replica(network, chain, hub)) is None:
             raise ConfigurationError(
-                f"{network.data} holds no alt block, which would name its journal: "
-                "say `alt` (--alt), the hash of the first one"
+                f"{network.data} holds no Starknet block, which would name its journal: "
+                "say `starknet` (--starknet), the hash of the first one"
             )
         processes.follows(name, here, None)
         followed = here
     elif network.replica is not None:
         followed = processes.followed(name, None, None, None, "replica")
     folder = Path(network.data)
-    return alt_network(name, network.hosts, chain, keys, folder, hub=hub, followed=followed)
+    return starknet_network(name, network.hosts, chain, keys, folder, hub=hub, followed=followed)
 
 
-def _replicated_alt(
+def _starknet_replica(
     network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
-) -> "ReplicatedAlt | None":
-    """Return what repeats the journal of an alt chain, None if its first block is not known."""
+) -> "StarknetReplicaService | None":
+    """Return what repeats the journal of a Starknet chain, None if its first block is not known."""
     if network.replica is None:
         return None
-    from wsnode.node.growth.replicating_alt import ReplicatedAlt, named_first_hash
+    from wsnode.node.services.starknet_replica import StarknetReplicaService, named_first_hash
 
     first = named_first_hash(chain, network.replica)
-    return None if first is None else ReplicatedAlt(chain, hub, network.replica, first)
+    return None if first is None else StarknetReplicaService(chain, hub, network.replica, first)
 
 
 class _Assembly:
@@ -127,24 +150,38 @@ class _Assembly:
     def __init__(
         self,
         name: str,
-        told: NetworkConfig,
+        network_config: NetworkConfig,
         config: Config,
         chains: BothChains,
-        processes: Processes,
+        processes: ProcessGroup,
+        live_bytes: LiveBytes,
         *,
         is_live: bool,
+        is_development: bool,
     ) -> None:
-        """`is_live`: whether this process follows others, or is driven, and writes the chain."""
-        self._name, self._told, self._config, self._processes = name, told, config, processes
+        """`is_live`: whether this process follows others, or is driven, and writes the chain.
+
+        `is_development`: whether it makes the chain's blocks itself.
+        """
+        self._name, self._network_config, self._config, self._processes = (
+            name,
+            network_config,
+            config,
+            processes,
+        )
         self._is_live = is_live
         self._ethereum, self._starknet = chains
         self._hub = Hub(self._ethereum)
+        self._hub.live_bytes = live_bytes
         self._starknet_hub = None if self._starknet is None else _starknet_hub(self._starknet, self._hub)
-        has_pool = told.pool and not self._ethereum.is_light
-        self._pool = pool_beside(self._hub, self._ethereum, config.pool_limits) if has_pool else None
+        has_pool = network_config.pool and not self._ethereum.is_light
+        self._rules = self._pool_rules(is_development=is_development)
+        self._pool = (
+            pool_beside(self._hub, self._ethereum, config.pool_limits, self._rules) if has_pool else None
+        )
         self._forking = self._make_forking()
 
-    def network(self, grow: Grow | None, keys: KeyFileRing | None, stack: ExitStack) -> Network:
+    def network(self, grow: Grow | None, keys: KeyFileStore | None, stack: ExitStack) -> Network:
         """Return the network, with all that runs beside it."""
         growth = self._begin_growth(grow, stack)
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
@@ -153,7 +190,7 @@ class _Assembly:
         follower = self._make_follower(live)
         followed_here = follower or self._make_replica(live)
         publisher = self._make_publisher(is_development=grow is not None)
-        beside = None if publisher is None else self._make_alt_publishing()
+        beside = None if publisher is None else self._make_starknet_publishing()
         journal = None if publisher is None else publisher.status
         if journal is not None and beside is not None:
             journal = beside.joined(journal)
@@ -165,16 +202,18 @@ class _Assembly:
             self._processes.follows(self._name, followed_here, journal)
         made = network_of(
             self._name,
-            self._told.hosts,
+            self._network_config.hosts,
             (self._ethereum, self._starknet),
             self._config.call_limits,
             keys,
             hub=self._hub,
             pool=self._pool,
+            pool_limits=self._config.pool_limits,
+            pool_rules=self._rules,
             starknet_hub=self._starknet_hub,
             growth=growth,
             followed=followed_here or self._followed_elsewhere(live, relay),
-            gas_limit=self._told.gas_limit,
+            gas_limit=self._network_config.gas_limit,
             with_test_methods=self._config.open,
             filter_table=None if kept is not None else self._filter_table(stack),
             filter_keeper=kept,
@@ -191,113 +230,135 @@ class _Assembly:
             growth.watch(made.registry)
         return self._with_partner(self._with_engine(made, live, follower))
 
-    def _make_forking(self) -> "Forking | None":
-        if self._told.fork is None:
+    def _pool_rules(self, *, is_development: bool) -> PoolRules:
+        # Replicas send what they take to the chain's writer.
+        is_replica = self._network_config.replica is not None and self._ethereum.folder.maker() in MAKERS
+        if is_development or is_replica:
+            return DEVELOPMENT_POOL_RULES
+        return PoolRules(allows_unprotected=self._network_config.allow_unprotected)
+
+    def _make_forking(self) -> "UpstreamForkBackend | None":
+        if self._network_config.fork is None:
             return None
-        from wsnode.node.growth.forking import Forking, client_of
+        from wsnode.node.services.fork import UpstreamForkBackend
+        from wsnode.node.services.fork_point import client_of
 
-        return Forking(self._ethereum, [client_of(url) for url in self._told.fork.upstreams])
+        return UpstreamForkBackend(
+            self._ethereum, [client_of(url) for url in self._network_config.fork.upstreams]
+        )
 
-    def _begin_growth(self, grow: Grow | None, stack: ExitStack) -> Growth | None:
+    def _begin_growth(self, grow: Grow | None, stack: ExitStack) -> ChainService | None:
         if grow is None or self._pool is None:
             return None
-        opened = Opened(
+        opened = OpenChains(
             self._ethereum,
             self._starknet,
             self._hub,
             self._pool,
             self._starknet_hub,
-            gas_limit=self._told.gas_limit,
+            gas_limit=self._network_config.gas_limit,
             forking=self._forking,
         )
         return stack.enter_context(grow(opened))
 
-    def _make_follower(self, live: LiveTree | None) -> "FollowedNetwork | None":
-        if self._told.follow is None or live is None:
+    def _make_follower(self, live: LiveTree | None) -> "LocalSync | None":
+        if self._network_config.follow is None or live is None:
             return None
-        from wsnode.node.growth.following import FollowedNetwork
+        from wsnode.node.services.sync import LocalSync
 
-        is_driven = self._told.engine is not None
-        return FollowedNetwork(
-            self._ethereum, live, self._hub, self._pool, self._told.follow, is_driven=is_driven
+        is_driven = self._network_config.engine is not None
+        return LocalSync(
+            self._ethereum, live, self._hub, self._pool, self._network_config.follow, is_driven=is_driven
         )
 
-    def _make_replica(self, live: LiveTree | None) -> FollowedHere | None:
-        if self._told.replica is None or live is None:
+    def _make_replica(self, live: LiveTree | None) -> LocalSyncService | None:
+        if self._network_config.replica is None or live is None:
             return None
-        from wsnode.node.growth.replicating import ReplicatedNetwork
+        from wsnode.node.services.replica import ReplicaService
 
-        url = advertised(self._told.replica.advertise, self._config)
-        alt = None
+        url = advertised(self._network_config.replica.advertise, self._config)
+        starknet = None
         if self._starknet is not None and self._starknet_hub is not None:
-            alt = _replicated_alt(self._told, self._starknet, self._starknet_hub)
-        return ReplicatedNetwork(self._ethereum, live, self._hub, self._pool, self._told.replica, url, alt)
+            starknet = _starknet_replica(self._network_config, self._starknet, self._starknet_hub)
+        return ReplicaService(
+            self._ethereum, live, self._hub, self._pool, self._network_config.replica, url, starknet
+        )
 
-    def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> Followed | None:
-        if live is not None or (self._told.follow is None and self._told.replica is None):
+    def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> SyncService | None:
+        if live is not None or (self._network_config.follow is None and self._network_config.replica is None):
             return None
-        mode = "full" if self._told.replica is None else "replica"
+        mode = "full" if self._network_config.replica is None else "replica"
         return self._processes.followed(self._name, self._ethereum.spec, self._hub, relay, mode)
 
-    def _make_publisher(self, *, is_development: bool) -> "Publisher | None":
-        if self._told.journal is None or not (is_development or self._is_live):
+    def _make_publisher(self, *, is_development: bool) -> "JournalPublisher | None":
+        if self._network_config.journal is None or not (is_development or self._is_live):
             return None
-        from wsnode.node.growth.publishing import publisher_of
+        from wsnode.node.services.journal import publisher_of
 
-        return publisher_of(self._ethereum, self._hub, self._told.journal, is_development=is_development)
+        return publisher_of(
+            self._ethereum, self._hub, self._network_config.journal, is_development=is_development
+        )
 
-    def _make_alt_publishing(self) -> "AltPublishing | None":
-        if self._told.journal is None or self._starknet is None:
+    def _make_starknet_publishing(self) -> "StarknetPublishing | None":
+        if self._network_config.journal is None or self._starknet is None:
             return None
-        from wsnode.node.growth.publishing import AltPublishing
+        from wsnode.node.services.journal import StarknetPublishing
 
-        return AltPublishing(self._starknet, self._told.journal)
+        return StarknetPublishing(self._starknet, self._network_config.journal)
 
-    def _with_publisher(self, network: Network, publisher: "Publisher | None") -> Network:
-        if self._told.journal is None or publisher is None:
+    def _with_publisher(self, network: Network, publisher: "JournalPublisher | None") -> Network:
+        if self._network_config.journal is None or publisher is None:
             return network
-        from wsnode.node.growth.publishing import published
+        from wsnode.node.services.journal import published
 
-        url = advertised(self._told.journal.advertise, self._config)
-        return published(network, publisher, self._ethereum, self._told.journal, url)
+        url = advertised(self._network_config.journal.advertise, self._config)
+        return published(network, publisher, self._ethereum, self._network_config.journal, url)
 
-    def _make_standby(self, publisher: "Publisher | None", *, is_development: bool) -> "Mirroring | None":
-        told, pool = self._told.journal, self._pool
+    def _make_standby(
+        self, publisher: "JournalPublisher | None", *, is_development: bool
+    ) -> "MirrorTask | None":
+        network_config, pool = self._network_config.journal, self._pool
         # What is pending on another development chain has no place in the blocks of this one.
-        if told is None or publisher is None or pool is None or not told.shared_pool or is_development:
+        if (
+            network_config is None
+            or publisher is None
+            or pool is None
+            or not network_config.shared_pool
+            or is_development
+        ):
             return None
-        from wsnode.node.growth.pooling import standby
+        from wsnode.node.services.shared_pool import standby
 
-        return standby(self._ethereum, pool, told, publisher)
+        return standby(self._ethereum, pool, network_config, publisher)
 
     def _with_shared_pool(
-        self, network: Network, publisher: "Publisher | None", standby: "Mirroring | None"
+        self, network: Network, publisher: "JournalPublisher | None", standby: "MirrorTask | None"
     ) -> Network:
-        told, pool = self._told.journal, self._pool
-        if told is None or publisher is None or pool is None or not told.shared_pool:
+        network_config, pool = self._network_config.journal, self._pool
+        if network_config is None or publisher is None or pool is None or not network_config.shared_pool:
             return network
-        from wsnode.node.growth.pooling import pooled_together
+        from wsnode.node.services.shared_pool import pooled_together
 
-        return pooled_together(network, self._ethereum, pool, told, publisher, standby)
+        return pooled_together(network, self._ethereum, pool, network_config, publisher, standby)
 
-    def _with_shared_rates(self, network: Network, keys: KeyFileRing | None) -> Network:
-        if self._told.rates_at is None or keys is None or not self._processes.writes:
+    def _with_shared_rates(self, network: Network, keys: KeyFileStore | None) -> Network:
+        if self._network_config.rates_at is None or keys is None or not self._processes.writes:
             return network
-        from wsnode.node.growth.counting import counted_together
+        from wsnode.node.services.shared_rates import counted_together
 
-        return counted_together(network, self._ethereum, keys.accounts, self._told.rates_at)
+        return counted_together(network, self._ethereum, keys.accounts, self._network_config.rates_at)
 
-    def _make_kept_filters(self) -> "KeptFilters | None":
-        if self._told.filters_at is None:
+    def _make_kept_filters(self) -> "RedisFilterStore | None":
+        if self._network_config.filters_at is None:
             return None
-        from wsnode.node.growth.polling import filters_at
+        from wsnode.node.services.shared_filters import filters_at
 
-        return filters_at(self._ethereum, self._told.filters_at, self._config.call_limits)
+        return filters_at(self._ethereum, self._network_config.filters_at, self._config.call_limits)
 
-    def _with_kept_filters(self, network: Network, kept: "KeptFilters | None") -> Network:
+    def _with_kept_filters(self, network: Network, kept: "RedisFilterStore | None") -> Network:
         if kept is None:
             return network
-        from wsnode.node.growth.polling import polled_together
+        from wsnode.node.services.shared_filters import polled_together
 
         return polled_together(network, self._ethereum, kept)
 
@@ -307,38 +368,39 @@ class _Assembly:
             return None
         from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters
 
-        store = open_filters(Path(self._told.data) / FILTERS_FOLDER)
+        store = open_filters(Path(self._network_config.data) / FILTERS_FOLDER)
         stack.callback(store.close)
         return SharedFilters(store, self._config.call_limits)
 
-    def _with_proofs(self, network: Network, follower: "FollowedNetwork | None") -> Network:
+    def _with_proofs(self, network: Network, follower: "LocalSync | None") -> Network:
         if self._forking is not None:
-            from wsnode.node.growth.forking import forked
+            from wsnode.node.services.fork import forked
 
             network = forked(network, self._ethereum, self._forking)
         if follower is not None and self._ethereum.is_light:
-            from wsnode.node.growth.proving import proved, proving
+            from wsnode.node.services.proofs import proved, proving
 
-            network = proved(network, proving(self._ethereum, follower.follower.upstreams))
+            supply = self._hub.proof_source = proving(self._ethereum, follower.follower.upstreams)
+            network = proved(network, supply)
         return network
 
-    def _with_engine(
-        self, network: Network, live: LiveTree | None, follower: "FollowedNetwork | None"
-    ) -> Network:
-        if self._told.engine is None or live is None or self._pool is None:
+    def _with_engine(self, network: Network, live: LiveTree | None, follower: "LocalSync | None") -> Network:
+        if self._network_config.engine is None or live is None or self._pool is None:
             return network
-        from wsnode.node.growth.driving import driven
+        from wsnode.node.services.engine import driven
 
         want = None if follower is None else follower.follower.want
-        return driven(network, self._ethereum, live, self._pool, self._told, want)
+        return driven(network, self._ethereum, live, self._pool, self._network_config, want)
 
     def _with_partner(self, network: Network) -> Network:
-        if self._told.partner is None:
+        if self._network_config.partner is None:
             return network
-        return with_partner(network, self._told.partner, self._ethereum.spec, Path(self._told.data))
+        return with_partner(
+            network, self._network_config.partner, self._ethereum.spec, Path(self._network_config.data)
+        )
 
 
 def _starknet_hub(chain: "StarknetChain", hub: Hub) -> "StarknetHub":
-    from wsnode.starknet.live.hub import Hub as StarknetHub
+    from wsnode.starknet.live.hub import StarknetHub
 
     return StarknetHub(chain, hub.fan_out)

@@ -1,17 +1,23 @@
 """The chains of a network's folder: what they begin with, what makes them, and the opening of them."""
 
+import logging
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wsnode.ethereum.chain import Chain as EthereumChain
-from wsnode.ethereum.storage.folder import FOLDER
-from wsnode.ethereum.storage.kind import FULL
+from wsnode.ethereum.storage.folder import FOLDER, MOST_GENESIS_BYTES
+from wsnode.ethereum.storage.folder_kind import FULL
 from wsnode.node.config import ConfigurationError, NetworkConfig
+from wsnode.release import release
+from wsnode.untrusted.files import read_file
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.chain import StarknetChain
+
+logger = logging.getLogger("wsnode.node")
 
 ETHEREUM_FOLDER: Final = FOLDER
 STARKNET_FOLDER: Final = "alt"
@@ -48,10 +54,10 @@ def _open_ethereum(
 
 def _open_starknet(network: NetworkConfig, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
     folder = Path(network.data)
-    begins = writer and network.replica is not None and network.replica.alt is not None
+    begins = writer and network.replica is not None and network.replica.starknet is not None
     if not begins and not (folder / STARKNET_FOLDER).is_dir():
         return None
-    from wsnode.starknet.chain import Chain as StarknetChain
+    from wsnode.starknet.chain import StarknetChain
 
     chain = StarknetChain.open(folder, writer=writer)
     stack.callback(chain.close)
@@ -66,21 +72,55 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
     """
     genesis = None
     if network.engine is not None:
-        from wsnode.node.growth.driving import read_genesis
+        from wsnode.node.services.engine import read_genesis
 
         genesis = read_genesis(network.engine)
     if network.replica is not None and network.replica.genesis is not None:
         genesis = _read(Path(network.replica.genesis))
     if genesis is None and network.follow is not None and network.follow.chain is not None:
-        from wsnode.ethereum.networks import NETWORKS
+        from wsnode.ethereum.networks.table import find_network
 
-        genesis = NETWORKS[network.follow.chain].genesis
+        genesis = find_network(network.follow.chain).genesis
     return genesis
+
+
+def log_opened(
+    name: str,
+    network: NetworkConfig,
+    chains: tuple[EthereumChain | None, "StarknetChain | None"],
+    *,
+    has_keys: bool,
+) -> None:
+    """Log the version, the folder and the heads of a network that is served, and if nobody can use it."""
+    details = {
+        "version": release(),
+        "network": name,
+        "folder": Path(network.data).absolute(),
+        "eth_head": None if chains[0] is None else str(chains[0].head),
+        "alt_head": None if chains[1] is None else _starknet_head(chains[1]),
+    }
+    details = {field: value for field, value in details.items() if value is not None}
+    logger.info("serves a network", extra={"details": details})
+    if not has_keys:
+        logger.warning(
+            "%s has no API key, so every request is refused: add a key (wsnode keys add NAME --data %s), "
+            "or accept any (--open, or `open = true` in a file)",
+            name,
+            shlex.quote(network.data),
+        )
+
+
+def _starknet_head(chain: "StarknetChain") -> str | None:
+    from wsnode.starknet.felt import felt_text
+
+    with chain.snapshot() as view:
+        row = None if view.head is None else view.block(view.head)
+        return None if row is None else f"{view.head} {felt_text(row.hash)}"
 
 
 def _read(genesis: Path) -> bytes:
     try:
-        return genesis.read_bytes()
+        return read_file(genesis, MOST_GENESIS_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{genesis}: {error.strerror}") from error
 
@@ -88,5 +128,5 @@ def _read(genesis: Path) -> bytes:
 def makers(network: NetworkConfig) -> str:
     """Return the command that makes a network's chain."""
     if network.replica is not None:
-        return "`wsnode replica` with a --genesis or an --alt, or `wsnode restore`,"
+        return "`wsnode replica` with a --genesis or a --starknet, or `wsnode restore`,"
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"

@@ -7,25 +7,32 @@ from urllib.parse import urlsplit
 import msgspec
 
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import Bounds
+from wsnode.cluster.journal import JournalBounds
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.storage.kind import Kind
-from wsnode.node.addresses import DEFAULT_LISTEN, Address
-from wsnode.server.access.perimeter import is_local_host
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
+from wsnode.server.access.origin_policy import is_local_host
 from wsnode.server.limits import Limits
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import AddressError
 
 MOST_UPSTREAMS = 32
+MOST_BEACONS = 8
 MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
+DEFAULT_WINDOW_SECONDS = 7_200
+"""Of a light folder's window, so that chains of several blocks a second have as many hours as others."""
+SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+WINDOW_BLOCKS = r"^[1-9][0-9]{0,9}$"
+WINDOW_TIME = r"^[1-9][0-9]{0,4}[smhd]$"
+"""A time, at most 99,999 days."""
 LEAST_FULL_WINDOW = 64
 """Two epochs, after which a block is final."""
 MOST_WINDOW = 1_000_000_000
 FIRST_BLOCK = r"^(0x[0-9a-fA-F]{1,64}|SN_MAIN|SN_SEPOLIA)$"
-"""The first block of an alt chain: its hash, or the name of a known chain."""
+"""The first block of a Starknet chain: its hash, or the name of a known chain."""
 
 
 NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
@@ -54,21 +61,51 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One of one or two, two of more."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
     """How many blocks the head may be behind before `/readyz` says so."""
-    accept_reorg: bool = False
+    accept_finalized_reorg: bool = False
     """Whether even what is final may be replaced, once."""
     light: bool = False
     """Whether a new folder keeps a window of blocks, verified and not executed."""
-    window: Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)] | None = None
-    """How many blocks a new folder keeps; if absent all, or in a light one a day of 12 seconds a block."""
+    window: (
+        Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)]
+        | Annotated[str, msgspec.Meta(pattern=WINDOW_TIME)]
+        | None
+    ) = None
+    """How many blocks a new folder keeps, or of how much time (`2h`); if absent all.
+
+    In a light one it is then a day of 12 seconds a block, and two hours or more.
+    """
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")] | None = None
-    """The hash of the block with which a light folder begins; what the upstreams call final if absent."""
-    chain: Literal["mainnet", "sepolia", "hoodi"] | None = None
-    """The network of a new folder, instead of a genesis file."""
+    """The hash of the block with which a light folder begins; what the upstreams call final if absent.
+
+    With `beacon`, the root of the beacon block from which on the head is proved.
+    """
+    beacon: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_BEACONS)] = ()
+    """The beacon nodes that prove the head; the upstreams choose it if there is none."""
+    head: Literal["proved", "announced"] | None = None
+    """Whether the head is the proved block, or an announced one on top of it; `proved` if absent."""
+    beacon_config: str | None = None
+    """The file of the beacon chain's configuration, `config.yaml` or JSON, for a chain that is not known."""
+    old_checkpoint: bool = False
+    """Whether the checkpoint may be so old that a chain on top of it could be forged."""
+    chain: str | None = None
+    """The chain of a new folder: a name of `wsnode chains`, instead of a genesis file; light unless full."""
+    full: bool = False
+    """Whether a new folder of a named chain executes every block."""
 
     @property
-    def kind(self) -> Kind:
+    def is_light(self) -> bool:
+        """Return whether a new folder keeps a window of blocks, verified and not executed."""
+        return self.light or (self.chain is not None and not self.full)
+
+    @property
+    def kind(self) -> FolderKind:
         """Return what a new folder is made as."""
-        return Kind((self.window or DEFAULT_WINDOW) if self.light else self.window, self.light)
+        if isinstance(self.window, str):
+            seconds = int(self.window[:-1]) * SECONDS_OF[self.window[-1]]
+            return FolderKind(1, self.is_light, seconds)
+        if self.window is None and self.is_light:
+            return FolderKind(DEFAULT_WINDOW, self.is_light, DEFAULT_WINDOW_SECONDS, is_usual=True)
+        return FolderKind(self.window, self.is_light)
 
     @property
     def agreeing(self) -> int:
@@ -84,15 +121,55 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"upstream {place}: {error}") from None
         if len(set(self.upstreams)) < len(self.upstreams):
             raise ValueError("an upstream is named twice")
-        if not self.light and (self.checkpoint, self.chain) != (None, None):
-            raise ValueError("checkpoint and chain are of light folders: say light too")
-        if not self.light and self.window is not None and self.window < LEAST_FULL_WINDOW:
+        self._require_possible_chain()
+        self._require_possible_beacon()
+        if self.agreeing > len(self.upstreams):
+            raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
+        self._require_possible_window()
+
+    def _require_possible_beacon(self) -> None:
+        for place, url in enumerate(self.beacon, 1):
+            try:
+                is_http = not UpstreamAddress.parse(url).is_websocket
+            except AddressError as error:
+                raise ValueError(f"beacon {place}: {error}") from None
+            if not is_http:
+                raise ValueError(f"beacon {place}: a beacon node is asked over http:// or https://")
+        if len(set(self.beacon)) < len(self.beacon):
+            raise ValueError("beacon: a URL is named twice")
+        if self.beacon:
+            return
+        if not self.is_light and self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint is of light folders, or of a head that is proved: say light or beacon"
+            )
+        for name in ("head", "beacon_config", "old_checkpoint"):
+            if getattr(self, name):
+                raise ValueError(f"{name} is of a head that is proved: name a beacon node")
+
+    def _require_possible_window(self) -> None:
+        kind = self.kind
+        if kind.is_light or kind.window is None:
+            return
+        if kind.window_seconds is not None:
+            raise ValueError(f"window: {self.window}: a window by time is of light folders")
+        if kind.window < LEAST_FULL_WINDOW:
             raise ValueError(
                 f"window: {self.window}: a full folder keeps {LEAST_FULL_WINDOW} blocks or more, "
                 "as many as may be replaced before one is final"
             )
-        if self.agreeing > len(self.upstreams):
-            raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
+
+    def _require_possible_chain(self) -> None:
+        if self.light and self.full:
+            raise ValueError("light and full exclude each other")
+        if self.chain is not None:
+            from wsnode.ethereum.networks.table import find_network
+
+            network = find_network(self.chain)
+            if self.full and not network.is_executed:
+                raise ValueError(
+                    f"{network.name} cannot be followed with --full: wsnode does not execute its blocks"
+                )
 
 
 class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,10 +189,10 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether all nodes of the journal answer polls of a filter."""
     shared_pool: bool = True
     """Whether all nodes of the journal have what is pending at the one that writes."""
-    alt: Annotated[str, msgspec.Meta(pattern=FIRST_BLOCK)] | None = None
-    """The hash of the first block of an alt chain that is not there yet, or the name of a known one."""
+    starknet: Annotated[str, msgspec.Meta(pattern=FIRST_BLOCK)] | None = None
+    """The hash of the first block of a Starknet chain that is not there yet, or the name of a known one."""
     trust_roots: bool = False
-    """Whether the alt chain's state roots are not recomputed."""
+    """Whether the Starknet chain's state roots are not recomputed."""
 
     @property
     def address(self) -> JournalAddress:
@@ -141,13 +218,13 @@ class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The genesis of a chain that is not there yet, in geth's format."""
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ListenAddress:
         """Return the address to listen on.
 
         Raises:
             ListenError: `listen` is none.
         """
-        return Address.parse(self.listen)
+        return ListenAddress.parse(self.listen)
 
 
 class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,9 +256,9 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return JournalAddress.parse(self.url)
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> JournalBounds:
         """Return what it keeps."""
-        return Bounds(records=self.records, bytes=self.bytes, blocks=self.blocks)
+        return JournalBounds(records=self.records, bytes=self.bytes, blocks=self.blocks)
 
     def __post_init__(self) -> None:
         """Raise ValueError if the URL is none of a journal."""
@@ -203,6 +280,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     follow: FollowConfig | None = None
     pool: bool = True
     """Whether transactions can be sent to it."""
+    allow_unprotected: bool = False
+    """Whether that holds for transactions without a chain id too, which are valid on every chain."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
     """The target of built blocks' gas limit."""
     fork: ForkConfig | None = None
@@ -217,14 +296,22 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rates_at(self) -> JournalAddress | None:
         """Return the journal whose nodes count the rates of keys together, None if each counts alone."""
-        told = self.replica or self.journal
-        return None if told is None or not told.shared_rates else told.address
+        journal_settings = self.replica or self.journal
+        return (
+            None
+            if journal_settings is None or not journal_settings.shared_rates
+            else journal_settings.address
+        )
 
     @property
     def filters_at(self) -> JournalAddress | None:
         """Return the journal that keeps filters for all its nodes, None if each keeps its own."""
-        told = self.replica or self.journal
-        return None if told is None or not told.shared_filters else told.address
+        journal_settings = self.replica or self.journal
+        return (
+            None
+            if journal_settings is None or not journal_settings.shared_filters
+            else journal_settings.address
+        )
 
     @property
     def is_live(self) -> bool:
@@ -232,7 +319,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.follow is not None or self.engine is not None or self.replica is not None
 
 
-class Guests(msgspec.Struct, frozen=True):
+class OpenAccess(msgspec.Struct, frozen=True):
     """The host names and web pages, besides those of this machine, that may use a chain without keys."""
 
     hosts: tuple[str, ...] = ()
@@ -248,13 +335,13 @@ class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `/metrics` besides, where no keys are asked for."""
 
     @property
-    def address(self) -> Address | None:
+    def address(self) -> ListenAddress | None:
         """Return the operators' address.
 
         Raises:
             ListenError: `listen` is none.
         """
-        return None if self.listen is None or not self.enabled else Address.parse(self.listen)
+        return None if self.listen is None or not self.enabled else ListenAddress.parse(self.listen)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -286,9 +373,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pool_limits: PoolLimits = PoolLimits()
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ListenAddress:
         """Return the address to listen on."""
-        return Address.parse(self.listen)
+        return ListenAddress.parse(self.listen)
 
     @property
     def is_private(self) -> bool:
@@ -308,7 +395,9 @@ def advertised(url: str | None, config: Config) -> str | None:
         return url
     is_everywhere = address.host in ("0.0.0.0", "::")
     scheme = "http" if config.tls_cert is None else "https"
-    return f"{scheme}://{Address(socket.gethostname() if is_everywhere else address.host, address.port)}/"
+    return (
+        f"{scheme}://{ListenAddress(socket.gethostname() if is_everywhere else address.host, address.port)}/"
+    )
 
 
 def require_one_writer(config: Config) -> None:
@@ -323,7 +412,7 @@ def require_one_writer(config: Config) -> None:
                 f"workers: networks.{name}.engine: one process builds payloads; "
                 "serve its folder with workers from a second node"
             )
-        if config.workers > 1 and network.follow is not None and network.follow.light:
+        if config.workers > 1 and network.follow is not None and network.follow.is_light:
             raise ConfigurationError(
                 f"workers: networks.{name}.follow: one process proves what a light folder tells"
             )

@@ -1,40 +1,46 @@
 """What would keep a node from starting with a configuration, found without opening or making anything."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from pathlib import Path
 
 from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
-from wsnode.node.config import Config, ConfigurationError, EngineConfig, NetworkConfig
-from wsnode.node.growth.driving import read_genesis
+from wsnode.node.config import Config, ConfigurationError, EngineConfig, MetricsConfig, NetworkConfig
+from wsnode.node.listen_address import ListenAddress, ListenError
 from wsnode.node.running import tls_of
-from wsnode.server.access.tokens import SecretError, read_secret
+from wsnode.node.services.engine import read_genesis
+from wsnode.server.access.jwt import SecretError, read_secret
 
 
-def hindrances(config: Config) -> Iterator[str]:
-    """Yield a line for each: files that cannot be read, folders without a chain, addresses named twice."""
+def hindrances(config: Config, unsound: Set[str] = frozenset()) -> Iterator[str]:
+    """Yield a line for each: files that cannot be read, folders without a chain, addresses named twice.
+
+    Networks that are `unsound` have other mistakes, and are left out.
+    """
     yield from _of_addresses(config)
     try:
         tls_of(config)
     except ConfigurationError as error:
         yield str(error)
     for name, network in config.networks.items():
-        for line in _of_network(network):
+        for line in () if name in unsound else _of_network(network):
             yield f"networks.{name}: {line}"
 
 
 def _of_addresses(config: Config) -> Iterator[str]:
-    engines = {
-        f"networks.{name}.engine.listen": network.engine.address
+    engines: dict[str, Config | MetricsConfig | EngineConfig] = {
+        f"networks.{name}.engine.listen": network.engine
         for name, network in config.networks.items()
         if network.engine is not None
     }
-    seen = {config.address: "listen"}
-    for setting, address in {"metrics.listen": config.metrics.address, **engines}.items():
-        if address is None or address.port == 0:
-            continue
-        other = seen.setdefault(address, setting)
-        if other != setting:
-            yield f"{setting}: {address} is that of {other} already"
+    seen: dict[ListenAddress, str] = {}
+    for setting, section in {"listen": config, "metrics.listen": config.metrics, **engines}.items():
+        # One that is none is a mistake of its own.
+        with suppress(ListenError):
+            if (address := section.address) is not None and address.port != 0:
+                other = seen.setdefault(address, setting)
+                if other != setting:
+                    yield f"{setting}: {address} is that of {other} already"
 
 
 def _of_network(network: NetworkConfig) -> Iterator[str]:
@@ -43,7 +49,7 @@ def _of_network(network: NetworkConfig) -> Iterator[str]:
         yield from _of_engine(network.engine)
     holds_chain = any((folder / each).is_dir() for each in (ETHEREUM_FOLDER, STARKNET_FOLDER))
     begins_one = (network.engine is not None and network.engine.genesis is not None) or (
-        network.replica is not None and network.replica.alt is not None
+        network.replica is not None and network.replica.starknet is not None
     )
     if not holds_chain and not begins_one and genesis_of(network) is None:
         yield f"{folder} holds no chain: {makers(network)} makes one"

@@ -1,14 +1,14 @@
 """The configuration in a TOML file: read, with unknown names, impossible values and their lines named."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.node.addresses import ListenError
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.node.config import (
     Config,
     ConfigurationError,
@@ -23,8 +23,13 @@ from wsnode.node.config import (
     place_of,
     require_one_writer,
 )
-from wsnode.node.settings import Known, line_of, unknown_names
+from wsnode.node.listen_address import ListenError
+from wsnode.node.setting_names import KnownNames, line_of, unknown_names
 from wsnode.server.limits import Limits
+from wsnode.untrusted.decoding import CONTROL, printable
+from wsnode.untrusted.files import read_file
+
+_LACKING = re.compile(r"missing required field `(\w+)`")
 
 
 class AllLimits(msgspec.Struct, frozen=True):
@@ -51,25 +56,39 @@ class AllLimits(msgspec.Struct, frozen=True):
 
 
 _LIMITS = (Limits, CallLimits, PoolLimits)
-_NETWORK = Known(
+_NETWORK = KnownNames(
     NetworkConfig.__struct_fields__,
     {
-        "partner": Known(PartnerConfig.__struct_fields__),
-        "follow": Known(FollowConfig.__struct_fields__),
-        "fork": Known(ForkConfig.__struct_fields__),
-        "engine": Known(EngineConfig.__struct_fields__),
-        "journal": Known(JournalConfig.__struct_fields__),
-        "replica": Known(ReplicaConfig.__struct_fields__),
+        "partner": KnownNames(PartnerConfig.__struct_fields__),
+        "follow": KnownNames(FollowConfig.__struct_fields__),
+        "fork": KnownNames(ForkConfig.__struct_fields__),
+        "engine": KnownNames(EngineConfig.__struct_fields__),
+        "journal": KnownNames(JournalConfig.__struct_fields__),
+        "replica": KnownNames(ReplicaConfig.__struct_fields__),
     },
 )
-KNOWN = Known(
+KNOWN = KnownNames(
     [name for name in Config.__struct_fields__ if name not in ("call_limits", "pool_limits")],
     {
-        "limits": Known([name for limits in _LIMITS for name in limits.__struct_encode_fields__]),
-        "metrics": Known(MetricsConfig.__struct_fields__),
-        "networks": Known((), {"*": _NETWORK}),
+        "limits": KnownNames([name for limits in _LIMITS for name in limits.__struct_encode_fields__]),
+        "metrics": KnownNames(MetricsConfig.__struct_fields__),
+        "networks": KnownNames((), {"*": _NETWORK}),
     },
 )
+
+
+MOST_BYTES: Final = 16 << 20
+"""Of a configuration."""
+
+
+class ConfigurationReport(NamedTuple):
+    """A configuration without its mistakes, and the mistakes, a line each."""
+
+    config: Config | None
+    """None if the file cannot be read."""
+    mistakes: Sequence[str]
+    unsound: Set[str] = frozenset()
+    """The networks that have a mistake."""
 
 
 def read(path: Path) -> Config:
@@ -78,13 +97,7 @@ def read(path: Path) -> Config:
     Raises:
         ConfigurationError: The file cannot be read or says something unknown or impossible.
     """
-    try:
-        text = path.read_text()
-        return checked(msgspec.toml.decode(text), path.parent, str(path), text)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+    return _sound(examine(path))
 
 
 def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") -> Config:
@@ -93,87 +106,196 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
     Raises:
         ConfigurationError: A setting is unknown or invalid.
     """
-    _require_known_names(content, source, text)
+    return _sound(_examined(content, folder, source, text))
+
+
+def examine(path: Path) -> ConfigurationReport:
+    """Return what a TOML file says and every mistake in it; relative folders are relative to the file."""
     try:
-        config = msgspec.convert(_with_limits_apart(content), Config)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{source}: {place_of(error)}") from error
-    _require_hosts(config, source)
-    try:
-        _ = config.address
-    except ListenError as error:
-        raise ConfigurationError(f"{source}: listen: {error}") from None
-    try:
-        _ = config.metrics.address
-    except ListenError as error:
-        raise ConfigurationError(f"{source}: metrics.listen: {error}") from None
-    _require_engines(config, source)
-    _require_journals(config, source)
-    _require_replicas(config, source)
+        text = read_file(path, MOST_BYTES).decode()
+        content = msgspec.toml.decode(text)
+    except OSError as error:
+        return ConfigurationReport(None, [f"{path}: {error.strerror}"])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        return ConfigurationReport(None, [printable(f"{path}: {error}")])
+    return _examined(content, path.parent, str(path), text)
+
+
+def _sound(examined: ConfigurationReport) -> Config:
+    if examined.mistakes or examined.config is None:
+        raise ConfigurationError(examined.mistakes[0])
+    return examined.config
+
+
+def _examined(content: dict[str, Any], folder: Path, source: str, text: str) -> ConfigurationReport:
+    found: list[_Mistake] = []
+    for unknown in unknown_names(content, KNOWN):
+        line = line_of(text, unknown.path)
+        found.append(_Mistake(unknown.path, str(unknown), line))
+    found += _with_control_characters(_without(content, [mistake.path for mistake in found]))
+    known = _without(content, [mistake.path for mistake in found])
+    config = _valid_part(known, found)
+    found += _contradictions(config, {mistake.path[:2] for mistake in found})
+    unsound = {
+        mistake.path[1] for mistake in found if len(mistake.path) > 1 and mistake.path[0] == "networks"
+    }
+    mistakes = [printable(f"{source}:{mistake}") for mistake in found]
+    return ConfigurationReport(_relative_to(folder, config), mistakes, unsound)
+
+
+def _with_control_characters(content: Any, path: tuple[str, ...] = ()) -> "Iterator[_Mistake]":
+    """Yield a mistake for each name or text that has control characters: no path and no host has any."""
+    if isinstance(content, str) and CONTROL.search(content):
+        yield _Mistake(path, f"{'.'.join(path)}: {content!r} has control characters")
+    elif isinstance(content, list):
+        for each in content:
+            yield from _with_control_characters(each, path)
+    elif isinstance(content, dict):
+        for name, value in content.items():
+            if CONTROL.search(name):
+                yield _Mistake((*path, name), f"{'.'.join((*path, name))}: the name has control characters")
+            else:
+                yield from _with_control_characters(value, (*path, name))
+
+
+class _Mistake(NamedTuple):
+    """What is wrong at a place of a configuration."""
+
+    path: tuple[str, ...]
+    reason: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{'' if self.line is None else f' line {self.line}:'} {self.reason}"
+
+
+def _valid_part(content: dict[str, Any], found: list[_Mistake]) -> Config:
+    """Return the configuration of all valid settings; add the others to `found`."""
+    networks = content.get("networks")
+    if isinstance(networks, dict) and networks:
+        # The decoder does not name the network with the mistake, so each is decoded by itself.
+        apart = {
+            name: _valid({"networks": {name: section}}, found, name) for name, section in networks.items()
+        }
+        whole = {name: left["networks"][name] for name, left in apart.items() if left.get("networks")}
+        content = _valid(content | {"networks": {}}, found) | {"networks": whole}
+    else:
+        content = _valid(content, found)
+    return msgspec.convert(_with_limits_apart({"networks": {}} | content), Config)
+
+
+def _valid(content: dict[str, Any], found: list[_Mistake], network: str = "") -> dict[str, Any]:
+    """Return the valid settings of `content`, which has one network at most; add the others to `found`."""
+    while True:
+        try:
+            msgspec.convert(_with_limits_apart({"networks": {}} | content), Config)
+        except msgspec.ValidationError as error:
+            reason = place_of(error).replace("networks[...]", f"networks.{network}", 1)
+            path = _path_of(reason, network)
+            lacks = _LACKING.search(reason)
+            # A required setting whose value was taken away has a line already.
+            if lacks is None or (*path, lacks[1]) not in (mistake.path for mistake in found):
+                found.append(_Mistake(path, reason))
+            content = _without(content, [path])
+        else:
+            return content
+
+
+def _path_of(reason: str, network: str) -> tuple[str, ...]:
+    """Return the names of the setting that a reason begins with; of a value in a list, those of the list."""
+    place = reason.partition(": ")[0]
+    if network:
+        # Its name may have dots and brackets.
+        return (
+            "networks",
+            network,
+            *place.removeprefix(f"networks.{network}").partition("[")[0].split(".")[1:],
+        )
+    return tuple(place.partition("[")[0].split("."))
+
+
+def _without(content: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    """Return `content` without the settings at these places."""
+    content = dict(content)
+    for first, *rest in paths:
+        inner = content.get(first)
+        if rest and isinstance(inner, dict):
+            content[first] = _without(inner, [tuple(rest)])
+        else:
+            content.pop(first, None)
+    return content
+
+
+def _contradictions(config: Config, unsound: Set[tuple[str, ...]]) -> Iterator[_Mistake]:
+    """Yield what settings that are valid by themselves contradict, but of networks with other mistakes."""
+    if not config.networks and not any(path[0] == "networks" for path in unsound):
+        yield _Mistake(("networks",), "networks: at least one is needed")
+    yield from _of_hosts(config)
+    yield from _of_addresses(config)
+    for name, network in config.networks.items():
+        if ("networks", name) not in unsound:
+            for part, reason in _of_network(network):
+                yield _Mistake(("networks", name), f"networks.{name}.{part}: {reason}")
     try:
         require_one_writer(config)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{source}: {error}") from None
-    return _relative_to(folder, config)
+        yield _Mistake(("workers",), str(error))
 
 
-def _require_engines(config: Config, source: str) -> None:
-    for name, network in config.networks.items():
-        place = f"{source}: networks.{name}.engine"
-        if network.engine is None:
-            continue
+def _of_addresses(config: Config) -> Iterator[_Mistake]:
+    listening: dict[str, Config | MetricsConfig] = {"listen": config, "metrics.listen": config.metrics}
+    for name, section in listening.items():
+        try:
+            _ = section.address
+        except ListenError as error:
+            yield _Mistake((name,), f"{name}: {error}")
+
+
+def _of_network(network: NetworkConfig) -> Iterator[tuple[str, str]]:
+    """Yield the setting and the reason of each contradiction."""
+    if network.engine is not None:
+        if network.follow is not None and network.follow.beacon:
+            yield "follow.beacon", "with `engine` a consensus client chooses the head"
         if not network.pool:
-            raise ConfigurationError(
-                f"{place}: payloads are built of the pool, which `pool = false` leaves out"
-            )
+            yield "engine", "payloads are built of the pool, which `pool = false` leaves out"
         try:
             _ = network.engine.address
         except ListenError as error:
-            raise ConfigurationError(f"{place}.listen: {error}") from None
-
-
-def _require_journals(config: Config, source: str) -> None:
-    for name, network in config.networks.items():
-        if network.journal is not None and not network.is_live:
-            raise ConfigurationError(
-                f"{source}: networks.{name}.journal: the process that writes a chain publishes it; "
-                "this one would need `follow` or `engine`"
-            )
-
-
-def _require_replicas(config: Config, source: str) -> None:
-    for name, network in config.networks.items():
-        others = (network.follow, network.engine, network.journal)
-        if network.replica is not None and others != (None, None, None):
-            raise ConfigurationError(
-                f"{source}: networks.{name}.replica: a journal alone tells what a replica's chain is; "
-                "`follow`, `engine` and `journal` are of the node that writes it"
-            )
-
-
-def _require_known_names(content: dict[str, Any], source: str, text: str) -> None:
-    for unknown in unknown_names(content, KNOWN):
-        line = line_of(text, unknown.path)
-        raise ConfigurationError(f"{source}:{'' if line is None else f' line {line}:'} {unknown}")
+            yield "engine.listen", str(error)
+    if network.journal is not None and not network.is_live:
+        yield (
+            "journal",
+            "the process that writes a chain publishes it; this one would need `follow` or `engine`",
+        )
+    if network.replica is not None and (network.follow, network.engine, network.journal) != (None,) * 3:
+        yield (
+            "replica",
+            "a journal alone tells what a replica's chain is; "
+            "`follow`, `engine` and `journal` are of the node that writes it",
+        )
 
 
 def _relative_to(folder: Path, config: Config) -> Config:
     def resolved(path: str | None) -> str | None:
         return None if path is None else str(folder / path)
 
-    def engine(told: EngineConfig | None) -> EngineConfig | None:
-        if told is None:
+    def engine(section: EngineConfig | None) -> EngineConfig | None:
+        if section is None:
             return None
-        secret, genesis = resolved(told.jwt_secret), resolved(told.genesis)
-        return msgspec.structs.replace(told, jwt_secret=secret, genesis=genesis)
+        secret, genesis = resolved(section.jwt_secret), resolved(section.genesis)
+        return msgspec.structs.replace(section, jwt_secret=secret, genesis=genesis)
 
-    def replica(told: ReplicaConfig | None) -> ReplicaConfig | None:
-        return told and msgspec.structs.replace(told, genesis=resolved(told.genesis))
+    def replica(section: ReplicaConfig | None) -> ReplicaConfig | None:
+        return section and msgspec.structs.replace(section, genesis=resolved(section.genesis))
+
+    def follow(section: FollowConfig | None) -> FollowConfig | None:
+        return section and msgspec.structs.replace(section, beacon_config=resolved(section.beacon_config))
 
     networks = {
         name: msgspec.structs.replace(
             network,
             data=str(folder / network.data),
+            follow=follow(network.follow),
             engine=engine(network.engine),
             replica=replica(network.replica),
         )
@@ -199,18 +321,13 @@ def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"limits": of_server, "call_limits": of_calls, "pool_limits": of_pool}
 
 
-def _require_hosts(config: Config, source: str) -> None:
-    if not config.networks:
-        raise ConfigurationError(f"{source}: networks: at least one is needed")
+def _of_hosts(config: Config) -> Iterator[_Mistake]:
     seen: dict[str, str] = {}
     for name, network in config.networks.items():
+        place = f"networks.{name}.hosts"
         if not network.hosts and len(config.networks) > 1:
-            raise ConfigurationError(
-                f"{source}: networks.{name}.hosts: needed where there are several networks"
-            )
+            yield _Mistake(("networks", name), f"{place}: needed where there are several networks")
         for host in network.hosts:
             other = seen.setdefault(host.lower(), name)
             if other != name:
-                raise ConfigurationError(
-                    f"{source}: networks.{name}.hosts: {host} belongs to {other} already"
-                )
+                yield _Mistake(("networks", name), f"{place}: {host} belongs to {other} already")

@@ -51,16 +51,17 @@ def journal_config(url: str | None) -> JournalConfig | None:
 
 
 def follow_config(
-    upstreams: Sequence[str], agree: int | None, *, accept_reorg: bool, **settings: Any
+    upstreams: Sequence[str], agree: int | None, *, accept_finalized_reorg: bool, **settings: Any
 ) -> FollowConfig:
     """Return what a command line says of upstreams.
 
     Raises:
         ConfigurationError: It is impossible.
     """
+    given = {"upstreams": upstreams, "agree": agree, "accept_finalized_reorg": accept_finalized_reorg}
     try:
-        told = FollowConfig(tuple(upstreams), agree, accept_reorg=accept_reorg, **settings)
-        return msgspec.convert(msgspec.structs.asdict(told), FollowConfig)
+        # Not by the constructor, which looks at the whole before it is known to consist of what it should.
+        return msgspec.convert(given | settings, FollowConfig)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 

@@ -1,7 +1,7 @@
 """A folder's chains as one network: the methods of the families that it has, and what runs beside them."""
 
 import os
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -12,43 +12,43 @@ import msgspec
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain as EthereumChain
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
-from wsnode.ethereum.live.arrivals import nothing_known
+from wsnode.ethereum.live.block_barrier import nothing_known
+from wsnode.ethereum.live.filter_store import FilterStore
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.polled import Keeper as FilterKeeper
-from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc.development.methods import Development
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.live.sync_feed import StatusReporter
+from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, DEFAULT_POOL_RULES, PoolLimits, PoolRules
+from wsnode.ethereum.pool.pool import Relay, TransactionPool
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_table import FilterTable
-from wsnode.ethereum.rpc.node.following import ALT_STATUS, TellStatus
-from wsnode.ethereum.rpc.node.methods import release
+from wsnode.ethereum.rpc.node.sync_status import STARKNET_STATUS
 from wsnode.ethereum.rpc.registry import build_registry as ethereum_registry
-from wsnode.ethereum.rpc.transactions.forwarding import StaleHead, add_forwarding, surviving
-from wsnode.ethereum.rpc.transactions.sending import Relay
+from wsnode.ethereum.rpc.transactions.partner_fallback import StaleHeadDetector, add_forwarding
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.dispatcher import LastingResults
+from wsnode.jsonrpc.fast_path import VersionedCache
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import AsyncCall, Step
+from wsnode.jsonrpc.work import Await, Step
 from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER
 from wsnode.node.config import PartnerConfig
-from wsnode.node.processes import Followed
-from wsnode.node.views import figures_of, joined, opening, refusing, versions_of, waits_of
-from wsnode.server.access.directory import KeyRing, Network
+from wsnode.node.process_group import SyncService
+from wsnode.node.views import figures_of, joined, live_of, opening, refusing, versions_of, waits_of
+from wsnode.release import release
+from wsnode.server.access.router import KeyStore, Network
 
 if TYPE_CHECKING:
     # What few networks have is imported when one does: a node starts much sooner without it.
-    from wsnode.node.growth.forking import Forking
-    from wsnode.starknet.chain import Chain as StarknetChain
-    from wsnode.starknet.live.hub import Hub as StarknetHub
-    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
+    from wsnode.ethereum.rpc.development.methods import DevelopmentSetup
+    from wsnode.node.services.fork import UpstreamForkBackend
+    from wsnode.starknet.chain import StarknetChain
+    from wsnode.starknet.live.hub import StarknetHub
+    from wsnode.starknet.snapshot import StarknetSnapshot
 
 
 OUTAGE_FILE = "outage"
 """Is in a network's folder as long as an operator says that there is an outage."""
 
 
-class Opened(msgspec.Struct, frozen=True):
+class OpenChains(msgspec.Struct, frozen=True):
     """The chains of a network that are written while they are served, with the pool and the hubs."""
 
     ethereum: EthereumChain
@@ -58,20 +58,22 @@ class Opened(msgspec.Struct, frozen=True):
     starknet_hub: "StarknetHub | None" = None
     gas_limit: int = GAS_LIMIT_TARGET
     """The target of built blocks' gas limit."""
-    forking: "Forking | None" = None
+    forking: "UpstreamForkBackend | None" = None
     """What asks the nodes of the chain on which this one began."""
 
 
-class Growth(msgspec.Struct, frozen=True):
+class ChainService(msgspec.Struct, frozen=True):
     """The block maker of a network: its methods, and the task beside the server."""
 
-    development: Development
+    development: "DevelopmentSetup"
     background: Sequence[Callable[[], Awaitable[None]]]
     watch: Callable[[Registry], None] | None = None
     """Is given the network's methods when all are there."""
+    page: Mapping[str, Any] = {}
+    """What the page at `/` shows of accounts and contracts."""
 
 
-Grow = Callable[[Opened], AbstractContextManager[Growth]]
+Grow = Callable[[OpenChains], AbstractContextManager[ChainService]]
 BothChains = tuple[EthereumChain, "StarknetChain | None"]
 
 
@@ -80,19 +82,21 @@ def network_of(
     hosts: tuple[str, ...],
     families: BothChains,
     limits: CallLimits,
-    keys: KeyRing | None,
+    keys: KeyStore | None,
     *,
     hub: Hub,
     pool: TransactionPool | None,
+    pool_limits: PoolLimits = DEFAULT_POOL_LIMITS,
+    pool_rules: PoolRules = DEFAULT_POOL_RULES,
     starknet_hub: "StarknetHub | None" = None,
-    growth: Growth | None = None,
-    followed: Followed | None = None,
+    growth: ChainService | None = None,
+    followed: SyncService | None = None,
     gas_limit: int = GAS_LIMIT_TARGET,
     with_test_methods: bool = False,
     filter_table: FilterTable | None = None,
-    filter_keeper: FilterKeeper | None = None,
+    filter_keeper: FilterStore | None = None,
     relay: Relay | None = None,
-    journal: TellStatus | None = None,
+    journal: StatusReporter | None = None,
 ) -> Network:
     """Return a network with the methods of the families it has a chain of."""
     ethereum, starknet = families
@@ -104,6 +108,8 @@ def network_of(
         unavailable=unavailable,
         hub=hub,
         pool=pool,
+        pool_limits=pool_limits,
+        pool_rules=pool_rules,
         development=None if growth is None else growth.development,
         following=None if followed is None else followed.following,
         gas_limit=gas_limit,
@@ -114,11 +120,14 @@ def network_of(
         announced=nothing_known if followed is None else followed.announced_height,
         journal=journal,
     )
+    rpc_versions: Sequence[str] = ()
     if starknet is not None:
         from wsnode.starknet.rpc.methods import add_methods
+        from wsnode.starknet.snapshot import SPEC_VERSIONS
 
+        rpc_versions = tuple(SPEC_VERSIONS)
         add_methods(registry, lambda view: view.starknet, starknet_hub)
-    watches = [hub.watch] if starknet_hub is None else [hub.watch, starknet_hub.watch]
+    watches = [hub.watch, *hub.background, *([] if starknet_hub is None else [starknet_hub.watch])]
     grows = [each for each in (growth, followed) if each is not None]
     made = Network(
         name,
@@ -129,34 +138,41 @@ def network_of(
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(ethereum, starknet),
-        lasting=LastingResults(ethereum.store),
+        versioned_cache=VersionedCache(ethereum.store),
         background=[*watches, *(work for each in grows for work in each.background)],
-        figures=joined(figures_of(ethereum.folder.path, ethereum, starknet), waits_of(registry)),
+        figures=joined(
+            figures_of(ethereum.folder.path, ethereum, starknet), waits_of(registry.barrier), live_of(hub)
+        ),
+        page={} if growth is None else growth.page,
+        barrier=registry.barrier,
+        rpc_versions=rpc_versions,
     )
     return made if followed is None else _grown(made, followed)
 
 
-def alt_network(
+def starknet_network(
     name: str,
     hosts: tuple[str, ...],
     chain: "StarknetChain",
-    keys: KeyRing | None,
+    keys: KeyStore | None,
     folder: Path,
     *,
     hub: "StarknetHub",
-    followed: Followed | None = None,
+    followed: SyncService | None = None,
 ) -> Network:
-    """Return a network with an alt chain and nothing else."""
+    """Return a network with a Starknet chain and nothing else."""
     from wsnode.starknet.rpc.methods import build_registry
+    from wsnode.starknet.snapshot import SPEC_VERSIONS
 
     registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
-    _add_alt_status(registry, followed)
+    _add_starknet_status(registry, followed)
     add_discovery(registry, title="wsnode", version=release)
     made = Network(
         name,
         registry,
-        refusing(lambda _caller: chain.snapshot()),
+        refusing(chain.snapshot),
         hosts,
+        rpc_versions=tuple(SPEC_VERSIONS),
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(chain),
@@ -166,33 +182,35 @@ def alt_network(
     return made if followed is None else _grown(made, followed)
 
 
-def _add_alt_status(registry: Registry, followed: Followed | None) -> None:
+def _add_starknet_status(registry: Registry, followed: SyncService | None) -> None:
     from wsnode.starknet.felt import felt_text
 
-    @registry.method("wsnode_status", result=ALT_STATUS)
+    @registry.method("wsnode_status", result=STARKNET_STATUS)
     def status(view: "StarknetSnapshot") -> Generator[Step, Any, dict[str, Any]]:
         """Return how the chain grows, and its head."""
         if followed is None:
             row = None if view.head is None else view.block(view.head)
             head = None if row is None else {"number": hex(view.head or 0), "hash": felt_text(row.hash)}
             return {"mode": "stored", "head": head, "upstreams": []}
-        told: dict[str, Any] = yield AsyncCall(followed.following.tell_status)
-        return told
+        config: dict[str, Any] = yield Await(followed.following.tell_status)
+        return config
 
 
-def _grown(network: Network, followed: Followed) -> Network:
+def _grown(network: Network, followed: SyncService) -> Network:
     """Return a network with what the server asks of how it grows."""
     return msgspec.structs.replace(
         network,
-        hindrance=followed.hindrance,
+        not_ready_reason=followed.not_ready_reason,
         figures=joined(network.figures, followed.figures),
         reload=followed.reload,
     )
 
 
-def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> TransactionPool:
+def pool_beside(
+    hub: Hub, chain: EthereumChain, limits: PoolLimits, rules: PoolRules = DEFAULT_POOL_RULES
+) -> TransactionPool:
     """Return a pool that follows the hub's head and announces new transactions to it."""
-    pool = TransactionPool(chain, limits)
+    pool = TransactionPool(chain, limits, rules=rules)
     pool.catch_up = hub.advance
     pool.on_added.append(hub.pending.announce)
     hub.on_change.append(pool.advance)
@@ -201,14 +219,12 @@ def pool_beside(hub: Hub, chain: EthereumChain, limits: PoolLimits) -> Transacti
     return pool
 
 
-def with_partner(network: Network, told: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
+def with_partner(network: Network, config: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
     """Return `network` with a partner that is asked for missing transactions in an outage."""
     from wsnode.upstream.address import UpstreamAddress
     from wsnode.upstream.client import Client
 
-    partner = Client(UpstreamAddress.parse(told.url))
-    outage = StaleHead(told.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
+    partner = Client(UpstreamAddress.parse(config.url))
+    outage = StaleHeadDetector(config.stale_after, partial(os.path.exists, folder / OUTAGE_FILE))
     add_forwarding(network.registry, spec, partner.ask, outage, lambda caller: caller.forwarding)
-    return msgspec.structs.replace(
-        network, open_view=surviving(network.open_view), background=[*network.background, partner.run]
-    )
+    return msgspec.structs.replace(network, background=[*network.background, partner.run])

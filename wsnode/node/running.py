@@ -10,19 +10,20 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError, FollowConfig, ReplicaConfig
-from wsnode.node.rereading import read_again
-from wsnode.server.access.directory import Network
-from wsnode.server.access.keys import KeyFileRing
-from wsnode.server.access.perimeter import OPEN, Perimeter, is_local_host
+from wsnode.node.config_reload import read_again
+from wsnode.node.listen_address import ListenAddress
+from wsnode.server.access.keys import KeyFileStore
+from wsnode.server.access.origin_policy import OPEN, OriginPolicy, is_local_host
+from wsnode.server.access.router import Network
 from wsnode.server.http.files import StaticFile
 from wsnode.server.limits import Limits
+from wsnode.server.observability.logs import configure
+from wsnode.server.observability.open_files import count_free_files, most_files
+from wsnode.server.observability.supervisor import keep_running
 from wsnode.server.server import Server
-from wsnode.server.shared import Totals
+from wsnode.server.shared import NodeTotals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
-from wsnode.server.upkeep.background import keep_running
-from wsnode.server.upkeep.logs import configure
 
 logger = logging.getLogger("wsnode.node")
 
@@ -34,19 +35,31 @@ RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """Settings that a running node reads again."""
 
 
-def server_of(config: Config, networks: Sequence[Network], totals: Totals | None = None) -> Server:
+def server_of(config: Config, networks: Sequence[Network], totals: NodeTotals | None = None) -> Server:
     """Return the server of a node, or of one of its workers, which have `totals` together."""
     return Server(
         networks,
         config.limits,
-        perimeter=_perimeter(config),
+        origin_policy=_origin_policy(config),
         operators=_operators_perimeter(config.metrics.address),
         closes_slow=config.slow_subscriber == "close",
         public_metrics=config.serves_metrics_to_clients,
-        files=_files(config),
+        files=_files(config, networks),
         processes=config.workers,
         totals=totals,
+        open_files=count_free_files(),
     )
+
+
+def warn_of_few_files(config: Config, server: Server) -> None:
+    """Say that there can be fewer connections than the configuration wants, if each process has few files."""
+    wanted, most = config.limits.connections, server.all_limits.connections
+    if most < wanted:
+        # The default is a bound, not a wish: to have nearly as many is worth no line.
+        level = logging.INFO if wanted != Limits().connections else logging.DEBUG
+        level = logging.WARNING if most < wanted // 2 else level
+        text = "at most %d connections, not %d: a process can have %d open files (ulimit -n)"
+        logger.log(level, text, most, wanted, most_files())
 
 
 def run_beside(networks: Sequence[Network], nursery: trio.Nursery) -> None:
@@ -54,11 +67,11 @@ def run_beside(networks: Sequence[Network], nursery: trio.Nursery) -> None:
     for network in networks:
         for work in network.background:
             nursery.start_soon(keep_running, work)
-        if isinstance(network.keys, KeyFileRing):
+        if isinstance(network.keys, KeyFileStore):
             nursery.start_soon(keep_running, network.keys.watch)
 
 
-class Running(NamedTuple):
+class RunningNode(NamedTuple):
     """The parts that a new configuration can change, and the configuration at the start."""
 
     config: Config
@@ -71,15 +84,17 @@ class Running(NamedTuple):
     """The number of this worker, if the node has several."""
 
 
-def reload(running: Running, reread: Callable[[], Config] | None) -> None:
+def reload(running: RunningNode, reread: Callable[[], Config] | None) -> None:
     """Apply a new configuration; one that cannot be read changes nothing."""
     for network in running.networks:
-        if isinstance(network.keys, KeyFileRing):
+        if isinstance(network.keys, KeyFileStore):
             network.keys.reload()
     if reread is None or (config := read_again(reread, partial(_renew_certificate, running.tls))) is None:
         return
     configure(config.log_level, config.log_format, worker=running.worker)
     running.server.apply(config.limits)
+    if running.worker in (None, 1):
+        warn_of_few_files(config, running.server)
     for network in running.networks:
         if network.reload is not None and network.name in config.networks:
             network.reload(config.networks[network.name])
@@ -114,50 +129,63 @@ def _lasting(config: Config, name: str) -> Any:
     return {
         name: msgspec.structs.replace(
             network,
-            follow=network.follow and FOLLOWED,
+            follow=network.follow and _followed(network.follow),
             replica=network.replica and _repeated(network.replica),
         )
         for name, network in config.networks.items()
     }
 
 
-def _repeated(told: ReplicaConfig) -> ReplicaConfig:
+def _followed(config: FollowConfig) -> FollowConfig:
+    # Beacon nodes are read again; that there are some is not, nor what is served by their proofs.
     return msgspec.structs.replace(
-        REPEATED,
-        shared_rates=told.shared_rates,
-        shared_filters=told.shared_filters,
-        shared_pool=told.shared_pool,
-        alt=told.alt,
-        trust_roots=told.trust_roots,
+        FOLLOWED,
+        beacon=("http://localhost",) if config.beacon else (),
+        head=config.head,
+        beacon_config=config.beacon_config,
     )
 
 
-def _files(config: Config) -> dict[str, StaticFile]:
+def _repeated(config: ReplicaConfig) -> ReplicaConfig:
+    return msgspec.structs.replace(
+        REPEATED,
+        shared_rates=config.shared_rates,
+        shared_filters=config.shared_filters,
+        shared_pool=config.shared_pool,
+        starknet=config.starknet,
+        trust_roots=config.trust_roots,
+    )
+
+
+def _files(config: Config, networks: Sequence[Network]) -> dict[str, StaticFile]:
     """Return what browsers are served."""
     if not config.console:
         return {}
     from wsnode.console.files import Settings, console_files
 
-    return console_files(Settings(keys=not config.open, metrics=config.serves_metrics_to_clients))
+    settings = Settings(keys=not config.open, metrics=config.serves_metrics_to_clients)
+    for network in networks:
+        settings = msgspec.structs.replace(settings, **network.page)
+    return console_files(settings)
 
 
 def limits_beside(config: Config) -> Limits:
     """Return the limits of the ports beside the clients' one: those of engines."""
     # A node without an engine starts sooner without the modules of payloads.
-    from wsnode.node.growth.driving import engine_limits
+    from wsnode.node.services.engine import engine_limits
 
     return engine_limits(config.limits)
 
 
-def _perimeter(config: Config) -> Perimeter:
+def _origin_policy(config: Config) -> OriginPolicy:
     if not config.is_private:
-        return Perimeter.of_origins(config.origins)
+        return OriginPolicy.of_origins(config.origins)
     hosts = [host for network in config.networks.values() for host in network.hosts]
-    return Perimeter.local(hosts, config.origins)
+    return OriginPolicy.local(hosts, config.origins)
 
 
-def _operators_perimeter(address: Address | None) -> Perimeter:
-    return OPEN if address is None or not is_local_host(address.host) else Perimeter.local((), ())
+def _operators_perimeter(address: ListenAddress | None) -> OriginPolicy:
+    return OPEN if address is None or not is_local_host(address.host) else OriginPolicy.local((), ())
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:

@@ -8,39 +8,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wsnode.ethereum.chain import Chain as EthereumChain
-from wsnode.ethereum.live.arrivals import Arrivals
-from wsnode.ethereum.rpc.form.light_view import LightView
-from wsnode.ethereum.snapshot import Caller
+from wsnode.ethereum.live.block_barrier import BlockBarrier
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.rpc.common.light_view import LightView
+from wsnode.ethereum.snapshot import CallerContext
 from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import View
-from wsnode.server.shared import Figure
+from wsnode.server.shared import MetricValue
 from wsnode.store.errors import StoreError, TooManySnapshotsError
 
 if TYPE_CHECKING:
-    # Few networks have an alt chain, and a node starts much sooner without its modules.
-    from wsnode.starknet.chain import Chain as StarknetChain
-    from wsnode.starknet.snapshot import Snapshot as StarknetSnapshot
+    # Few networks have a Starknet chain, and a node starts much sooner without its modules.
+    from wsnode.starknet.chain import StarknetChain
+    from wsnode.starknet.snapshot import StarknetSnapshot
 
 Opening = TypeVar("Opening", bound=View)
 
 
-class BothFamilies(EthereumSnapshot):
+class NetworkView(EthereumSnapshot):
     """A moment of a network that has two chains; the second is opened when a method first reads it."""
 
     __slots__ = ("_starknet", "_starknet_chain")
 
-    def __init__(self, ethereum: EthereumChain, starknet: "StarknetChain", caller: Caller) -> None:
+    def __init__(self, ethereum: EthereumChain, starknet: "StarknetChain", caller: CallerContext) -> None:
         super().__init__(ethereum, caller)
         self._starknet_chain = starknet
         self._starknet: StarknetSnapshot | None = None
 
     @property
     def starknet(self) -> "StarknetSnapshot":
-        """Return the alt chain's snapshot, one for the whole request or batch."""
+        """Return the Starknet chain's snapshot, one for the whole request or batch."""
         if self._starknet is None:
-            self._starknet = self._starknet_chain.snapshot()
+            self._starknet = self._starknet_chain.snapshot(self.caller)
         return self._starknet
 
     def __exit__(self, *error: Any) -> None:
@@ -51,7 +51,7 @@ class BothFamilies(EthereumSnapshot):
 
 def opening(
     first: EthereumChain, second: "StarknetChain | None", *, is_proved: bool = False
-) -> Callable[[Caller], EthereumSnapshot]:
+) -> Callable[[CallerContext], EthereumSnapshot]:
     """Return what opens views of the chains that there are.
 
     A light folder's have no state, unless it `is_proved` by upstreams.
@@ -61,16 +61,16 @@ def opening(
     if second is None:
         return refusing(first.snapshot)
 
-    def open_both(caller: Caller) -> BothFamilies:
-        return BothFamilies(first, second, caller)
+    def open_both(caller: CallerContext) -> NetworkView:
+        return NetworkView(first, second, caller)
 
     return refusing(open_both)
 
 
-def refusing(open_view: Callable[[Caller], Opening]) -> Callable[[Caller], Opening]:
+def refusing(open_view: Callable[[CallerContext], Opening]) -> Callable[[CallerContext], Opening]:
     """Return what opens views, and refuses with -32005 while no more versions of a store can be read."""
 
-    def open_or_refuse(caller: Caller) -> Opening:
+    def open_or_refuse(caller: CallerContext) -> Opening:
         try:
             return open_view(caller)
         except TooManySnapshotsError as error:
@@ -89,51 +89,68 @@ def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[],
     return versions
 
 
-def joined(*sources: Callable[[], Sequence[Figure]]) -> Callable[[], list[Figure]]:
+def joined(*sources: Callable[[], Sequence[MetricValue]]) -> Callable[[], list[MetricValue]]:
     """Return what tells the figures of all `sources`."""
     return lambda: [figure for source in sources for figure in source()]
 
 
-def waits_of(registry: Registry) -> Callable[[], list[Figure]]:
+def waits_of(barrier: BlockBarrier | None) -> Callable[[], list[MetricValue]]:
     """Return what tells how many calls and connections wait for blocks that other nodes have."""
 
-    def figures() -> list[Figure]:
-        arrivals = registry.arrivals
-        if not isinstance(arrivals, Arrivals):
+    def figures() -> list[MetricValue]:
+        if barrier is None:
             return []
         return [
-            Figure("wsnode_behind_waiting", "Calls and connections that wait for a block", arrivals.waiting),
-            Figure("wsnode_behind_waits", "Waits for a block", arrivals.waits, is_counter=True),
-            Figure("wsnode_behind_missed", "Waits in vain", arrivals.missed, is_counter=True),
+            MetricValue("wsnode_behind_waiting", barrier.waiting),
+            MetricValue("wsnode_min_block_waits_total", barrier.waits),
+            MetricValue("wsnode_behind_missed_total", barrier.missed),
         ]
+
+    return figures
+
+
+def live_of(hub: Hub) -> Callable[[], list[MetricValue]]:
+    """Return what tells how many values subscribers watch, how late they are, and what calls cost."""
+
+    def figures() -> list[MetricValue]:
+        table, late_blocks = hub.live_table, hub.live_late_blocks
+        found = [MetricValue("wsnode_live_calls", hub.live_calls)]
+        if table is not None:
+            late_blocks += table.late_blocks
+            found += [
+                MetricValue("wsnode_live_runs_total", table.runs),
+                MetricValue("wsnode_live_bytes", table.bytes),
+                MetricValue("wsnode_live_each_block", table.each_block),
+            ]
+        return [*found, MetricValue("wsnode_live_late_blocks_total", late_blocks)]
 
     return figures
 
 
 def figures_of(
     folder: Path, ethereum: EthereumChain | None, starknet: "StarknetChain | None"
-) -> Callable[[], list[Figure]]:
+) -> Callable[[], list[MetricValue]]:
     """Return what tells the heads of a network's chains, and the room on their disk, for `/metrics`."""
 
-    def figures() -> list[Figure]:
-        told = [*_ethereum_head(ethereum), *_starknet_head(starknet)]
+    def figures() -> list[MetricValue]:
+        head_figures = [*_ethereum_head(ethereum), *_starknet_head(starknet)]
         with suppress(OSError):
             disk = os.statvfs(folder)
             free = disk.f_bavail * disk.f_frsize
-            told.append(Figure("wsnode_disk_free_bytes", "Room on the disk of the data folder", free))
-        return told
+            head_figures.append(MetricValue("wsnode_disk_free_bytes", free))
+        return head_figures
 
     return figures
 
 
-def _ethereum_head(chain: EthereumChain | None) -> Iterator[Figure]:
+def _ethereum_head(chain: EthereumChain | None) -> Iterator[MetricValue]:
     with suppress(StoreError):
         if chain is not None:
             with chain.snapshot() as view:
                 yield from _head("eth", view.number, view.head_timestamp)
 
 
-def _starknet_head(chain: "StarknetChain | None") -> Iterator[Figure]:
+def _starknet_head(chain: "StarknetChain | None") -> Iterator[MetricValue]:
     with suppress(StoreError):
         if chain is not None:
             with chain.snapshot() as view:
@@ -142,8 +159,8 @@ def _starknet_head(chain: "StarknetChain | None") -> Iterator[Figure]:
                     yield from _head("alt", view.head or 0, row.timestamp)
 
 
-def _head(family: str, number: int, timestamp: int | None) -> Iterator[Figure]:
+def _head(family: str, number: int, timestamp: int | None) -> Iterator[MetricValue]:
     labels = {"family": family}
-    yield Figure("wsnode_head_number", "Number of the last block", number, labels)
+    yield MetricValue("wsnode_head_number", number, labels)
     if timestamp is not None:
-        yield Figure("wsnode_head_timestamp_seconds", "When the last block was made", timestamp, labels)
+        yield MetricValue("wsnode_head_timestamp_seconds", timestamp, labels)

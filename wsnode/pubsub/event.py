@@ -13,7 +13,7 @@ INTERNAL_ERROR = 1011
 """The code of a close that a bug here has brought about."""
 
 
-class Farewell(NamedTuple):
+class FinalNotice(NamedTuple):
     """The close of a client's connection: code and reason (RFC 6455, section 7.4)."""
 
     code: int

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from wsnode.pubsub.event import INTERNAL_ERROR, Event, Farewell
+from wsnode.pubsub.event import INTERNAL_ERROR, Event, FinalNotice
 from wsnode.pubsub.subscription import Subscription
 
 SLICE_SECONDS = 0.002
@@ -22,7 +22,7 @@ logger = logging.getLogger("wsnode.pubsub")
 class _Delivery:
     """An event on its way: `rest` are the members whose turn is still to come."""
 
-    __slots__ = ("before", "event", "farewell", "missed", "rest", "sequence", "size")
+    __slots__ = ("before", "event", "final_notice", "missed", "rest", "sequence", "size")
 
     def __init__(
         self,
@@ -32,16 +32,18 @@ class _Delivery:
         before: Any,
         *,
         missed: int = 0,
-        farewell: Farewell | None = None,
+        final_notice: FinalNotice | None = None,
     ) -> None:
         self.sequence = sequence
         self.rest = rest
         self.event = event
-        """The event; without one each member falls behind, or its connection is closed with `farewell`."""
+        """The event; without one each member falls behind, or its connection is closed with
+        `final_notice`.
+        """
         self.size = 0 if event is None else event.size
         self.missed = missed
         self.before = before
-        self.farewell = farewell
+        self.final_notice = final_notice
 
 
 class FanOut:
@@ -60,9 +62,9 @@ class FanOut:
         sent = None if self.queued_bytes > self._queue_bytes else event
         self._append(_Delivery(self.sequence, iter(members), sent, before, missed=len(event.messages)))
 
-    def close(self, members: tuple[Subscription, ...], farewell: Farewell) -> None:
+    def close(self, members: tuple[Subscription, ...], final_notice: FinalNotice) -> None:
         """Close the connections of `members`, after the events published before."""
-        self._append(_Delivery(self.sequence, iter(members), None, None, farewell=farewell))
+        self._append(_Delivery(self.sequence, iter(members), None, None, final_notice=final_notice))
 
     def _append(self, delivery: _Delivery) -> None:
         self.sequence += 1
@@ -128,10 +130,10 @@ class FanOut:
 def _leave_behind(member: Subscription, delivery: _Delivery) -> None:
     assert member.group is not None
     member.group.leave(member)
-    if delivery.farewell is None:
+    if delivery.final_notice is None:
         member.channel.fall_behind(member, delivery.before, delivery.missed)
     else:
-        member.channel.close(*delivery.farewell)
+        member.channel.close(*delivery.final_notice)
 
 
 def _cut_off(member: Subscription) -> None:

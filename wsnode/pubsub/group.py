@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wsnode.pubsub.event import Event, Farewell
+from wsnode.pubsub.event import Event, FinalNotice
 from wsnode.pubsub.subscription import NEVER, Subscription
 
 
-class Publisher(Protocol):
+class EventPublisher(Protocol):
     """Brings events to the members of groups."""
 
     sequence: int
@@ -17,7 +17,7 @@ class Publisher(Protocol):
         """Hand `event` to those of `members` that are still in their group when their turn comes."""
         ...
 
-    def close(self, members: tuple[Subscription, ...], farewell: Farewell) -> None:
+    def close(self, members: tuple[Subscription, ...], final_notice: FinalNotice) -> None:
         """Close the connections of those of `members` that are still in their group when their turn comes."""
         ...
 
@@ -29,7 +29,7 @@ class Group:
     order, or falls behind at the position after which it missed some.
     """
 
-    def __init__(self, publisher: Publisher, on_empty: Callable[[], None] | None = None) -> None:
+    def __init__(self, publisher: EventPublisher, on_empty: Callable[[], None] | None = None) -> None:
         """`on_empty` is called whenever the last member leaves."""
         self._publisher = publisher
         self._on_empty = on_empty
@@ -62,10 +62,10 @@ class Group:
         if self._members:
             self._publisher.publish(self._everybody(), event, before)
 
-    def close(self, farewell: Farewell) -> None:
+    def close(self, final_notice: FinalNotice) -> None:
         """Close the connections of the members, after the events published before."""
         if self._members:
-            self._publisher.close(self._everybody(), farewell)
+            self._publisher.close(self._everybody(), final_notice)
 
     def _everybody(self) -> tuple[Subscription, ...]:
         if self._snapshot is None:

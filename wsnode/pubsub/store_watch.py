@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from wsnode.pubsub.doorbell import Doorbell
+from wsnode.pubsub.commit_notify import CommitNotifier
 from wsnode.pubsub.fan_out import FanOut
 
 WATCH_SECONDS: Final = 0.2
@@ -45,14 +45,14 @@ class StoreWatch:
 
     async def run(self, look: Callable[[], object]) -> None:
         """Call `look`, which calls `take_note`, for ever."""
-        with closing(Doorbell(self._folder)) as doorbell:
+        with closing(CommitNotifier(self._folder)) as notifier:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._answer, doorbell)
+                nursery.start_soon(self._answer, notifier)
                 await self._look_again(look)
 
-    async def _answer(self, doorbell: Doorbell) -> None:
+    async def _answer(self, notifier: CommitNotifier) -> None:
         while True:
-            await doorbell.wait_ring()
+            await notifier.wait_ring()
             self._called.set()
 
     async def _look_again(self, look: Callable[[], object]) -> None:

@@ -14,12 +14,17 @@ NEVER: Final = 1 << 62
 logger = logging.getLogger("wsnode.pubsub")
 
 
-class Channel(Protocol):
+class EventChannel(Protocol):
     """The connection of one client that can receive notifications. Its methods neither wait nor raise."""
 
     @property
-    def subscriptions(self) -> "Subscriptions":
+    def subscriptions(self) -> "ConnectionSubscriptions":
         """Return the client's subscriptions on this connection."""
+        ...
+
+    @property
+    def rpc_version(self) -> str | None:
+        """Return the version of a specification that the client's path ends in, None for the newest."""
         ...
 
     @property
@@ -68,7 +73,7 @@ class LiveGroup(Protocol):
 class Subscription(ABC):
     """A subscription from its creation to its end; each family of chains defines its events."""
 
-    def __init__(self, kind: str, channel: Channel) -> None:
+    def __init__(self, kind: str, channel: EventChannel) -> None:
         """`kind` is the name by which such subscriptions are counted, as `newHeads`."""
         self.kind = kind
         self.channel = channel
@@ -83,6 +88,11 @@ class Subscription(ABC):
     @property
     def weight(self) -> int:
         """Return its constant count towards the bound of its chain."""
+        return 0
+
+    @property
+    def values(self) -> int:
+        """Return its constant count of values of the state, each of which may be sent again."""
         return 0
 
     @abstractmethod
@@ -104,7 +114,7 @@ class Subscription(ABC):
         return False
 
     @abstractmethod
-    def farewell(self) -> Event | None:
+    def final_notice(self) -> Event | None:
         """Return the notice for a client whose node is about to stop; it has got all that was published.
 
         None for a client that did not ask for notices.
@@ -123,8 +133,36 @@ class Subscription(ABC):
             self.group.leave(self)
 
 
-class Allowance(Protocol):
+class SharedBound(Protocol):
+    """A bound on what all clients hold together, of which each has a part."""
+
+    limit: int
+
+    def admits(self, client: Any, count: int = 1) -> bool:
+        """Return whether `client` may hold `count` more."""
+        ...
+
+    def take(self, client: Any, count: int = 1) -> None:
+        """Count `count` more for `client`, admitted or not."""
+        ...
+
+    def give_back(self, client: Any, count: int = 1) -> None:
+        """Count `count` fewer for `client`."""
+        ...
+
+
+class SubscriptionQuota(Protocol):
     """The bound of open subscriptions."""
+
+    @property
+    def client(self) -> Any:
+        """Return the connection, which counts towards bounds shared by all."""
+        ...
+
+    @property
+    def live_calls(self) -> SharedBound:
+        """Return the bound on the values that subscriptions of all connections watch."""
+        ...
 
     def take(self, kind: str) -> None:
         """Count one more subscription; its error, if any, goes to the caller."""
@@ -134,23 +172,47 @@ class Allowance(Protocol):
         """Count one less."""
         ...
 
+    def charge(self, calls: int) -> None:
+        """Charge for calls that a subscription makes; the error, if any, goes to the caller."""
+        ...
 
-class Subscriptions:
-    """The open subscriptions of a connection, until `farewell` or `end_all`."""
 
-    __slots__ = ("_allowance", "_channel", "_held", "_leaving", "_open", "weight")
+class ConnectionSubscriptions:
+    """The open subscriptions of a connection, until `final_notice` or `end_all`."""
 
-    def __init__(self, channel: Channel, allowance: Allowance) -> None:
+    __slots__ = ("_channel", "_leaving", "_open", "_pending", "_quota", "values", "weight")
+
+    def __init__(self, channel: EventChannel, quota: SubscriptionQuota) -> None:
         self._channel = channel
-        self._allowance = allowance
+        self._quota = quota
         self._open: dict[bytes, Subscription] = {}
-        self._held: list[Subscription] = []
+        self._pending: list[Subscription] = []
         self._leaving = False
         self.weight = 0
         """The weight of all open subscriptions."""
+        self.values = 0
+        """The values of the state that all open subscriptions name."""
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def client(self) -> Any:
+        """Return the connection, which counts towards bounds shared by all."""
+        return self._quota.client
+
+    @property
+    def live_calls(self) -> SharedBound:
+        """Return the bound on the values that subscriptions of all connections watch."""
+        return self._quota.live_calls
+
+    def charge(self, calls: int) -> None:
+        """Charge for calls that a subscription makes, before it is opened.
+
+        Raises:
+            RpcError: That is beyond the rate of the client's key.
+        """
+        self._quota.charge(calls)
 
     def add(self, subscription: Subscription) -> None:
         """Open `subscription`; its `begin` is called after the reply to the call, or to the whole batch.
@@ -158,28 +220,30 @@ class Subscriptions:
         Raises:
             RpcError: There are too many, or the node is about to stop.
         """
-        self._allowance.take(subscription.kind)
+        self._quota.take(subscription.kind)
         self._open[subscription.identity] = subscription
         self.weight += subscription.weight
-        self._held.append(subscription)
+        self.values += subscription.values
+        self._pending.append(subscription)
 
     def remove(self, identity: bytes) -> bool:
         """End the subscription `identity`; False if there is none."""
         if (subscription := self._open.pop(identity, None)) is None:
             return False
         self.weight -= subscription.weight
-        self._allowance.give_back(subscription.kind)
+        self.values -= subscription.values
+        self._quota.give_back(subscription.kind)
         subscription.end()
         return True
 
-    def take_held(self) -> list[Subscription]:
+    def take_pending(self) -> list[Subscription]:
         """Return the subscriptions added since the last call; `release` them once the reply is posted."""
-        held, self._held = self._held, []
-        return held
+        pending_subscriptions, self._pending = self._pending, []
+        return pending_subscriptions
 
-    def release(self, held: Sequence[Subscription]) -> None:
+    def release(self, pending_subscriptions: Sequence[Subscription]) -> None:
         """Begin the held subscriptions, or end them with the farewell that the others got meanwhile."""
-        for subscription in held:
+        for subscription in pending_subscriptions:
             if subscription.ended:
                 continue
             if self._leaving:
@@ -187,7 +251,7 @@ class Subscriptions:
             else:
                 self._begin(subscription)
 
-    def farewell(self) -> None:
+    def final_notice(self) -> None:
         """Send each subscription's last notice and end it; those that are still held get theirs later."""
         self._leaving = True
         for subscription in list(self._open.values()):
@@ -198,7 +262,7 @@ class Subscriptions:
         """End the open subscriptions; the connection is gone."""
         for identity in list(self._open):
             self.remove(identity)
-        self._held.clear()
+        self._pending.clear()
 
     def _begin(self, subscription: Subscription) -> None:
         subscription.begun = True
@@ -210,7 +274,7 @@ class Subscriptions:
 
     def _dismiss(self, subscription: Subscription) -> None:
         try:
-            if (notice := subscription.farewell()) is not None:
+            if (notice := subscription.final_notice()) is not None:
                 subscription.deliver(notice)
         except Exception:
             logger.exception("a %s subscription has no last word", subscription.kind)

@@ -8,19 +8,19 @@ from functools import partial
 
 import trio
 
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
-from wsnode.jsonrpc.share import Party
 from wsnode.server.access.peers import peer_of
-from wsnode.server.access.refusals import RefusedError
-from wsnode.server.doors import Door, door_of
+from wsnode.server.access.request_errors import RequestRefusedError
 from wsnode.server.http.connection import Service
+from wsnode.server.listeners import ListenerKind, listener_kind
+from wsnode.server.observability.supervisor import keep_running, log_failure
+from wsnode.server.scheduling.worker_pool import making_way
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import EncryptedTransport
-from wsnode.server.transport.readiness import Arrivals, Peer
+from wsnode.server.transport.poller import Peer, Reactor
 from wsnode.server.transport.sockets import accept_each
 from wsnode.server.transport.transport import SocketTransport, Transport, say
-from wsnode.server.turns.workers import making_way
-from wsnode.server.upkeep.background import keep_running, log_failure
 from wsnode.server.websocket.handshake import refusal
 
 logger = logging.getLogger("wsnode.server")
@@ -29,25 +29,29 @@ TASK_NAME = "connection"
 """One text for all tasks of connections; trio would make one for each."""
 
 
-class Reception:
+class ConnectionAcceptor:
     """Begins to serve connections that were accepted, in this process or by one that passed them to it."""
 
     def __init__(
-        self, server: Server, arrivals: Arrivals, connections: trio.Nursery, tls: ssl.SSLContext | None
+        self, server: Server, reactor: Reactor, connections: trio.Nursery, tls: ssl.SSLContext | None
     ) -> None:
         self._server = server
-        self._arrivals = arrivals
+        self._reactor = reactor
         self._connections = connections
         self._tls = tls
 
     def take(
-        self, connected: socket.socket, address: object, door: Door, on_end: Callable[[], None] | None = None
+        self,
+        connected: socket.socket,
+        address: object,
+        kind: ListenerKind,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         """Serve a connection from `address`, or refuse it; `on_end` is called when it has ended."""
-        party = Party(peer_of(address))
+        client = ClientId(peer_of(address))
         try:
-            tls = self._tls if door is Door.CLIENTS else None
-            transport = _transport(connected, self._arrivals, party.peer, tls)
+            tls = self._tls if kind is ListenerKind.CLIENTS else None
+            transport = _transport(connected, self._reactor, client.peer, tls)
         except Exception as error:
             # The client may have gone already.
             connected.close()
@@ -55,9 +59,9 @@ class Reception:
             if on_end is not None:
                 on_end()
             return
-        service = self._service(door)
-        if self._server.admit(party, service):
-            serving = partial(self._server.serve_admitted, transport, party, service)
+        service = self._service(kind)
+        if self._server.admit(client, service):
+            serving = partial(self._server.serve_admitted, transport, client, service)
         else:
             serving = partial(_refuse, transport)
         if on_end is None:
@@ -65,13 +69,17 @@ class Reception:
         else:
             self._connections.start_soon(_then, serving, on_end, name=TASK_NAME)
 
-    def _service(self, door: Door) -> Service:
-        match door:
-            case Door.CLIENTS:
+    def note_failure(self) -> None:
+        """Count a connection that could not be accepted."""
+        self._server.shared.counters.accept_failures += 1
+
+    def _service(self, kind: ListenerKind) -> Service:
+        match kind:
+            case ListenerKind.CLIENTS:
                 return self._server.service
-            case Door.UNIX:
+            case ListenerKind.UNIX:
                 return self._server.socket_service
-            case Door.OPERATORS:
+            case ListenerKind.OPERATORS:
                 return self._server.operators_service
 
 
@@ -88,77 +96,77 @@ async def serve(
     *,
     tls: ssl.SSLContext | None = None,
     operators: Sequence[socket.socket] = (),
-    task_status: trio.TaskStatus[Reception] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[ConnectionAcceptor] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
 
-    It starts with a `Reception`, for connections that come from elsewhere.
+    It starts with a `ConnectionAcceptor`, for connections that come from elsewhere.
 
     With `tls`, TCP connections are encrypted; those to a Unix socket never are. On the sockets of `operators`
     are their pages alone, unencrypted.
     """
-    doors = [(listener, door_of(listener)) for listener in listeners]
-    doors += [(listener, Door.OPERATORS) for listener in operators]
-    stopping, arrivals = trio.Event(), Arrivals()
+    listeners_by_kind = [(listener, listener_kind(listener)) for listener in listeners]
+    listeners_by_kind += [(listener, ListenerKind.OPERATORS) for listener in operators]
+    stopping, reactor = trio.Event(), Reactor()
     async with trio.open_nursery() as outer:
-        connections = await outer.start(_hold_connections, server, arrivals, stopping)
+        connections = await outer.start(_hold_connections, server, reactor, stopping)
         server.waits.append(connections.cancel_scope)
-        reception = Reception(server, arrivals, connections, tls)
+        reception = ConnectionAcceptor(server, reactor, connections, tls)
         try:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(keep_running, server.keep_alive)
-                for listener, door in doors:
-                    accepting.start_soon(_accept, listener, door, reception)
+                for listener, kind in listeners_by_kind:
+                    accepting.start_soon(_accept, listener, kind, reception)
                 task_status.started(reception)
         finally:
-            for listener, _door in doors:
+            for listener, _door in listeners_by_kind:
                 listener.close()
             with trio.CancelScope(shield=True) as draining:
                 server.waits.append(draining)
                 await server.drain()
             connections.cancel_scope.deadline = trio.current_time() + server.limits.close_seconds
             stopping.set()
-    arrivals.close()
+    reactor.close()
 
 
 async def _hold_connections(
     server: Server,
-    arrivals: Arrivals,
+    reactor: Reactor,
     stopping: trio.Event,
     *,
     task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
-    with trio.CancelScope(shield=True), server.shared.shelter.serving(), making_way():
+    with trio.CancelScope(shield=True), server.shared.policy.serving(), making_way():
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)
-            publishing.start_soon(keep_running, arrivals.run)
-            publishing.start_soon(server.shared.shelter.look_often)
+            publishing.start_soon(keep_running, reactor.run)
+            publishing.start_soon(server.shared.policy.collect_periodically)
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 await stopping.wait()
             publishing.cancel_scope.cancel()
 
 
-async def _accept(listener: socket.socket, door: Door, reception: Reception) -> None:
+async def _accept(listener: socket.socket, kind: ListenerKind, reception: ConnectionAcceptor) -> None:
     async def take(connected: socket.socket, address: object) -> None:
-        reception.take(connected, address, door)
+        reception.take(connected, address, kind)
 
-    await accept_each(listener, take, logger)
+    await accept_each(listener, take, logger, reception.note_failure)
 
 
 def _transport(
-    connected: socket.socket, arrivals: Arrivals, peer: Peer, tls: ssl.SSLContext | None
+    connected: socket.socket, reactor: Reactor, peer: Peer, tls: ssl.SSLContext | None
 ) -> Transport:
     if tls is None:
-        return SocketTransport(connected, arrivals, peer)
-    return EncryptedTransport(connected, tls, arrivals, peer)
+        return SocketTransport(connected, reactor, peer)
+    return EncryptedTransport(connected, tls, reactor, peer)
 
 
 async def _refuse(transport: Transport) -> None:
     error = RpcError(LIMIT_EXCEEDED, "too many connections")
     try:
-        await say(transport, refusal(RefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
+        await say(transport, refusal(RequestRefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
     except Exception as failure:
         log_failure("a connection cannot be refused", failure)
     finally:

@@ -5,22 +5,22 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from wsnode.jsonrpc.schema import BOOLEAN, COUNT, STRING, Schema, either, list_of, mapping_of, record
-from wsnode.server.access.directory import Caller, Network
+from wsnode.jsonrpc.schema import COUNT, STRING, Schema, either, list_of, mapping_of, record
+from wsnode.server.access.api_keys import KeyLimits
+from wsnode.server.access.router import Caller, Network
 from wsnode.server.limits import Limits
 
 _NUMBER: Final[Schema] = {"type": "number"}
 _NAMES: Final = list_of(STRING)
-_KEY: Final = record(
-    {"name": STRING},
-    {
-        **dict.fromkeys(("requests_per_second", "burst"), _NUMBER),
-        "credits": mapping_of(_NUMBER),
-        **dict.fromkeys(("connections", "subscriptions"), COUNT),
-        **dict.fromkeys(("methods", "contracts", "origins"), _NAMES),
-        "forwarding": BOOLEAN,
-    },
-)
+
+
+def _key_members() -> dict[str, Schema]:
+    """Return the schemas of a key's limits; an absent one is left out."""
+    properties = msgspec.json.schema(KeyLimits)["$defs"][KeyLimits.__name__]["properties"]
+    return {name: each.get("anyOf", [each])[0] for name, each in properties.items()}
+
+
+_KEY: Final = record({"name": STRING}, _key_members())
 _REPORT: Final = record(
     {
         "server": mapping_of(either({"type": ["number", "null"]}, _NAMES)),
@@ -60,9 +60,9 @@ def register_limits(network: Network, current: Callable[[], NodeLimits]) -> None
     def rpc_limits(caller: Caller) -> dict[str, Any]:
         """Return the server's, the methods' and the key's limits, and the key's and connection's usage."""
         report = {**current().report(), "methods": dict(network.limits)}
-        if caller.grant is not None:
-            key = {"name": caller.grant.name, **msgspec.to_builtins(caller.grant.limits)}
-            report |= {"key": key, "usage": caller.grant.usage()}
-        if caller.allowance is not None:
-            report["connection"] = {"subscriptions": caller.allowance.used}
+        if caller.api_key is not None:
+            key = {"name": caller.api_key.name, **msgspec.to_builtins(caller.api_key.limits)}
+            report |= {"key": key, "usage": caller.api_key.usage()}
+        if caller.quota is not None:
+            report["connection"] = {"subscriptions": caller.quota.used}
         return report

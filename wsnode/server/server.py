@@ -1,37 +1,35 @@
 """Reads the head of each connection, and hands it to WebSocket or HTTP."""
 
 import logging
-import os
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import trio
 
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.share import Party
-from wsnode.server.access.allowance import Allowance
-from wsnode.server.access.directory import Directory, Network
-from wsnode.server.access.grants import Grant
-from wsnode.server.access.perimeter import OPEN, Perimeter
-from wsnode.server.access.refusals import RefusedError
+from wsnode.server.access.api_keys import ApiKey
+from wsnode.server.access.origin_policy import OPEN, OriginPolicy
+from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.router import Network, Router
+from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
 from wsnode.server.http.files import StaticFile
-from wsnode.server.http.head import NoHeadError, read_head, wants_websocket
+from wsnode.server.http.head import NoHeadError, Upgrade, read_head, wants_websocket
 from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
-from wsnode.server.shared import Shared, Totals
+from wsnode.server.observability.supervisor import keep_running
+from wsnode.server.shared import NodeTotals, Shared
 from wsnode.server.transport.transport import StreamTransport, Transport, say
-from wsnode.server.upkeep.background import keep_running
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.handshake import refusal, shake_hands
 
 if TYPE_CHECKING:
-    from wsnode.server.upkeep.families import Family
-    from wsnode.server.upkeep.metrics import Metrics
+    from wsnode.server.observability.families import Family
+    from wsnode.server.observability.metrics import Metrics
 
 STOPPING = (1001, "the server is stopping")
 RESTARTING = (1012, "service restart")
@@ -39,8 +37,11 @@ REVOKED = (1008, "the API key was revoked")
 
 logger = logging.getLogger("wsnode.server")
 
+Serving: TypeAlias = Coroutine[Any, Any, Upgrade | None]
+"""Serves a connection to its end, or until a request on it asks for WebSocket."""
 
-class Together(Protocol):
+
+class ProcessGroup(Protocol):
     """The processes of a node, as one of them asks them."""
 
     async def metrics_page(self) -> PageContent:
@@ -56,7 +57,7 @@ class _Arrival(NamedTuple):
     """A connection that is to begin, and the answer to its handshake."""
 
     connection: WebSocketConnection
-    grant: Grant | None
+    api_key: ApiKey | None
     answer: bytes
 
 
@@ -68,26 +69,27 @@ class Server:
         networks: Sequence[Network],
         limits: Limits | None = None,
         *,
-        perimeter: Perimeter = OPEN,
-        operators: Perimeter = OPEN,
+        origin_policy: OriginPolicy = OPEN,
+        operators: OriginPolicy = OPEN,
         files: Mapping[str, StaticFile] | None = None,
         closes_slow: bool = False,
         public_metrics: bool = True,
         processes: int = 1,
-        totals: Totals | None = None,
+        totals: NodeTotals | None = None,
+        open_files: int | None = None,
     ) -> None:
-        """`perimeter` says which hosts and web pages may come in, `operators` which may on an address of
+        """`origin_policy` says which hosts and web pages may come in, `operators` which may on an address of
         their own; `files` are served to clients besides, by their paths.
 
         A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
         `public_metrics` they are only among the operators' pages. `limits` are those of all `processes`
-        together, and `totals` is what those have open.
+        together, and `totals` is what those have open. There are no more connections than each process
+        can have `open_files`.
         """
         self._processes = processes
-        self._all_limits = limits or Limits()
-        self.shared = Shared(
-            self._all_limits.share(processes), closes_slow=closes_slow, has_core=_has_core(processes)
-        )
+        self._open_files = open_files
+        self._all_limits = self._within_files(limits or Limits())
+        self.shared = Shared(self._all_limits.share(processes), closes_slow=closes_slow)
         self.shared.totals = totals
         self.shared.fan_outs += [network.fan_out for network in networks if network.fan_out is not None]
         for network in networks:
@@ -96,48 +98,51 @@ class Server:
             network.name: Dispatcher(
                 network.registry,
                 network.open_view,
-                bounds=self.limits.bounds(),
+                bounds=self.limits,
                 clock=trio.current_time,
                 versions=network.versions,
-                lasting=network.lasting,
+                versioned_cache=network.versioned_cache,
             )
             for network in networks
         }
         hosts = {host: network.name for network in networks for host in network.hosts}
         keys = {network.name: network.keys for network in networks if network.keys is not None}
         tokens = {network.name: network.tokens for network in networks if network.tokens is not None}
-        self.directory = Directory(self._dispatchers, hosts, keys, perimeter, tokens)
-        self.farewell = STOPPING
+        barriers = {network.name: network.barrier for network in networks if network.barrier is not None}
+        rpc_versions = {network.name: network.rpc_versions for network in networks}
+        self.router = Router(self._dispatchers, hosts, keys, origin_policy, tokens, barriers, rpc_versions)
+        self.final_notice = STOPPING
         """The close code and the reason for WebSocket clients at the end."""
         self.waits: list[trio.CancelScope] = []
         """The tasks that the end of the server waits for."""
         self._networks = networks
         health = self._health_pages()
-        self.together: Together | None = None
+        self.together: ProcessGroup | None = None
         """The node's processes, if there are several: pages are about all of them."""
         metered: dict[str, Page] = {"/metrics": self._metrics_page}
         public = {**health, **(metered if public_metrics else {})}
-        self.service = Service(self.directory, self.shared, public, self.shared.connections, files or {})
+        self.service = Service(self.router, self.shared, public, self.shared.connections, files or {})
         """What clients are served."""
         # No web page can connect through a path of the file system, so its clients may use any host name.
-        unnamed = msgspec.structs.replace(perimeter, hosts=None)
+        unnamed = msgspec.structs.replace(origin_policy, hosts=None)
         self.socket_service = msgspec.structs.replace(
-            self.service, directory=Directory(self._dispatchers, hosts, keys, unnamed, tokens)
+            self.service,
+            router=Router(self._dispatchers, hosts, keys, unnamed, tokens, barriers, rpc_versions),
         )
         """What clients of a Unix socket are served."""
         self.operators_service = Service(
-            Directory({}, {}, {}, operators), self.shared, {**health, **metered}, self.shared.operators
+            Router({}, {}, {}, operators), self.shared, {**health, **metered}, self.shared.operators
         )
         """What operators are served on an address of their own: health, metrics, and no network."""
         self._alive: dict[WebSocketConnection, float] = {}
-        self._displaced: set[Party] = set()
+        self._displaced: set[ClientId] = set()
         """The connections that are about to end because new ones have taken their places."""
         self.shared.waiting.on_overflow = self._drop_replies
 
     @cached_property
     def _metrics(self) -> "Metrics":
         # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
-        from wsnode.server.upkeep.metrics import Metrics
+        from wsnode.server.observability.metrics import Metrics
 
         served = [each for network in self._networks for each in (network, *_beside(network))]
         registries = {network.name: network.registry for network in served}
@@ -166,10 +171,18 @@ class Server:
 
         A connection keeps the size of its messages, replies and outbox.
         """
-        self._all_limits = limits
-        self.shared.apply(limits.share(self._processes))
+        self._all_limits = self._within_files(limits)
+        self.shared.apply(self._all_limits.share(self._processes))
         for dispatcher in self._dispatchers.values():
-            dispatcher.bounds = self.limits.bounds()
+            dispatcher.apply(self.limits)
+
+    @property
+    def all_limits(self) -> Limits:
+        """Return the limits in force of all processes together."""
+        return self._all_limits
+
+    def _within_files(self, limits: Limits) -> Limits:
+        return limits if self._open_files is None else limits.within(self._open_files * self._processes)
 
     @property
     def connections(self) -> int:
@@ -180,7 +193,7 @@ class Server:
         """Serve one connection on any trio stream, until it ends."""
         await self.serve_transport(StreamTransport(stream))
 
-    def admit(self, party: Party, service: Service | None = None) -> bool:
+    def admit(self, client: ClientId, service: Service | None = None) -> bool:
         """Return whether there is room for one more connection, and count it.
 
         Without room, the HTTP connection that has been idle for longest is closed for it.
@@ -188,7 +201,7 @@ class Server:
         service = service or self.service
         connections = service.connections
         if connections.used < connections.limit:
-            if not connections.admits(party):
+            if not connections.admits(client):
                 return False
         elif (idle := next(iter(service.idle), None)) is None:
             return False
@@ -197,38 +210,41 @@ class Server:
             self._displaced.add(displaced)
             connections.give_back(displaced)
             idle.cancel()
-        connections.take(party)
+        connections.take(client)
         return True
 
     async def serve_transport(
-        self, transport: Transport, party: Party | None = None, service: Service | None = None
+        self, transport: Transport, client: ClientId | None = None, service: Service | None = None
     ) -> None:
         """Serve one connection that needs no admission, as a client's if nothing else is said."""
-        party, service = party or Party(), service or self.service
-        service.connections.take(party)
-        await self.serve_admitted(transport, party, service)
+        client, service = client or ClientId(), service or self.service
+        service.connections.take(client)
+        await self.serve_admitted(transport, client, service)
 
-    async def serve_admitted(self, transport: Transport, party: Party, service: Service) -> None:
+    async def serve_admitted(self, transport: Transport, client: ClientId, service: Service) -> None:
         """Serve one connection that has been counted; no exception leaves it."""
         counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
         try:
             try:
-                if (serving := await self._begin(transport, party, service)) is not None:
-                    await serving
+                serving = await self._begin(transport, client, service)
+                while serving is not None:
+                    if (upgrade := await serving) is None:
+                        break
+                    serving = await self._begin_websocket(transport, upgrade, client, service.router)
             finally:
-                self._leave(party, service)
+                self._leave(client, service)
                 counters.connections -= 1
                 await transport.aclose()
         except Exception:
             logger.exception("a connection failed")
 
-    def _leave(self, party: Party, service: Service) -> None:
-        if party in self._displaced:
-            self._displaced.remove(party)
+    def _leave(self, client: ClientId, service: Service) -> None:
+        if client in self._displaced:
+            self._displaced.remove(client)
         else:
-            service.connections.give_back(party)
+            service.connections.give_back(client)
 
     async def keep_alive(self) -> None:
         """Ping each WebSocket connection in its turn, and give up messages that do not end, for ever."""
@@ -252,8 +268,7 @@ class Server:
         """Close connections whose messages take too long, and return when the next one may."""
         unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
         while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
-            del unfinished[first[0]]
-            first[0].give_up_message()
+            first[0].abort_message()
         return next(iter(unfinished.values()), now) + seconds
 
     @property
@@ -263,8 +278,8 @@ class Server:
         return not (self.shared.draining or crowded or self._network_hindrance() is not None)
 
     def _network_hindrance(self) -> str | None:
-        hindrances = (network.hindrance() for network in self._networks)
-        return next((found for found in hindrances if found is not None), None)
+        reasons = (network.not_ready_reason() for network in self._networks)
+        return next((found for found in reasons if found is not None), None)
 
     def hurry(self) -> None:
         """End the drain at once, if the server is about to stop."""
@@ -288,26 +303,24 @@ class Server:
                 scope.cancel()
         await self._end_subscriptions()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.shared.lane.wait_idle, self.limits.grace_seconds)
+            nursery.start_soon(self.shared.executor.wait_idle, self.limits.drain_seconds)
             for connection in list(self._alive):
-                nursery.start_soon(connection.retire, *self.farewell)
+                nursery.start_soon(connection.retire, *self.final_notice)
 
     async def _end_subscriptions(self) -> None:
-        with trio.move_on_after(self.limits.grace_seconds):
+        with trio.move_on_after(self.limits.drain_seconds):
             for fan_out in self.shared.fan_outs:
                 await fan_out.finish()
         # A last notice must not name a position after undelivered events, so delivery ends first.
         for fan_out in self.shared.fan_outs:
             fan_out.give_up()
         for connection in self._alive:
-            connection.dismiss()
+            connection.send_final_notices()
 
     # What awaits others stands in memory for as long as a connection does: 250 to 350 bytes each. So those
     # that begin a connection return what serves it.
 
-    async def _begin(
-        self, transport: Transport, party: Party, service: Service
-    ) -> Coroutine[Any, Any, None] | None:
+    async def _begin(self, transport: Transport, client: ClientId, service: Service) -> Serving | None:
         """Return what serves the connection from here on; None if it was refused."""
         try:
             head, rest = await read_head(transport, self.limits)
@@ -315,76 +328,80 @@ class Server:
             if error.status is not None:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
-                answer = refusal(RefusedError(error.status, RpcError(INVALID_REQUEST, text)))
+                answer = refusal(RequestRefusedError(error.status, RpcError(INVALID_REQUEST, text)))
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return None
         if wants_websocket(head):
-            return await self._begin_websocket(transport, head, rest, party, service.directory)
-        return HttpConnection(transport, service, party).run(head + rest)
+            return await self._begin_websocket(transport, Upgrade(head, rest), client, service.router)
+        return HttpConnection(transport, service, client).run(head + rest)
 
     async def _begin_websocket(
-        self, transport: Transport, head: bytes, rest: bytes, party: Party, directory: Directory
-    ) -> Coroutine[Any, Any, None] | None:
-        if (arrival := await self._arrival(transport, head, party, directory)) is None:
+        self, transport: Transport, upgrade: Upgrade, client: ClientId, router: Router
+    ) -> Serving | None:
+        if (arrival := await self._arrival(transport, upgrade.head, client, router)) is None:
             return None
-        connection, grant, answer = arrival
+        connection, api_key, answer = arrival
         # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
         try:
-            if grant is not None:
-                grant.take_connection(connection, self._revoke)
+            if api_key is not None:
+                api_key.take_connection(connection, self._revoke)
         except RpcError as error:
-            await self._refuse(transport, RefusedError(429, error, {"Retry-After": "1"}))
+            await self._refuse(transport, RequestRefusedError(429, error, {"Retry-After": "1"}))
             return None
         is_there = False
         try:
             is_there = await say(transport, answer, seconds=self.limits.close_seconds, last=False)
         finally:
-            if not is_there and grant is not None:
-                grant.give_back_connection(connection)
-        return self._run_websocket(connection, rest, grant) if is_there else None
+            if not is_there and api_key is not None:
+                api_key.give_back_connection(connection)
+        return self._run_websocket(connection, upgrade.rest, api_key) if is_there else None
 
     async def _arrival(
-        self, transport: Transport, head: bytes, party: Party, directory: Directory
+        self, transport: Transport, head: bytes, client: ClientId, router: Router
     ) -> _Arrival | None:
         """Return a connection that is to begin, None for one that was refused."""
         if self.shared.draining:
-            error = RpcError(LIMIT_EXCEEDED, self.farewell[1])
-            await say(transport, refusal(RefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
+            error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
+            await say(transport, refusal(RequestRefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
             return None
-        handshake = shake_hands(head, directory, party)
-        entrance = handshake.entrance
-        if entrance is None:
+        handshake = shake_hands(head, router, client)
+        route = handshake.route
+        if route is None:
             self.shared.counters.refusals[handshake.status] += 1
             await say(transport, handshake.answer, seconds=self.limits.close_seconds)
             return None
         if handshake.demand is not None and (refused := await handshake.demand()) is not None:
             await self._refuse(transport, refused)
             return None
-        grant = entrance.caller.grant
-        allowance = Allowance(self.shared, entrance.caller.network, grant, entrance.caller.party)
-        caller = msgspec.structs.replace(entrance.caller, allowance=allowance)
-        session = Session(entrance.dispatcher, caller, grant, shares_results=True)
-        connection = WebSocketConnection(transport, session, self.shared, allowance, handshake.deflate)
-        return _Arrival(connection, grant, handshake.answer)
+        api_key = route.caller.api_key
+        quota = ClientSubscriptionQuota(self.shared, route.caller.network, api_key, route.caller.client)
+        caller = msgspec.structs.replace(route.caller, quota=quota)
+        session = route.dispatcher.session(caller, api_key, shares_results=True)
+        connection = WebSocketConnection(
+            transport, route.dispatcher, session, self.shared, quota, handshake.deflate
+        )
+        return _Arrival(connection, api_key, handshake.answer)
 
-    async def _refuse(self, transport: Transport, refused: RefusedError) -> None:
+    async def _refuse(self, transport: Transport, refused: RequestRefusedError) -> None:
         self.shared.counters.refusals[refused.status] += 1
         await say(transport, refusal(refused), seconds=self.limits.close_seconds)
 
-    async def _run_websocket(self, connection: WebSocketConnection, rest: bytes, grant: Grant | None) -> None:
+    async def _run_websocket(
+        self, connection: WebSocketConnection, rest: bytes, api_key: ApiKey | None
+    ) -> None:
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
         # The handshake may have been in progress while the other connections were dismissed.
-        farewell = self.farewell if self.shared.draining else None
-        if grant is not None and grant.is_revoked:
-            farewell = REVOKED
+        final_notice = self.final_notice if self.shared.draining else None
+        if api_key is not None and api_key.is_revoked:
+            final_notice = REVOKED
         try:
-            await connection.run(rest, farewell)
+            await connection.run(rest, final_notice)
         finally:
             self.shared.counters.websockets -= 1
             del self._alive[connection]
-            if grant is not None:
-                grant.give_back_connection(connection)
+            if api_key is not None:
+                api_key.give_back_connection(connection)
 
     def _revoke(self, connection: WebSocketConnection) -> None:
         """Close a connection whose key was revoked; one that has not begun is closed when it does."""
@@ -396,13 +413,13 @@ class Server:
         waiting = self.shared.waiting
 
         def weight(connection: WebSocketConnection) -> tuple[int, int]:
-            unread = connection.waiting_bytes
-            return (waiting.kept_for(connection.party) if unread else 0), unread
+            unread = connection.output_bytes
+            return (waiting.held_by(connection.client) if unread else 0), unread
 
         largest = max(self._alive, key=weight, default=None)
-        if largest is not None and largest.waiting_bytes:
+        if largest is not None and largest.output_bytes:
             logger.warning("too many bytes wait to be read: the client that leaves most of them is cut off")
-            largest.give_up_replies()
+            largest.evict_output()
 
     def _hindrance(self) -> bytes:
         if self.shared.draining:
@@ -423,7 +440,7 @@ class Server:
             return self._readiness(is_ready=self.ready)
         return self._readiness_together(self.together)
 
-    async def _readiness_together(self, together: Together) -> PageContent:
+    async def _readiness_together(self, together: ProcessGroup) -> PageContent:
         return self._readiness(is_ready=await together.is_ready())
 
     def _readiness(self, *, is_ready: bool) -> PageContent:
@@ -431,12 +448,6 @@ class Server:
 
     def _metrics_page(self) -> PageContent | Awaitable[PageContent]:
         return self._metrics.page() if self.together is None else self.together.metrics_page()
-
-
-def _has_core(processes: int) -> bool:
-    """Return whether each of the processes has a core to itself, and one is left for others."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processes == 1 or processes < cores
 
 
 def _beside(network: Network) -> list[Network]:

@@ -6,24 +6,23 @@ from typing import Protocol
 
 import msgspec
 
-from wsnode.jsonrpc.share import Share
+from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.limits import Limits
-from wsnode.server.turns.budget import Budget, Held
-from wsnode.server.turns.busy_poll import Dialogue
-from wsnode.server.turns.collector import Shelter
-from wsnode.server.turns.making import Making
-from wsnode.server.turns.slow_lane import SlowLane
+from wsnode.server.scheduling.executor import TaskExecutor
+from wsnode.server.scheduling.gc_policy import GcPolicy
+from wsnode.server.scheduling.memory_quota import InputQuota, MemoryQuota
+from wsnode.server.scheduling.response_memory import ResponseMemory
 
 
-class Figure(msgspec.Struct, frozen=True):
+class MetricValue(msgspec.Struct, frozen=True):
     """A number for `/metrics` that a network has besides those of every network."""
 
     name: str
-    meaning: str
+    """One of `METRICS`."""
     value: float
     labels: Mapping[str, str] = {}
-    is_counter: bool = False
+    """Besides that of the network."""
 
 
 class Counters:
@@ -31,7 +30,9 @@ class Counters:
 
     def __init__(self) -> None:
         self.connections = self.websockets = self.accepted = 0
-        self.received_bytes = self.messages = self.http_requests = 0
+        self.accept_failures = 0
+        """How often a connection could not be accepted, or was lost on its way to this process."""
+        self.input_bytes = self.messages = self.http_requests = 0
         self.http_serving = 0
         """HTTP connections that do not wait for a request."""
         self.refusals = Counter[int]()
@@ -44,15 +45,15 @@ class Counters:
         """WebSocket connections that ended, by the close code that was heard or said; 1006 without one."""
 
 
-class MessageReader(Protocol):
+class MessageReceiver(Protocol):
     """A connection on which messages arrive."""
 
-    def give_up_message(self) -> None:
+    def abort_message(self) -> None:
         """Close, because a message has taken too long to arrive."""
         ...
 
 
-class Totals(Protocol):
+class NodeTotals(Protocol):
     """What all processes of a node have open together."""
 
     @property
@@ -68,40 +69,41 @@ class Totals(Protocol):
 class Shared:
     """The limits, and their use by all connections together."""
 
-    def __init__(self, limits: Limits, *, closes_slow: bool = False, has_core: bool = True) -> None:
-        """`has_core`: whether the process has a core to itself."""
+    def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
         self.limits = limits
         self.closes_slow = closes_slow
         """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.counters = Counters()
-        self.connections = Share(limits.connections)
+        self.connections = ClientQuota(limits.connections)
         """Connections of clients."""
-        self.totals: Totals | None = None
+        self.totals: NodeTotals | None = None
         """Subscriptions of all processes, if there are several."""
-        self.operators = Share(limits.operators_connections)
+        self.operators = ClientQuota(limits.operators_connections)
         """Connections on the operators' address, which take no client's place."""
-        self.subscriptions = Share(limits.all_subscriptions)
+        self.subscriptions = ClientQuota(limits.all_subscriptions)
+        self.live_calls = ClientQuota(limits.live_calls)
+        """Values of the state that subscriptions watch."""
         self.fan_outs: list[FanOut] = []
         """The fan-out of each network with subscriptions."""
-        self.shelter = Shelter()
+        self.policy = GcPolicy()
         self.draining = False
         """Whether the server is about to stop."""
-        self.waiting = Budget(limits.waiting_bytes)
+        self.waiting = MemoryQuota(limits.output_bytes)
         """Replies that wait for their clients to read, and what calls hold of theirs."""
-        self.making = Making(self.waiting)
-        self.lane = SlowLane(limits, self.making)
-        self.dialogue = Dialogue(self.lane, has_core=has_core)
-        self.received = Held(limits.received_bytes)
+        self.response_memory = ResponseMemory(self.waiting)
+        self.executor = TaskExecutor(limits, self.response_memory)
+        self.received = InputQuota(limits.input_bytes)
         """Messages and bodies that have arrived in part, and those of calls in flight."""
-        self.unfinished: dict[MessageReader, float] = {}
+        self.unfinished: dict[MessageReceiver, float] = {}
         """The start of each connection's unfinished message; the oldest comes first."""
 
     def apply(self, limits: Limits) -> None:
         """Let other limits be in force."""
         self.limits = limits
-        self.lane.apply(limits)
+        self.executor.apply(limits)
         self.connections.limit = limits.connections
         self.operators.limit = limits.operators_connections
         self.subscriptions.limit = limits.all_subscriptions
-        self.waiting.limit = limits.waiting_bytes
-        self.received.limit = limits.received_bytes
+        self.live_calls.limit = limits.live_calls
+        self.waiting.limit = limits.output_bytes
+        self.received.limit = limits.input_bytes

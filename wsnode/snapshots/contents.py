@@ -3,12 +3,12 @@
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.snapshots.manifest import CopiedAlt, CopiedChain
+from wsnode.snapshots.manifest import ManifestChain, ManifestStarknet
 
 
-def chain_contents(chain: Chain, head: Head, state_root: bytes) -> CopiedChain:
+def chain_contents(chain: Chain, head: Head, state_root: bytes) -> ManifestChain:
     """Return what identifies a chain that ends at a head."""
-    return CopiedChain(
+    return ManifestChain(
         genesis=hexadecimal(chain.spec.genesis_hash),
         chain_id=chain.spec.chain_id,
         number=head.number,
@@ -18,6 +18,6 @@ def chain_contents(chain: Chain, head: Head, state_root: bytes) -> CopiedChain:
     )
 
 
-def alt_contents(number: int | None, block_hash: bytes | None) -> CopiedAlt:
-    """Return what identifies an alt chain that ends at a block, or has none."""
-    return CopiedAlt(number, None if block_hash is None else hexadecimal(block_hash))
+def starknet_contents(number: int | None, block_hash: bytes | None) -> ManifestStarknet:
+    """Return what identifies a Starknet chain that ends at a block, or has none."""
+    return ManifestStarknet(number, None if block_hash is None else hexadecimal(block_hash))

@@ -7,7 +7,7 @@ class CopyError(Exception):
     """A copy cannot be taken, or not be used."""
 
 
-class OccupiedError(CopyError):
+class FolderNotEmptyError(CopyError):
     """The folder that was to be filled holds something."""
 
     def __init__(self, folder: Path, found: str) -> None:
@@ -15,7 +15,7 @@ class OccupiedError(CopyError):
         self.folder, self.found = folder, found
 
 
-class TakenError(CopyError):
+class FolderBusyError(CopyError):
     """Another process fills the folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -23,7 +23,7 @@ class TakenError(CopyError):
         self.folder = folder
 
 
-class RestlessError(CopyError):
+class WriterBusyError(CopyError):
     """The folder's writer left no moment at which a copy could begin."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
@@ -66,6 +66,14 @@ class PieceMissingError(CopyError):
         self.piece = piece
 
 
+class PieceKindError(CopyError):
+    """Something else lies in the place of a piece: a pipe, say."""
+
+    def __init__(self, piece: Path, kind: str) -> None:
+        super().__init__(f"{piece} is {kind} and not a file")
+        self.piece, self.kind = piece, kind
+
+
 class PieceSizeError(CopyError):
     """A piece is shorter or longer than the manifest says."""
 
@@ -82,7 +90,15 @@ class PieceHashError(CopyError):
         self.piece, self.found, self.wanted = piece, found, wanted
 
 
-class ContentError(CopyError):
+class CorruptSnapshotError(CopyError):
+    """The pieces are as they were written, from a store that had a damaged row."""
+
+    def __init__(self, table: str, fault: str) -> None:
+        super().__init__(f"the snapshot is one of a damaged store: {table}: {fault}; take another snapshot")
+        self.table, self.fault = table, fault
+
+
+class SnapshotContentError(CopyError):
     """The pieces are as they were written, but do not make what the manifest says."""
 
     def __init__(self, file: str, found: object, wanted: object) -> None:

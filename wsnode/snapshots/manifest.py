@@ -6,6 +6,8 @@ from typing import Annotated, Final
 import msgspec
 
 from wsnode.snapshots.errors import ManifestError, ManifestVersionError, NoManifestError
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
+from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_file
 
 NAME: Final = "manifest.json"
 VERSION: Final = 1
@@ -14,7 +16,7 @@ MOST_BYTES: Final = 1 << 26
 PIECE_BYTES: Final = 1 << 26
 """Of a file, before they are compressed."""
 ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb", "eth/state/data.mdb")
-ALT_FILES: Final = ("alt/chain/data.mdb",)
+STARKNET_FILES: Final = ("alt/chain/data.mdb",)
 
 Size = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -29,7 +31,7 @@ class Piece(msgspec.Struct, frozen=True):
     sha256: Sha256
 
 
-class CopiedFile(msgspec.Struct, frozen=True):
+class ManifestFile(msgspec.Struct, frozen=True):
     """A file of the data folder: its place there, its size, and its pieces in order."""
 
     name: str
@@ -37,7 +39,7 @@ class CopiedFile(msgspec.Struct, frozen=True):
     pieces: tuple[Piece, ...]
 
 
-class CopiedChain(msgspec.Struct, frozen=True, rename="camel"):
+class ManifestChain(msgspec.Struct, frozen=True, rename="camel"):
     """The Ethereum chain of a copy: its genesis block, and its head with the state after it."""
 
     genesis: str
@@ -49,8 +51,8 @@ class CopiedChain(msgspec.Struct, frozen=True, rename="camel"):
     """How many blocks the folder keeps, None for all."""
 
 
-class CopiedAlt(msgspec.Struct, frozen=True):
-    """The alt chain of a copy: its head; both are None of a chain without blocks."""
+class ManifestStarknet(msgspec.Struct, frozen=True):
+    """The Starknet chain of a copy: its head; both are None of a chain without blocks."""
 
     number: int | None
     hash: str | None
@@ -61,14 +63,18 @@ class Manifest(msgspec.Struct, frozen=True):
 
     version: int
     program: str
-    eth: CopiedChain | None
-    alt: CopiedAlt | None
-    files: tuple[CopiedFile, ...]
+    eth: ManifestChain | None
+    alt: ManifestStarknet | None
+    files: tuple[ManifestFile, ...]
 
     @property
     def pieces(self) -> list[Piece]:
         """Return the pieces of all files."""
         return [piece for file in self.files for piece in file.pieces]
+
+
+_MEMBERS: Final = JsonDecoder[dict[str, msgspec.Raw]](dict[str, msgspec.Raw])
+_MANIFEST: Final = JsonDecoder(Manifest)
 
 
 def piece_name(file: str, number: int) -> str:
@@ -92,29 +98,30 @@ def read(folder: Path) -> Manifest:
     """
     file = folder / NAME
     try:
-        with file.open("rb") as opened:
-            text = opened.read(MOST_BYTES + 1)
+        text = read_file(file, MOST_BYTES)
     except FileNotFoundError:
         raise NoManifestError(folder) from None
-    if len(text) > MOST_BYTES:
-        raise ManifestError(file, f"it has more than {MOST_BYTES} bytes")
+    except IrregularFileError as error:
+        raise ManifestError(file, f"it is {error.kind}") from None
+    except OversizedFileError:
+        raise ManifestError(file, f"it has more than {MOST_BYTES} bytes") from None
     return _decoded(file, text)
 
 
 def _decoded(file: Path, text: bytes) -> Manifest:
     try:
-        version = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).get("version", msgspec.Raw(b"none"))
+        version = _MEMBERS.decode(text).get("version", msgspec.Raw(b"none"))
         if bytes(version) != str(VERSION).encode():
             raise ManifestVersionError(file, bytes(version)[:20].decode(errors="replace"), VERSION)
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        manifest = _MANIFEST.decode(text)
+    except MalformedError as error:
         raise ManifestError(file, f"it is not a manifest: {error}") from None
     _require_files(file, manifest)
     return manifest
 
 
 def _require_files(file: Path, manifest: Manifest) -> None:
-    wanted = (ETHEREUM_FILES if manifest.eth else ()) + (ALT_FILES if manifest.alt else ())
+    wanted = (ETHEREUM_FILES if manifest.eth else ()) + (STARKNET_FILES if manifest.alt else ())
     found = tuple(each.name for each in manifest.files)
     if found != wanted or not wanted:
         raise ManifestError(file, f"it has the files {', '.join(found) or 'none'}, not those of its chains")

@@ -9,18 +9,21 @@ from typing import IO, Final, Protocol, cast
 import zstandard
 
 from wsnode.snapshots.errors import (
-    ContentError,
     PieceHashError,
+    PieceKindError,
     PieceMissingError,
     PieceSizeError,
+    SnapshotContentError,
 )
-from wsnode.snapshots.manifest import PIECE_BYTES, CopiedFile, Piece, piece_name
+from wsnode.snapshots.manifest import PIECE_BYTES, ManifestFile, Piece, piece_name
+from wsnode.store.private import private
+from wsnode.untrusted.files import IrregularFileError, open_for_reading
 
 CHUNK: Final = 1 << 20
 LEVEL: Final = 3
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes in order."""
 
     def read(self, most: int, /) -> bytes:
@@ -31,7 +34,7 @@ Count = Callable[[int], None]
 """Receives the number of bytes of a file that are done."""
 
 
-def split(source: Source, name: str, folder: Path, count: Count) -> CopiedFile:
+def split(source: ByteSource, name: str, folder: Path, count: Count) -> ManifestFile:
     """Write all of a source as pieces of the file `name` into a folder; they are on the disk then."""
     pieces: list[Piece] = []
     done = 0
@@ -43,15 +46,15 @@ def split(source: Source, name: str, folder: Path, count: Count) -> CopiedFile:
         else:
             (folder / piece.name).unlink()
         if written < PIECE_BYTES:
-            return CopiedFile(name, done, tuple(pieces))
+            return ManifestFile(name, done, tuple(pieces))
 
 
-def _write_piece(source: Source, path: Path, before: int, count: Count) -> tuple[int, Piece]:
+def _write_piece(source: ByteSource, path: Path, before: int, count: Count) -> tuple[int, Piece]:
     """Return how many bytes of the source are in a piece, and the piece."""
     done = size = 0
     hashed = hashlib.sha256()
     draft = path.with_name(f"{path.name}.part")
-    with draft.open("wb") as file:
+    with open(draft, "wb", opener=private) as file:
         for found, packed in _packed(source):
             done += found
             size += len(packed)
@@ -64,7 +67,7 @@ def _write_piece(source: Source, path: Path, before: int, count: Count) -> tuple
     return done, Piece(path.name, size, hashed.hexdigest())
 
 
-def _packed(source: Source) -> Iterator[tuple[int, bytes]]:
+def _packed(source: ByteSource) -> Iterator[tuple[int, bytes]]:
     """Yield how many bytes of a source were taken, and compressed ones."""
     compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
     left = PIECE_BYTES
@@ -90,7 +93,7 @@ def require_sizes(folder: Path, pieces: list[Piece]) -> None:
             raise PieceSizeError(path, size, piece.size)
 
 
-def join(file: CopiedFile, folder: Path, target: IO[bytes], count: Count) -> None:
+def join(file: ManifestFile, folder: Path, target: IO[bytes], count: Count) -> None:
     """Write the file that pieces are of; each piece's bytes are verified when the next one is begun.
 
     Raises:
@@ -102,15 +105,15 @@ def join(file: CopiedFile, folder: Path, target: IO[bytes], count: Count) -> Non
         for chunk in _unpacked(file, folder / piece.name, piece):
             done += len(chunk)
             if done > file.size:
-                raise ContentError(file.name, "more bytes", f"{file.size} bytes")
+                raise SnapshotContentError(file.name, "more bytes", f"{file.size} bytes")
             target.write(chunk)
             count(done)
     if done != file.size:
-        raise ContentError(file.name, f"{done} bytes", f"{file.size} bytes")
+        raise SnapshotContentError(file.name, f"{done} bytes", f"{file.size} bytes")
 
 
-def _unpacked(file: CopiedFile, path: Path, piece: Piece) -> Iterator[bytes]:
-    hashed = Hashed(path)
+def _unpacked(file: ManifestFile, path: Path, piece: Piece) -> Iterator[bytes]:
+    hashed = HashingReader(path)
     try:
         yield from zstandard.ZstdDecompressor().read_to_iter(
             cast("IO[bytes]", hashed), read_size=CHUNK, write_size=CHUNK
@@ -119,13 +122,13 @@ def _unpacked(file: CopiedFile, path: Path, piece: Piece) -> Iterator[bytes]:
     except zstandard.ZstdError as error:
         hashed.finish()
         hashed.require(piece)
-        raise ContentError(file.name, f"a piece that does not unpack ({error})", "zstd") from None
+        raise SnapshotContentError(file.name, f"a piece that does not unpack ({error})", "zstd") from None
     finally:
         hashed.close()
     hashed.require(piece)
 
 
-class Hashed:
+class HashingReader:
     """A piece that is being read, counted and hashed."""
 
     def __init__(self, path: Path) -> None:
@@ -133,9 +136,11 @@ class Hashed:
         self._size = 0
         self._hash = hashlib.sha256()
         try:
-            self._file = path.open("rb")
+            self._file = open_for_reading(path)
         except FileNotFoundError:
             raise PieceMissingError(path) from None
+        except IrregularFileError as error:
+            raise PieceKindError(path, error.kind) from None
 
     def read(self, most: int) -> bytes:
         """Return the next bytes."""

@@ -15,9 +15,9 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import StateError
-from wsnode.snapshots.errors import RestlessError
-from wsnode.starknet.chain import Chain as AltChain
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.snapshots.errors import WriterBusyError
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.store.errors import StoreError
 
 PATIENCE_SECONDS: Final = 60.0
@@ -33,7 +33,7 @@ class Store(Protocol):
         """Write a copy to an open file; it takes as long as that is read."""
 
 
-class Stream:
+class PieceStream:
     """The bytes of a store's copy, as its reader takes them; the store's moment is kept meanwhile."""
 
     def __init__(self, store: Store) -> None:
@@ -79,16 +79,16 @@ class ChainStreams(msgspec.Struct, frozen=True):
 
     head: Head
     state_root: Hash32
-    chain: Stream
-    state: Stream
+    chain: PieceStream
+    state: PieceStream
 
 
-class AltStream(msgspec.Struct, frozen=True):
-    """A copy of an alt chain's store, and its head; None of a chain without blocks."""
+class StarknetStream(msgspec.Struct, frozen=True):
+    """A copy of a Starknet chain's store, and its head; None of a chain without blocks."""
 
     number: int | None
     hash: bytes | None
-    store: Stream
+    store: PieceStream
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
     belong together whenever they were committed: a state says nothing of blocks beyond its head.
 
     Raises:
-        RestlessError: Its writer left no such moment.
+        WriterBusyError: Its writer left no such moment.
         StateError, StoreError: A store cannot be read.
     """
     with _once_begun(chain.folder.path, lambda opened: _begin_chain(chain, opened)) as streams:
@@ -107,14 +107,14 @@ def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
 
 
 @contextmanager
-def alt_stream(alt: AltChain) -> Iterator[AltStream]:
-    """Yield a copy of an alt chain's store and the head that it has.
+def starknet_stream(starknet: StarknetChain) -> Iterator[StarknetStream]:
+    """Yield a copy of a Starknet chain's store and the head that it has.
 
     Raises:
-        RestlessError: Its writer left no moment to begin it.
+        WriterBusyError: Its writer left no moment to begin it.
         StoreError: The store cannot be read.
     """
-    with _once_begun(alt.folder, lambda opened: _begin_alt(alt, opened)) as stream:
+    with _once_begun(starknet.folder, lambda opened: _begin_starknet(starknet, opened)) as stream:
         yield stream
 
 
@@ -127,7 +127,7 @@ def _once_begun(folder: Path, begin: Callable[[ExitStack], Begun | None]) -> Ite
                 yield begun
                 return
         time.sleep(PAUSE_SECONDS)
-    raise RestlessError(folder, PATIENCE_SECONDS)
+    raise WriterBusyError(folder, PATIENCE_SECONDS)
 
 
 def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
@@ -139,7 +139,7 @@ def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
     is_one = (number, block_hash) == (head.number, head.hash) and stored_root in (None, root)
     if not chain.is_light and not is_one:
         return None
-    streams = [opened.enter_context(Stream(store)) for store in (chain.store, chain.state)]
+    streams = [opened.enter_context(PieceStream(store)) for store in (chain.store, chain.state)]
     for stream in streams:
         stream.wait_begun()
     with chain.store.read() as reader:
@@ -147,13 +147,13 @@ def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
     return ChainStreams(head, Hash32(root), *streams) if is_still else None
 
 
-def _begin_alt(alt: AltChain, opened: ExitStack) -> AltStream | None:
-    with alt.reader() as reader:
-        version, view = reader.version, Snapshot(reader)
+def _begin_starknet(starknet: StarknetChain, opened: ExitStack) -> StarknetStream | None:
+    with starknet.reader() as reader:
+        version, view = reader.version, StarknetSnapshot(reader)
         number = view.head
         block = None if number is None else view.block(number)
-    stream = opened.enter_context(Stream(alt.store))
+    stream = opened.enter_context(PieceStream(starknet.store))
     stream.wait_begun()
-    with alt.reader() as reader:
+    with starknet.reader() as reader:
         is_still = reader.version == version
-    return AltStream(number, None if block is None else block.hash, stream) if is_still else None
+    return StarknetStream(number, None if block is None else block.hash, stream) if is_still else None

@@ -1,1 +1,1 @@
-"""All that knows the alt family (Starknet)."""
+"""The methods, storage and events of Starknet chains."""

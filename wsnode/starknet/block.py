@@ -1,4 +1,4 @@
-"""A block of this family: its header and its state diff; transactions are not kept."""
+"""A block of this family: its header and its state diff; transactions too, if its source has receipts."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import msgspec
 from wsnode.starknet.state_diff import StateDiff
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class StarknetHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The members of a block beside its diff; a state update alone has none of them."""
 
     hash: bytes
@@ -22,14 +22,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Members of starknet-specs' BLOCK_HEADER that are passed on unchecked, in the form of results."""
 
 
-class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):
+class UnverifiedStarknetBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block as a source gave it."""
 
     number: int
-    header: Header
+    header: StarknetHeader
     old_root: bytes
     new_root: bytes
     diff: StateDiff
+    body: bytes | None = None
+    """The block with transactions and receipts in the form of nodes, if the source has them."""
 
     @property
     def hash(self) -> bytes:
@@ -37,8 +39,11 @@ class UnverifiedBlock(msgspec.Struct, frozen=True, kw_only=True):
         return self.header.hash
 
 
-class VerifiedBlock(UnverifiedBlock, frozen=True, kw_only=True):
-    """A block that follows the head against which it was checked."""
+class VerifiedStarknetBlock(UnverifiedStarknetBlock, frozen=True, kw_only=True):
+    """A block that follows the head against which it was checked.
+
+    Its `body` is in the form in which it is stored, and only there if the block's hash proves it.
+    """
 
 
 def version_numbers(version: str | None) -> tuple[int, ...] | None:

@@ -1,16 +1,16 @@
-"""The alt chain of one data folder."""
+"""The Starknet chain of one data folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from wsnode.starknet.block import VerifiedBlock
+from wsnode.starknet.block import VerifiedStarknetBlock
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.errors import BusyError, StarknetError
 from wsnode.starknet.felt import felt_bytes
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
     CHAIN_ID_KEY,
@@ -24,6 +24,7 @@ from wsnode.starknet.storage.tables import (
 from wsnode.starknet.storage.writing import put_block, put_class, remove_blocks_above
 from wsnode.store import environment
 from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.errors import DamagedRowError
 
 FOLDER: Final = "alt"
 # A dump does not name its network; the first block's hash identifies it.
@@ -33,7 +34,7 @@ KNOWN_CHAINS: Final = {
 }
 
 
-class Chain:
+class StarknetChain:
     """Blocks from the first to the head, the state after each, and the classes that they name."""
 
     def __init__(self, store: Environment, lock: WriterLock | None, folder: Path) -> None:
@@ -42,7 +43,7 @@ class Chain:
         self.folder = folder
 
     @classmethod
-    def open(cls, data: Path, *, writer: bool) -> "Chain":
+    def open(cls, data: Path, *, writer: bool) -> "StarknetChain":
         """Return the chain in `data/alt`; a writer creates it when there is none.
 
         Raises:
@@ -51,7 +52,7 @@ class Chain:
         """
         folder = data / FOLDER
         if not writer and not (folder / "chain").is_dir():
-            raise StarknetError(f"{folder}: no alt chain here; `wsnode import alt` makes one")
+            raise StarknetError(f"{folder}: no Starknet chain here; `wsnode import alt` makes one")
         lock = WriterLock(folder / "lock") if writer else None
         # Another layout may lack tables, so its number is read first, alone.
         with closing(Environment(folder / "chain", (META,), writer=writer)) as store:
@@ -63,15 +64,31 @@ class Chain:
         """Return the folder of the store if another process may write it, None in the writer."""
         return self.folder if self._lock is None else None
 
+    def require_usable(self) -> None:
+        """Return if the store is where it was opened, and LMDB accepts it.
+
+        Raises:
+            StoreMovedError: The file was deleted, moved or replaced.
+            StoreFailedError: A write of the file failed, and it cannot be opened again.
+            DamagedRowError: A read has met a damaged row.
+        """
+        self.store.require_usable()
+        self.store.require_undamaged()
+
+    @property
+    def damaged(self) -> int:
+        """Return how often a read of this process has met a damaged row."""
+        return self.store.damaged
+
     @property
     def version(self) -> int:
         """The version of the store, another one after each commit."""
         with self.store.read() as reader:
             return reader.version
 
-    def snapshot(self, _caller: object = None) -> Snapshot:
-        """Return a snapshot of the chain; it does not depend on the caller."""
-        return Snapshot(self.store.read())
+    def snapshot(self, caller: object = None) -> StarknetSnapshot:
+        """Return a snapshot of the chain, in the version of the specification that a caller's path names."""
+        return StarknetSnapshot(self.store.read(), getattr(caller, "rpc_version", None))
 
     def reader(self) -> Reader:
         """Return all tables as they are now."""
@@ -89,7 +106,7 @@ class Chain:
 
     def append(
         self,
-        blocks: Sequence[VerifiedBlock],
+        blocks: Sequence[VerifiedStarknetBlock],
         classes: Sequence[ContractClass],
         *,
         after: int | None = None,
@@ -128,16 +145,26 @@ class Chain:
 
 
 def _check_schema(store: Environment, folder: Path, *, writer: bool) -> None:
-    with store.read() as reader:
-        schema = reader.get(META, SCHEMA_KEY)
+    """Return if the layout is the one that this version knows; a writer gives it to a new store.
+
+    Raises:
+        StarknetError: It is another.
+    """
+    try:
+        with store.read() as reader:
+            schema = reader.get(META, SCHEMA_KEY)
+    except DamagedRowError:
+        # Older versions wrote no checksums, so each of their rows counts as damaged.
+        raise _unknown_schema(folder, "older, or damaged") from None
     if schema is None and writer:
-        note: Callable[[Writer], None] = lambda transaction: transaction.put(META, SCHEMA_KEY, SCHEMA)  # noqa: E731
-        store.write(note)
+        store.write(lambda transaction: transaction.put(META, SCHEMA_KEY, SCHEMA))
     elif schema != SCHEMA:
-        known = SCHEMA.decode()
-        raise StarknetError(
-            f"{folder}: its layout is {(schema or b'none').decode()}, this version knows {known}"
-        )
+        raise _unknown_schema(folder, (schema or b"none").decode())
+
+
+def _unknown_schema(folder: Path, found: str) -> StarknetError:
+    known = SCHEMA.decode()
+    return StarknetError(f"{folder}: its layout is {found}, this version knows {known}: import again")
 
 
 def release_free_pages(data: Path) -> None:

@@ -10,9 +10,16 @@ from operator import attrgetter
 
 import msgspec
 
-from wsnode.starknet.diff_source import ContractEntries, Declared, Deployed, Entry, Nonce
+from wsnode.starknet.diff_source import (
+    ContractEntries,
+    DeclaredClass,
+    DeployedContract,
+    NonceUpdate,
+    StorageEntry,
+)
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.state_diff import StateDiff
+from wsnode.untrusted.decoding import JsonDecoder
 
 
 class FlatEntry(msgspec.Struct, frozen=True, gc=False):
@@ -30,29 +37,29 @@ class Replacement(msgspec.Struct, frozen=True, gc=False):
     class_hash: str
 
 
-class _Members(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _DiffMembers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deprecated_declared_classes: list[str]
-    declared_classes: list[Declared]
-    deployed_contracts: list[Deployed]
+    declared_classes: list[DeclaredClass]
+    deployed_contracts: list[DeployedContract]
     replaced_classes: list[Replacement]
-    nonces: list[Nonce]
+    nonces: list[NonceUpdate]
     # starknet.py refuses an empty list, and the member is optional (starknet-specs 0.10.0).
-    migrated_compiled_classes: list[Declared] = []
+    migrated_compiled_classes: list[DeclaredClass] = []
 
 
-class FlatDiff(_Members, frozen=True, kw_only=True):
+class FlatDiff(_DiffMembers, frozen=True, kw_only=True):
     """The diff with one `storage_diffs` row a slot."""
 
     storage_diffs: list[FlatEntry]
 
 
-class NestedDiff(_Members, frozen=True, kw_only=True):
+class NestedDiff(_DiffMembers, frozen=True, kw_only=True):
     """The diff with a contract's slots below its address."""
 
     storage_diffs: list[ContractEntries]
 
 
-_decode = msgspec.json.Decoder(FlatDiff).decode
+_decode = JsonDecoder(FlatDiff).decode
 EMPTY = FlatDiff(
     storage_diffs=[],
     deprecated_declared_classes=[],
@@ -73,11 +80,11 @@ def flat_diff(diff: StateDiff) -> FlatDiff:
     return FlatDiff(
         storage_diffs=[FlatEntry(felt_text(a), felt_text(k), felt_text(v)) for a, k, v in diff.storage],
         deprecated_declared_classes=[felt_text(class_hash) for class_hash in diff.deprecated],
-        declared_classes=[Declared(felt_text(c), felt_text(k)) for c, k in diff.declared],
-        deployed_contracts=[Deployed(felt_text(a), felt_text(c)) for a, c in diff.deployed],
+        declared_classes=[DeclaredClass(felt_text(c), felt_text(k)) for c, k in diff.declared],
+        deployed_contracts=[DeployedContract(felt_text(a), felt_text(c)) for a, c in diff.deployed],
         replaced_classes=[Replacement(felt_text(a), felt_text(c)) for a, c in diff.replaced],
-        nonces=[Nonce(felt_text(a), felt_text(n)) for a, n in diff.nonces],
-        migrated_compiled_classes=[Declared(felt_text(c), felt_text(k)) for c, k in diff.migrated],
+        nonces=[NonceUpdate(felt_text(a), felt_text(n)) for a, n in diff.nonces],
+        migrated_compiled_classes=[DeclaredClass(felt_text(c), felt_text(k)) for c, k in diff.migrated],
     )
 
 
@@ -104,7 +111,7 @@ def state_diff(flat: FlatDiff) -> StateDiff:
 def nested_diff(flat: FlatDiff) -> NestedDiff:
     """Return the diff in starknet-specs' form; the rows of a contract are adjacent in `flat`."""
     contracts = [
-        ContractEntries(address, [Entry(row.key, row.value) for row in rows])
+        ContractEntries(address, [StorageEntry(row.key, row.value) for row in rows])
         for address, rows in groupby(flat.storage_diffs, attrgetter("address"))
     ]
     return NestedDiff(
@@ -131,5 +138,5 @@ def filtered(flat: FlatDiff, addresses: Collection[str]) -> FlatDiff:
     )
 
 
-def _compiled(item: Declared) -> tuple[bytes, bytes]:
+def _compiled(item: DeclaredClass) -> tuple[bytes, bytes]:
     return felt_bytes(item.class_hash), felt_bytes(item.compiled_class_hash)

@@ -11,9 +11,10 @@ import msgspec
 
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.state_diff import InvalidStateDiffError, Pair, Slot, StateDiff
+from wsnode.untrusted.decoding import JsonDecoder
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class StorageEntry(msgspec.Struct, frozen=True, gc=False):
     """A slot below its contract."""
 
     key: str
@@ -24,17 +25,17 @@ class ContractEntries(msgspec.Struct, frozen=True):
     """A contract's slots."""
 
     address: str
-    storage_entries: list[Entry]
+    storage_entries: list[StorageEntry]
 
 
-class Deployed(msgspec.Struct, frozen=True, gc=False):
+class DeployedContract(msgspec.Struct, frozen=True, gc=False):
     """A new contract."""
 
     address: str
     class_hash: str
 
 
-class Replaced(msgspec.Struct, frozen=True, gc=False):
+class ReplacedClass(msgspec.Struct, frozen=True, gc=False):
     """A contract of another class than before."""
 
     class_hash: str
@@ -43,14 +44,14 @@ class Replaced(msgspec.Struct, frozen=True, gc=False):
     """The feeder gateway's name for it."""
 
 
-class Declared(msgspec.Struct, frozen=True, gc=False):
+class DeclaredClass(msgspec.Struct, frozen=True, gc=False):
     """A Sierra class and its compiled class."""
 
     class_hash: str
     compiled_class_hash: str
 
 
-class Nonce(msgspec.Struct, frozen=True, gc=False):
+class NonceUpdate(msgspec.Struct, frozen=True, gc=False):
     """A contract's new nonce."""
 
     contract_address: str
@@ -58,24 +59,24 @@ class Nonce(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
-    deployed_contracts: list[Deployed] = []
-    replaced_classes: list[Replaced] = []
-    declared_classes: list[Declared] = []
-    migrated_compiled_classes: list[Declared] = []
+    deployed_contracts: list[DeployedContract] = []
+    replaced_classes: list[ReplacedClass] = []
+    declared_classes: list[DeclaredClass] = []
+    migrated_compiled_classes: list[DeclaredClass] = []
 
 
 class RpcDiff(_Common, frozen=True, kw_only=True):
     """The diff in the form of nodes."""
 
     storage_diffs: list[ContractEntries]
-    nonces: list[Nonce] = []
+    nonces: list[NonceUpdate] = []
     deprecated_declared_classes: list[str] = []
 
 
 class FeederDiff(_Common, frozen=True, kw_only=True):
     """The diff in the form of the feeder gateway."""
 
-    storage_diffs: dict[str, list[Entry]]
+    storage_diffs: dict[str, list[StorageEntry]]
     nonces: dict[str, str] = {}
     old_declared_contracts: list[str] = []
 
@@ -84,9 +85,9 @@ class _Probe(msgspec.Struct):
     storage_diffs: msgspec.Raw
 
 
-_decode_probe = msgspec.json.Decoder(_Probe).decode
-_decode_rpc = msgspec.json.Decoder(RpcDiff).decode
-_decode_feeder = msgspec.json.Decoder(FeederDiff).decode
+_decode_probe = JsonDecoder(_Probe).decode
+_decode_rpc = JsonDecoder(RpcDiff).decode
+_decode_feeder = JsonDecoder(FeederDiff).decode
 
 
 def decode_state_diff(text: bytes | msgspec.Raw) -> StateDiff:
@@ -156,5 +157,5 @@ def _pairs(member: str, items: Iterable[tuple[str, str]]) -> list[Pair]:
     return pairs
 
 
-def _compiled(items: Iterable[Declared]) -> Iterable[tuple[str, str]]:
+def _compiled(items: Iterable[DeclaredClass]) -> Iterable[tuple[str, str]]:
     return ((item.class_hash, item.compiled_class_hash) for item in items)

@@ -6,7 +6,7 @@ from wsnode.starknet.felt import felt_text
 
 
 class StarknetError(Exception):
-    """The alt chain cannot continue."""
+    """The Starknet chain cannot continue."""
 
 
 class BusyError(StarknetError):
@@ -21,7 +21,7 @@ class DumpError(StarknetError):
     """The dump as a whole cannot be imported."""
 
 
-class InvalidBlockError(StarknetError):
+class InvalidStarknetBlockError(StarknetError):
     """A block violates a rule; the blocks before it stay."""
 
     def __init__(self, number: int, block_hash: bytes, rule: str, expected: str, actual: str) -> None:

@@ -1,15 +1,15 @@
 """A block's header as starknet-specs' BLOCK_HEADER, with the members that the chain's source had."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.starknet.felt import ZERO, felt_text
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.storage.rows import BlockRow
 
 
-def render_header(view: Snapshot, number: int, row: BlockRow) -> bytes:
+def render_header(view: StarknetSnapshot, number: int, row: BlockRow) -> bytes:
     """Return the JSON of block `number`, without the members that are unknown."""
     members: dict[str, Any] = {"block_hash": felt_text(row.hash)}
     if (parent := _parent_hash(view, number, row)) is not None:
@@ -20,10 +20,46 @@ def render_header(view: Snapshot, number: int, row: BlockRow) -> bytes:
     if row.version is not None:
         members["starknet_version"] = row.version
     text = msgspec.json.encode(members)
-    return text[:-1] + b"," + row.more[1:] if row.more else text
+    text = text[:-1] + b"," + row.more[1:] if row.more else text
+    return without_commitments(text) if view.is_before_0_10 else text
 
 
-def _parent_hash(view: Snapshot, number: int, row: BlockRow) -> bytes | None:
+def without_commitments(header: bytes) -> bytes:
+    """Return a rendered header without the members that starknet-specs 0.10 has added."""
+    members = msgspec.json.decode(header)
+    return msgspec.json.encode({name: members[name] for name in members if name not in ADDED_MEMBERS})
+
+
+ADDED_MEMBERS: Final = frozenset(
+    (
+        *("transaction_commitment", "event_commitment", "receipt_commitment", "state_diff_commitment"),
+        *("transaction_count", "event_count", "state_diff_length"),
+    )
+)
+"""What headers have from starknet-specs 0.10 on."""
+PENDING_MEMBERS: Final = (
+    "sequencer_address",
+    "l1_gas_price",
+    "l2_gas_price",
+    "l1_data_gas_price",
+    "l1_da_mode",
+)
+"""What the header of a block under way has, beside number, time and version."""
+
+
+def render_pending_header(number: int, row: BlockRow) -> bytes:
+    """Return the header of the block that follows the head, which has the head's time and prices."""
+    more = msgspec.json.decode(row.more) if row.more else {}
+    members: dict[str, Any] = {"block_number": number + 1}
+    if row.timestamp is not None:
+        members["timestamp"] = row.timestamp
+    members |= {name: more[name] for name in PENDING_MEMBERS if name in more}
+    if row.version is not None:
+        members["starknet_version"] = row.version
+    return msgspec.json.encode(members)
+
+
+def _parent_hash(view: StarknetSnapshot, number: int, row: BlockRow) -> bytes | None:
     """Return the header's parent hash, or else the hash of the block below: a bare state update follows
     it.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wsnode.starknet.block import UnverifiedBlock, version_numbers
+from wsnode.starknet.block import UnverifiedStarknetBlock, version_numbers
 from wsnode.starknet.block_id import MAX_NUMBER
 from wsnode.starknet.native import StarknetTries
 from wsnode.starknet.storage.tables import (
@@ -48,7 +48,7 @@ class StateRoots:
         """Return the root of the current state."""
         return self.tries.root(always_joined)
 
-    def after(self, block: UnverifiedBlock) -> bytes:
+    def after(self, block: UnverifiedStarknetBlock) -> bytes:
         """Apply `block` and return the root of the state after it."""
         self.tries.apply(*block.diff.packed())
         version = version_numbers(block.header.version)

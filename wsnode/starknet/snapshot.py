@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from wsnode.starknet.block_id import MAX_NUMBER
+from wsnode.starknet.body import StoredBody, decode_body
 from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
+    BODIES,
     CHAIN_ID_KEY,
     CLASS_AT,
     CLASSES,
     DIFFS,
     DROPPED,
+    EVENT_BLOOMS,
     FIRST_BLOCK_KEY,
     FIRST_NAMED,
     LATE,
@@ -22,6 +25,7 @@ from wsnode.starknet.storage.tables import (
     NUMBER_BYTES,
     NUMBERS,
     STORAGE_AT,
+    TRANSACTIONS,
     entry_at,
     first_entry,
     key_number,
@@ -33,14 +37,21 @@ from wsnode.starknet.storage.writing import DEPLOYED
 from wsnode.store.environment import Reader
 from wsnode.store.table import last_key, scan
 
+BEFORE_0_10: Final = "v0_9"
+NEWEST: Final = "v0_10"
+SPEC_VERSIONS: Final = {BEFORE_0_10: "0.9.0", NEWEST: "0.10.3"}
+"""Releases of starknet-specs, by their names at the ends of paths."""
 
-class Snapshot:
+
+class StarknetSnapshot:
     """The chain at the moment when the snapshot was opened; a context manager."""
 
-    __slots__ = ("_reader",)
+    __slots__ = ("_reader", "_rpc_version")
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, rpc_version: str | None = None) -> None:
+        """`rpc_version` is a path's name of the version in which results are told, None the newest."""
         self._reader = reader
+        self._rpc_version = rpc_version or NEWEST
 
     def __enter__(self) -> Self:
         return self
@@ -49,6 +60,16 @@ class Snapshot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._reader.close()
+
+    @property
+    def spec_version(self) -> str:
+        """The release of starknet-specs in whose forms results are told."""
+        return SPEC_VERSIONS[self._rpc_version]
+
+    @property
+    def is_before_0_10(self) -> bool:
+        """Whether results lack what starknet-specs 0.10 has added."""
+        return self._rpc_version == BEFORE_0_10
 
     @property
     def version(self) -> int:
@@ -92,6 +113,22 @@ class Snapshot:
         """Return the stored JSON of block `number`'s state diff."""
         frame = self._reader.get(DIFFS, number_key(number))
         return None if frame is None else decompress(frame)
+
+    def body(self, number: int) -> StoredBody | None:
+        """Return the transactions and receipts of block `number`, None if it has none here."""
+        frame = self._reader.get(BODIES, number_key(number))
+        return None if frame is None else decode_body(decompress(frame))
+
+    def event_bloom(self, number: int) -> bytes | None:
+        """Return the Bloom filter of block `number`'s events, None if it has no body here."""
+        return self._reader.get(EVENT_BLOOMS, number_key(number))
+
+    def transaction(self, transaction_hash: bytes) -> tuple[int, int] | None:
+        """Return the number of a transaction's block, and its index in it."""
+        place = self._reader.get(TRANSACTIONS, transaction_hash)
+        if place is None:
+            return None
+        return key_number(place[:NUMBER_BYTES]), int.from_bytes(place[NUMBER_BYTES:], "big")
 
     def class_hash_at(self, address: bytes, number: int) -> bytes | None:
         """Return the class of the contract after block `number`."""

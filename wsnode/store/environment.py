@@ -1,5 +1,5 @@
 """One LMDB file: snapshots to read from, and changes as single function calls, as the engine offers them."""
 
-from wsnode._native.store import Environment, Reader, Writer, release_free_pages
+from wsnode._native.store import Environment, Reader, Writer, inspect_pages, release_free_pages
 
-__all__ = ["Environment", "Reader", "Writer", "release_free_pages"]
+__all__ = ["Environment", "Reader", "Writer", "inspect_pages", "release_free_pages"]

@@ -1,5 +1,21 @@
 """Errors of a store, with messages that an operator can act on."""
 
-from wsnode._native.store import DiskFullError, SnapshotLostError, StoreError, TooManySnapshotsError
+from wsnode._native.store import (
+    DamagedRowError,
+    DiskFullError,
+    SnapshotLostError,
+    StoreError,
+    StoreFailedError,
+    StoreMovedError,
+    TooManySnapshotsError,
+)
 
-__all__ = ["DiskFullError", "SnapshotLostError", "StoreError", "TooManySnapshotsError"]
+__all__ = [
+    "DamagedRowError",
+    "DiskFullError",
+    "SnapshotLostError",
+    "StoreError",
+    "StoreFailedError",
+    "StoreMovedError",
+    "TooManySnapshotsError",
+]

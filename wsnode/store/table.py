@@ -16,7 +16,7 @@ class Table:
         return f"Table({self.name!r})"
 
 
-class Cursor(Protocol):
+class RowCursor(Protocol):
     """A place in a table; after a move that answered true, `item()` is the entry there."""
 
     def set_range(self, key: bytes, /) -> bool:
@@ -44,7 +44,7 @@ class Cursor(Protocol):
 class HasCursors(Protocol):
     """The part of a transaction that a walk needs."""
 
-    def cursor(self, table: Table, /) -> Cursor:
+    def cursor(self, table: Table, /) -> RowCursor:
         """Return a cursor that stands nowhere yet."""
 
 

@@ -1,5 +1,7 @@
 """Why an import ends before its source does; each message is one line for the operator."""
 
+from typing import Final
+
 from wsnode.ethereum.primitives.values import hexadecimal
 
 
@@ -9,6 +11,20 @@ class SourceError(Exception):
     def __init__(self, source: str, offset: int, problem: str) -> None:
         super().__init__(f"{source}: byte {offset}: {problem}")
         self.source, self.offset, self.problem = source, offset, problem
+
+
+class UnsupportedChainError(Exception):
+    """The first block of a chain cannot be read, or breaks a rule that the chain may not have."""
+
+
+NO_CHECKPOINT: Final = (
+    "a folder whose head is to be proved needs --checkpoint ROOT, the root of a finalized beacon block that "
+    "two sources agree on"
+)
+
+
+class CheckpointError(Exception):
+    """A light client of the beacon chain cannot begin, or go on, with the checkpoint that it has."""
 
 
 class UnknownParentError(Exception):

@@ -9,7 +9,7 @@ has been judged, and an import that is cut off anywhere can be repeated.
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.ethereum.tree.statuses import Invalid, Status, UnknownParent
+from wsnode.ethereum.tree.statuses import InvalidBlock, Status, UnknownParentBlock
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import UnknownParentError
 
@@ -31,16 +31,16 @@ def take_branch_block(tree: BlockTree, block: UnverifiedBlock) -> InvalidBlockEr
     if (error := _wrong(status, block)) is not None:
         return error
     if not wins:
-        tree.keep_beside(block.hash)
+        tree.store_side_block(block.hash)
         return None
     change = tree.set_head(block.hash)
-    return change.error if isinstance(change, Invalid) else None
+    return change.error if isinstance(change, InvalidBlock) else None
 
 
 def _wrong(status: Status, block: UnverifiedBlock) -> InvalidBlockError | None:
-    if isinstance(status, UnknownParent):
+    if isinstance(status, UnknownParentBlock):
         raise UnknownParentError(block.number, block.hash, block.parent_hash)
-    return status.error if isinstance(status, Invalid) else None
+    return status.error if isinstance(status, InvalidBlock) else None
 
 
 def _wins(view: Snapshot, block: UnverifiedBlock) -> bool:

@@ -21,21 +21,21 @@ from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import SourceError
 from wsnode.sync.fork_choice import take_branch_block
-from wsnode.sync.progress import ImportProgress, Step
+from wsnode.sync.progress import ImportProgress, ProgressStep
 from wsnode.sync.rlp_files import RlpFiles
-from wsnode.sync.source import BlockSource, EncodedBlock, Position
+from wsnode.sync.source import BlockSource, EncodedBlock, FilePosition
 
 COMMIT_BYTES: Final = 1 << 23
 COMMIT_BLOCKS: Final = 4096
 COMMIT_SECONDS: Final = 2.0
 
 
-class Batch(msgspec.Struct, frozen=True):
+class ImportBatch(msgspec.Struct, frozen=True):
     """Decoded blocks in order, the error of the block after them, and the position of the source."""
 
     blocks: list[UnverifiedBlock]
     error: Exception | None
-    position: Position
+    position: FilePosition
 
 
 async def import_files(chain: Chain, files: Sequence[str], progress: ImportProgress) -> Head:
@@ -68,7 +68,7 @@ class Importer:
         self._intact = True
         self._failure: Exception | None = None
         self._last_commit = trio.current_time()
-        self._done = Step(number=chain.head.number)
+        self._done = ProgressStep(number=chain.head.number)
 
     async def run(self) -> Head:
         """Import all blocks and return the new head; a cancelled import keeps the verified blocks.
@@ -77,7 +77,7 @@ class Importer:
             SourceError, InvalidBlockError, UnknownParentError: as `import_files`.
         """
         async with trio.open_nursery() as nursery:
-            sender, receiver = trio.open_memory_channel[Batch](1)
+            sender, receiver = trio.open_memory_channel[ImportBatch](1)
             nursery.start_soon(self._read, sender)
             # Failures are carried out by hand, because the nursery would wrap them in a group.
             try:
@@ -92,14 +92,14 @@ class Importer:
             raise self._failure
         return self._chain.head
 
-    async def _read(self, sender: "trio.MemorySendChannel[Batch]") -> None:
+    async def _read(self, sender: "trio.MemorySendChannel[ImportBatch]") -> None:
         async with sender:
             # A pipe may stay silent for ever, so a cancelled import leaves its reader behind.
             read = partial(trio.to_thread.run_sync, self._next_batch, abandon_on_cancel=True)
             while (batch := await read()) is not None:
                 await sender.send(batch)
 
-    def _next_batch(self) -> Batch | None:
+    def _next_batch(self) -> ImportBatch | None:
         try:
             encoded = self._source.next_batch()
             if not encoded:
@@ -107,7 +107,7 @@ class Importer:
             blocks, error = self._decoded(encoded)
         except (SourceError, StoreError) as failure:
             blocks, error = [], failure
-        return Batch(blocks, error, self._source.position())
+        return ImportBatch(blocks, error, self._source.position())
 
     def _decoded(self, encoded: Sequence[EncodedBlock]) -> tuple[list[UnverifiedBlock], Exception | None]:
         with self._chain.snapshot() as snapshot:
@@ -119,7 +119,9 @@ class Importer:
             error.add_note(f"{malformed.source}: byte {malformed.offset}")
         return blocks, error
 
-    async def _take_all(self, receiver: "trio.MemoryReceiveChannel[Batch]", nursery: trio.Nursery) -> None:
+    async def _take_all(
+        self, receiver: "trio.MemoryReceiveChannel[ImportBatch]", nursery: trio.Nursery
+    ) -> None:
         async for batch in receiver:
             await self._take(batch.blocks, nursery)
             self._done = structs.replace(

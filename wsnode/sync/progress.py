@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 _LINE_EVERY_SECONDS: Final = 5.0
 
 
-class Step(msgspec.Struct, frozen=True):
+class ProgressStep(msgspec.Struct, frozen=True):
     """The work of an import so far, and its position in the input (`bytes_total` None: unknown)."""
 
     number: int
@@ -25,18 +25,18 @@ class Step(msgspec.Struct, frozen=True):
 class ImportProgress(Protocol):
     """Receives a step after each batch of verified blocks."""
 
-    def advanced(self, step: Step) -> None:
+    def advanced(self, step: ProgressStep) -> None:
         """Take note of the work done so far."""
 
 
-class Silence:
+class NullProgress:
     """Shows nothing."""
 
-    def advanced(self, step: Step) -> None:
+    def advanced(self, step: ProgressStep) -> None:
         """Show nothing."""
 
 
-class Lines:
+class ImportLines:
     """Writes a line now and then."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,14 +44,14 @@ class Lines:
         self._clock = clock
         self._start = self._last = clock()
 
-    def advanced(self, step: Step) -> None:
+    def advanced(self, step: ProgressStep) -> None:
         """Write a line unless the last one is recent."""
         now = self._clock()
         if now - self._last >= _LINE_EVERY_SECONDS:
             self._last = now
             self._write(step, now - self._start)
 
-    def _write(self, step: Step, elapsed: float) -> None:
+    def _write(self, step: ProgressStep, elapsed: float) -> None:
         left = time_left(step, elapsed)
         print(
             f"block {step.number}: {rates(step, elapsed)}" + ("" if left is None else f", {left:.0f} s left"),
@@ -60,7 +60,7 @@ class Lines:
         )
 
 
-class Bar:
+class ImportBar:
     """Draws a progress bar; a context manager."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,7 +76,7 @@ class Bar:
         )
         self._task = self._progress.add_task("import", total=None, number=0, rates="")
 
-    def advanced(self, step: Step) -> None:
+    def advanced(self, step: ProgressStep) -> None:
         """Redraw the bar."""
         self._progress.update(
             self._task,
@@ -86,7 +86,7 @@ class Bar:
             rates=rates(step, self._clock() - self._start),
         )
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ImportBar":
         self._progress.start()
         return self
 
@@ -94,7 +94,7 @@ class Bar:
         self._progress.stop()
 
 
-def rates(step: Step, elapsed: float) -> str:
+def rates(step: ProgressStep, elapsed: float) -> str:
     """Return blocks, transactions and gas per second as text."""
     seconds = max(elapsed, 1e-9)
     return (
@@ -103,7 +103,7 @@ def rates(step: Step, elapsed: float) -> str:
     )
 
 
-def time_left(step: Step, elapsed: float) -> float | None:
+def time_left(step: ProgressStep, elapsed: float) -> float | None:
     """Return the seconds left at the pace so far, None when the whole is unknown."""
     if step.bytes_total is None or not step.bytes_read:
         return None

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from wsnode.sync.errors import SourceError
-from wsnode.sync.source import EncodedBlock, Position
+from wsnode.sync.source import EncodedBlock, FilePosition
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -64,9 +64,9 @@ class RlpFiles:
             self._failure = error
         return batch
 
-    def position(self) -> Position:
+    def position(self) -> FilePosition:
         """Return how many bytes of the files have been read."""
-        return Position(self._finished + _tell(self._raw), self._whole)
+        return FilePosition(self._finished + _tell(self._raw), self._whole)
 
     def __enter__(self) -> Self:
         return self

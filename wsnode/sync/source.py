@@ -13,7 +13,7 @@ class EncodedBlock(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Position(msgspec.Struct, frozen=True):
+class FilePosition(msgspec.Struct, frozen=True):
     """The position of a source in bytes on the disk, and its size, None for a pipe."""
 
     read: int
@@ -30,5 +30,5 @@ class BlockSource(Protocol):
             SourceError: when what follows is no block.
         """
 
-    def position(self) -> Position:
+    def position(self) -> FilePosition:
         """Return how far the source has been read."""

@@ -1,4 +1,4 @@
-"""A dump in a folder into the alt chain: `wsnode import alt`."""
+"""A dump in a folder into the Starknet chain: `wsnode import alt`."""
 
 import time
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 import trio
 
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.dump.class_files import ClassFiles
-from wsnode.starknet.dump.folder import Dump, Report, read_dump
+from wsnode.starknet.dump.folder import DumpFolder, Report, read_dump
 from wsnode.starknet.errors import DumpError
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.intake import Intake, head_of
+from wsnode.starknet.importer import BlockImporter, head_of
 
 # Ctrl-C waits for the end of a turn.
 TURN_SECONDS: Final = 0.25
@@ -34,7 +34,7 @@ class ImportOutcome(msgspec.Struct, frozen=True):
 
 
 async def import_folder(
-    chain: Chain,
+    chain: StarknetChain,
     folder: Path,
     classes: Path | None = None,
     *,
@@ -60,7 +60,7 @@ async def import_folder(
     read = partial(_read, folder, classes, first_block, files, report)
     dump = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
     after = _last_common_block(chain, dump) if replace else None
-    begin = partial(Intake, chain, files.find, verify_roots=verify_roots, after=after)
+    begin = partial(BlockImporter, chain, files.find, verify_roots=verify_roots, after=after)
     intake = await trio.to_thread.run_sync(begin)
     try:
         await trio.to_thread.run_sync(_begin, intake, dump, first_block, chain_id)
@@ -75,7 +75,7 @@ async def import_folder(
 
 def _read(
     folder: Path, classes: Path | None, first_block: int | None, files: ClassFiles, report: Report
-) -> Dump:
+) -> DumpFolder:
     dump = read_dump(folder, first_block, report)
     for place in dump.class_places:
         files.add(place)
@@ -84,7 +84,7 @@ def _read(
     return dump
 
 
-def _last_common_block(chain: Chain, dump: Dump) -> int | None:
+def _last_common_block(chain: StarknetChain, dump: DumpFolder) -> int | None:
     """Return the last common block of a dump that leaves the chain, None if it does not or shares no
     block.
     """
@@ -96,7 +96,7 @@ def _last_common_block(chain: Chain, dump: Dump) -> int | None:
     return None
 
 
-def _begin(intake: Intake, dump: Dump, first_block: int | None, chain_id: str | None) -> None:
+def _begin(intake: BlockImporter, dump: DumpFolder, first_block: int | None, chain_id: str | None) -> None:
     if intake.head is None and first_block is None and dump.blocks and dump.blocks[0].number > 0:
         first = dump.blocks[0].number
         raise DumpError(
@@ -113,7 +113,9 @@ def _begin(intake: Intake, dump: Dump, first_block: int | None, chain_id: str | 
 class _Work:
     """The blocks that are not stored yet, taken in turns."""
 
-    def __init__(self, dump: Dump, intake: Intake, files: ClassFiles, progress: Progress) -> None:
+    def __init__(
+        self, dump: DumpFolder, intake: BlockImporter, files: ClassFiles, progress: Progress
+    ) -> None:
         first = intake.next_number
         self._blocks = dump.read(first)
         self._total = sum(listed.number >= first for listed in dump.blocks)
@@ -142,10 +144,15 @@ class _Work:
         return False
 
 
-def _outcome(chain: Chain, taken: int, intake: Intake, report: Report) -> ImportOutcome:
+def _outcome(chain: StarknetChain, taken: int, intake: BlockImporter, report: Report) -> ImportOutcome:
     with chain.snapshot() as snapshot:
         missing = snapshot.missing_classes()
         head = head_of(snapshot)
     for class_hash, number in missing:
         report(f"block {number} names class {felt_text(class_hash)}, which the dump lacks")
+    if intake.unproved:
+        report(
+            f"{intake.unproved} blocks are stored without their transactions: hashes cannot be recomputed"
+            " without chain id (--chain-id), version and sequencer"
+        )
     return ImportOutcome(head and head[:2], taken, len(missing), intake.checks_roots)

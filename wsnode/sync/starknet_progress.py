@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 LINE_EVERY_SECONDS: Final = 5.0
 
 
-class Lines:
+class LineProgress:
     """Writes a line now and then."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,7 @@ class Lines:
         print(message, file=self._stream, flush=True)
 
 
-class Bar:
+class DumpBar:
     """Draws a progress bar; a context manager."""
 
     def __init__(self, console: Console) -> None:

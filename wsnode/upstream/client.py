@@ -1,25 +1,30 @@
 """Another node, asked over a connection that is opened when first needed, and again when lost."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import trio
 
+from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.budget import Budget
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import HttpLink
 from wsnode.upstream.link import Link
 from wsnode.upstream.messages import decode_result
 from wsnode.upstream.score import Score
 from wsnode.upstream.streams import Connect, connector
+from wsnode.upstream.token_bucket import TokenBucket
 from wsnode.upstream.websocket import converse
 
 SECONDS: Final = 5.0
 BATCH_SECONDS: Final = 15.0
 QUESTIONS_AT_ONCE: Final = 1000
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 logger = logging.getLogger("wsnode.upstream")
 
@@ -33,12 +38,12 @@ class Client:
         *,
         seconds: float = SECONDS,
         connect: Connect | None = None,
-        budget: Budget | None = None,
+        budget: TokenBucket | None = None,
     ) -> None:
         """`connect` opens connections, by TCP if nothing is said; `seconds` bound each answer."""
         self.address = address
         self.score = Score()
-        self.budget = budget or Budget()
+        self.budget = budget or TokenBucket()
         self.seconds = seconds
         self._connect = connect or connector()
         self._nursery: trio.Nursery | None = None
@@ -63,7 +68,22 @@ class Client:
         self, method: str, params: list[Any], *, link: Link | None = None, seconds: float | None = None
     ) -> Any:
         """Return the result of a call; see `ask_text`."""
-        return decode_result(await self.ask_text(method, params, link=link, seconds=seconds))
+        return self.read(decode_result, await self.ask_text(method, params, link=link, seconds=seconds))
+
+    def read(self, decode: Callable[[A], T], answer: A) -> T:
+        """Return what `decode` finds in an answer of this upstream; a failure counts against it.
+
+        Raises:
+            UpstreamError: It has another form.
+        """
+        try:
+            return decode(answer)
+        except MalformedError as error:
+            self.score.failed()
+            raise UpstreamError("invalid", error.reason) from None
+        except UpstreamError:
+            self.score.failed()
+            raise
 
     async def ask_text(
         self, method: str, params: list[Any], *, link: Link | None = None, seconds: float | None = None
@@ -78,7 +98,7 @@ class Client:
         self._waiting += 1
         try:
             return await self._counted(method, params, link, self.seconds if seconds is None else seconds)
-        except RefusedError as error:
+        except UpstreamRefusedError as error:
             if error.is_about_rate:
                 self.budget.refused(error.retry_after)
             logger.debug("%s refuses %s: %s", self, method, error.message)
@@ -110,11 +130,11 @@ class Client:
         self.score.answered(trio.current_time() - asked)
         return text
 
-    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
         """Return the JSON text of each result of a batch of calls, or its refusal.
 
         Raises:
-            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamRefusedError: The upstream takes no batch, or none so large.
             UpstreamError: There is no answer.
         """
         try:
@@ -124,14 +144,14 @@ class Client:
         except trio.TooSlowError:
             self.score.failed()
             raise UpstreamError("timeout", f"a batch of {len(calls)} calls") from None
-        except RefusedError as error:
+        except UpstreamRefusedError as error:
             if error.is_about_rate:
                 self.budget.refused(error.retry_after)
             raise
         except UpstreamError:
             self.score.failed()
             raise
-        if any(isinstance(each, RefusedError) and each.is_about_rate for each in answers):
+        if any(isinstance(each, UpstreamRefusedError) and each.is_about_rate for each in answers):
             self.budget.refused()
         return answers
 
@@ -144,7 +164,7 @@ class Client:
         if len(calls) > 1:
             try:
                 return [*await self.ask_all(method, calls)]
-            except RefusedError as error:
+            except UpstreamRefusedError as error:
                 if error.is_about_rate:
                     raise
         found: dict[int, bytes | UpstreamError] = {}
@@ -179,7 +199,9 @@ class Client:
         if self._nursery is None:
             # At the end of the program the connections go first, and those who ask may not know yet.
             raise UpstreamError("unreachable", "no connections are opened any more")
-        link: Link | None = await self._nursery.start(converse, self.address, self._connect)
+        link: Link | None = await self._nursery.start(
+            partial(converse, self.address, self._connect, on_malformed=self.score.failed)
+        )
         return link
 
     def drop(self, link: Link) -> None:

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import h11
-import msgspec
 import trio
 
+from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
-    Message,
+    UpstreamMessage,
     decode_batch,
     encode_batch,
     encode_call,
     result_of,
     result_or_refusal,
 )
+from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessError, MessageWork
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
@@ -54,11 +55,11 @@ class HttpLink:
             raise UpstreamError("invalid", "a batch for a call")
         return result_of(messages[0], retry_after)
 
-    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
         """Return the JSON texts of the results of a batch of calls, each with its parameters.
 
         Raises:
-            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamRefusedError: The upstream takes no batch, or none so large.
             UpstreamError: There is no answer.
         """
         numbered = {next(self._numbers): params for params in calls}
@@ -69,7 +70,7 @@ class HttpLink:
             result_of(found[None], retry_after)
         return [result_or_refusal(found.get(number)) for number in numbered]
 
-    async def _answered(self, body: bytes) -> tuple[list[Message], float | None]:
+    async def _answered(self, body: bytes) -> tuple[list[UpstreamMessage], float | None]:
         """Return what is answered to a POST, and the seconds to be left alone.
 
         Raises:
@@ -79,10 +80,10 @@ class HttpLink:
             status, retry_after, text = await self._posted(body)
         self.heard += 1
         if status in REFUSALS:
-            raise RefusedError(status, f"HTTP {status}", retry_after)
+            raise UpstreamRefusedError(status, f"HTTP {status}", retry_after)
         try:
             return decode_batch(text), retry_after
-        except msgspec.DecodeError:
+        except MalformedError:
             logger.warning("%s answers with HTTP %d what is not JSON-RPC", self._address, status)
             raise UpstreamError("invalid", f"HTTP {status}") from None
 
@@ -105,11 +106,16 @@ class HttpLink:
                 connection = self._idle.pop()
                 try:
                     return await self._on(connection, body)
+                except ExcessError:
+                    raise
                 except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError):
                     continue
             with trio.fail_after(CONNECTING_SECONDS):
                 stream = await self._connect(self._address)
             return await self._on(_Connection(stream), body)
+        except ExcessError as excess:
+            logger.warning("%s sends %s", self._address, excess)
+            raise UpstreamError("invalid", str(excess)) from None
         except (OSError, trio.BrokenResourceError, trio.TooSlowError, h11.RemoteProtocolError) as error:
             logger.warning("%s cannot be asked: %s", self._address, words_for(error))
             raise UpstreamError("unreachable") from None
@@ -162,13 +168,23 @@ class _Connection:
 
     async def _answer(self) -> tuple[int, float | None, bytes]:
         status, retry_after, body = 0, None, bytearray()
+        pieces, informational, events = MessageWork(), 0, 0
         while True:
             event = await self._next_event()
+            events += 1
+            if events % PIECES_A_TURN == 0:
+                # The parser has events of all that has arrived, and waits for none of them.
+                await trio.lowlevel.checkpoint()
             if isinstance(event, h11.Response):
                 status = event.status_code
                 retry_after = seconds_of(dict(event.headers).get(b"retry-after"))
+            elif isinstance(event, h11.InformationalResponse):
+                informational += 1
+                if informational > MOST_INFORMATIONAL:
+                    raise ExcessError(f"more than {MOST_INFORMATIONAL} responses before the response")
             elif isinstance(event, h11.Data):
                 body += event.data
+                (pieces.add if event.chunk_start else pieces.extend)(len(event.data))
                 if len(body) > MESSAGE_BYTES:
                     raise UpstreamError("invalid", f"an answer above {MESSAGE_BYTES} bytes")
             elif isinstance(event, h11.EndOfMessage):

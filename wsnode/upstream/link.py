@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
-from wsnode.upstream.errors import RefusedError
+from wsnode.upstream.errors import UpstreamRefusedError
 
 MESSAGE_BYTES: Final = 64 << 20
 """The largest message: a block of 10 MB twice in hex, with the names of its members."""
@@ -28,11 +28,11 @@ class Link(Protocol):
             UpstreamError: There is none.
         """
 
-    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
         """Return the JSON texts of the results of a batch of calls, each with its parameters.
 
         Raises:
-            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamRefusedError: The upstream takes no batch, or none so large.
             UpstreamError: There is no answer.
         """
 

@@ -1,42 +1,48 @@
 """JSON-RPC as a client writes and reads it; results stay JSON text, which may be megabytes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError, decode_json, require_text
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 NOTHING = b"null"
+MOST_IDENTITY = 256
+"""Characters of the id of a subscription."""
+LARGEST_CODE = 1 << 63
+"""A code beyond it is no code of an error."""
 
 
-class Fault(msgspec.Struct):
+class ErrorObject(msgspec.Struct):
     """The error of a reply; some nodes leave out required members."""
 
     code: int | float = 0
     message: str = ""
 
 
-class Event(msgspec.Struct):
+class UpstreamNotification(msgspec.Struct):
     """An event of a subscription."""
 
     subscription: str
     result: msgspec.Raw = msgspec.Raw(NOTHING)
 
 
-class Message(msgspec.Struct):
+class UpstreamMessage(msgspec.Struct):
     """A reply or a notification: what counts of either."""
 
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw(NOTHING)
-    error: Fault | None = None
+    error: ErrorObject | None = None
     method: str | None = None
     params: msgspec.Raw = msgspec.Raw(NOTHING)
 
 
-_MESSAGE = msgspec.json.Decoder(Message)
-_BATCH = msgspec.json.Decoder(list[Message])
-_EVENT = msgspec.json.Decoder(Event)
+_MESSAGE = JsonDecoder(UpstreamMessage)
+_BATCH = JsonDecoder[list[UpstreamMessage]](list[UpstreamMessage])
+_EVENT = JsonDecoder(UpstreamNotification)
+_IDENTITY = JsonDecoder[str | int](Annotated[str, msgspec.Meta(max_length=MOST_IDENTITY)] | int)
 
 
 def encode_call(number: int, method: str, params: list[Any]) -> bytes:
@@ -49,42 +55,53 @@ def encode_batch(method: str, calls: Mapping[int, list[Any]]) -> bytes:
     return b"[%b]" % b",".join(encode_call(number, method, params) for number, params in calls.items())
 
 
-def decode_batch(text: bytes | str) -> list[Message]:
+def decode_batch(text: bytes | str) -> list[UpstreamMessage]:
     """Return the messages of a batch, or the only one of a text that is none.
 
     Raises:
-        msgspec.DecodeError: It is neither.
+        MalformedError: It is neither.
     """
+    require_text(text)
     return _BATCH.decode(text) if text[:1] in (b"[", "[") else [_MESSAGE.decode(text)]
 
 
-def decode_event(message: Message) -> Event:
+def decode_event(message: UpstreamMessage) -> UpstreamNotification:
     """Return the event in a notification.
 
     Raises:
-        msgspec.DecodeError: It is no subscription's.
+        MalformedError: It is no subscription's.
     """
     return _EVENT.decode(message.params)
 
 
-def result_of(message: Message, retry_after: float | None = None) -> bytes:
+def decode_identity(message: UpstreamMessage) -> str:
+    """Return the id of a subscription in the reply that made it.
+
+    Raises:
+        MalformedError: There is none.
+    """
+    return str(_IDENTITY.decode(message.result))
+
+
+def result_of(message: UpstreamMessage, retry_after: float | None = None) -> bytes:
     """Return the JSON text of a reply's result.
 
     Raises:
-        RefusedError: The reply is an error.
+        UpstreamRefusedError: The reply is an error.
     """
     if message.error is not None:
-        raise RefusedError(int(message.error.code), message.error.message[:200], retry_after)
+        code = message.error.code if abs(message.error.code) < LARGEST_CODE else 0
+        raise UpstreamRefusedError(int(code), message.error.message[:200], retry_after)
     return bytes(message.result)
 
 
-def result_or_refusal(message: Message | None) -> bytes | RefusedError:
+def result_or_refusal(message: UpstreamMessage | None) -> bytes | UpstreamRefusedError:
     """Return the JSON text of a result in a batch, or why there is none."""
     if message is None:
-        return RefusedError(0, "the batch was answered without it")
+        return UpstreamRefusedError(0, "the batch was answered without it")
     try:
         return result_of(message)
-    except RefusedError as refused:
+    except UpstreamRefusedError as refused:
         return refused
 
 
@@ -95,6 +112,6 @@ def decode_result(text: bytes) -> Any:
         UpstreamError: It is no JSON.
     """
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+        return decode_json(text)
+    except MalformedError as error:
         raise UpstreamError("invalid", str(error)) from None

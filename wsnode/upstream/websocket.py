@@ -4,26 +4,27 @@ import itertools
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
-import msgspec
 import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import ProtocolError
 
+from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.errors import LostError, RefusedError
+from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
-    Message,
+    UpstreamMessage,
     decode_batch,
     decode_event,
-    decode_result,
+    decode_identity,
     encode_batch,
     encode_call,
     result_of,
     result_or_refusal,
 )
+from wsnode.upstream.metering import ExcessError, MeteredStream
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 PING_SECONDS: Final = 20.0
@@ -31,19 +32,22 @@ PONG_SECONDS: Final = 10.0
 RECEIVE_BYTES: Final = 1 << 17
 """Blocks come by the megabyte, and each receipt of bytes costs a turn of the loop."""
 
+OnMalformed: TypeAlias = Callable[[], None]
+"""Called for what counts against the upstream beside its answers."""
+
 logger = logging.getLogger("wsnode.upstream")
 
 
-class Question:
+class PendingRequest:
     """Waits for its reply; `on_event` gets the events of the subscription that it makes."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self.on_event = on_event
         self.is_over = trio.Event()
-        self.reply: Message | None = None
+        self.reply: UpstreamMessage | None = None
         """Nothing, if the connection was lost."""
 
-    def end(self, reply: Message | None) -> None:
+    def end(self, reply: UpstreamMessage | None) -> None:
         """Wake the waiting task."""
         self.reply = reply
         self.is_over.set()
@@ -52,13 +56,16 @@ class Question:
 class WebSocketLink:
     """One connection, from its handshake to its end."""
 
-    def __init__(self, name: str, connection: WebSocketConnection, scope: trio.CancelScope) -> None:
+    def __init__(
+        self, name: str, connection: WebSocketConnection, scope: trio.CancelScope, on_malformed: OnMalformed
+    ) -> None:
+        self._on_malformed = on_malformed
         self.ended = trio.Event()
         self.heard = 0
         self._name = name
         self._connection = connection
         self._scope = scope
-        self._questions: dict[int, Question] = {}
+        self._questions: dict[int, PendingRequest] = {}
         self._batched: set[int] = set()
         """The questions that were asked in batches."""
         self._listeners: dict[str, OnEvent] = {}
@@ -78,24 +85,26 @@ class WebSocketLink:
         Raises:
             UpstreamError: The upstream has no such subscription.
         """
-        decode_result(await self._ask("eth_subscribe", params, on_event))
+        await self._ask("eth_subscribe", params, on_event)
 
     async def _ask(self, method: str, params: list[Any], on_event: OnEvent | None) -> bytes:
         number = next(self._numbers)
-        (reply,) = await self._exchanged({number: Question(on_event)}, encode_call(number, method, params))
+        (reply,) = await self._exchanged(
+            {number: PendingRequest(on_event)}, encode_call(number, method, params)
+        )
         return result_of(reply)
 
-    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
         """Return the JSON texts of the results of a batch of calls, each with its parameters.
 
         Raises:
-            RefusedError: The upstream takes no batch, or none so large.
+            UpstreamRefusedError: The upstream takes no batch, or none so large.
             UpstreamError: There is no answer.
         """
         numbered = {next(self._numbers): params for params in calls}
         self._batched.update(numbered)
         try:
-            questions = {number: Question(None) for number in numbered}
+            questions = {number: PendingRequest(None) for number in numbered}
             replies = await self._exchanged(questions, encode_batch(method, numbered))
         finally:
             self._batched.difference_update(numbered)
@@ -104,11 +113,11 @@ class WebSocketLink:
             result_of(replies[0])
         return [result_or_refusal(reply) for reply in replies]
 
-    async def _exchanged(self, questions: dict[int, Question], text: bytes) -> list[Message]:
+    async def _exchanged(self, questions: dict[int, PendingRequest], text: bytes) -> list[UpstreamMessage]:
         """Send questions, and return the replies in their order.
 
         Raises:
-            LostError: The connection ended.
+            ConnectionLostError: The connection ended.
         """
         self._questions |= questions
         try:
@@ -125,7 +134,7 @@ class WebSocketLink:
         if len(replies) < len(questions):
             # `run` may take a moment yet to notice, and the next question wants another connection.
             self.ended.set()
-            raise LostError
+            raise ConnectionLostError
         return replies
 
     def drop(self) -> None:
@@ -150,8 +159,9 @@ class WebSocketLink:
             with suppress(ConnectionClosed):
                 while True:
                     self._take(await self._connection.get_message())
-        except msgspec.DecodeError:
-            logger.warning("%s says what is not JSON-RPC", self._name)
+        except (MalformedError, UpstreamError) as error:
+            logger.warning("%s says what is not JSON-RPC: %s", self._name, error)
+            self._on_malformed()
 
     async def _stay_awake(self) -> None:
         """Ping, so that a connection that died without a word is noticed, and none dies of idleness."""
@@ -168,7 +178,7 @@ class WebSocketLink:
         for message in decode_batch(text):
             self._take_one(message)
 
-    def _take_one(self, message: Message) -> None:
+    def _take_one(self, message: UpstreamMessage) -> None:
         if message.method is not None:
             self._tell(message)
         elif message.id is None and message.error is not None:
@@ -179,20 +189,26 @@ class WebSocketLink:
         elif isinstance(message.id, int) and (question := self._questions.get(message.id)) is not None:
             if question.on_event is not None and message.error is None:
                 # Here, as the first event may stand right behind this reply.
-                identity = decode_result(bytes(message.result))
-                self._listeners[str(identity)] = question.on_event
+                self._listeners[decode_identity(message)] = question.on_event
             question.end(message)
 
-    def _tell(self, message: Message) -> None:
+    def _tell(self, message: UpstreamMessage) -> None:
         event = decode_event(message)
         if (listener := self._listeners.get(event.subscription)) is not None:
             listener(bytes(event.result))
 
 
 async def converse(
-    address: UpstreamAddress, connect: Connect, task_status: trio.TaskStatus[WebSocketLink | None]
+    address: UpstreamAddress,
+    connect: Connect,
+    *,
+    on_malformed: OnMalformed,
+    task_status: trio.TaskStatus[WebSocketLink | None],
 ) -> None:
-    """Hold a connection until it ends; report its link as started, or None if it cannot be opened."""
+    """Hold a connection until it ends; report its link as started, or None if it cannot be opened.
+
+    `on_malformed` is called when it is ended because of what the other side sends.
+    """
     opened: list[WebSocketLink] = []
 
     def tell(link: WebSocketLink) -> None:
@@ -201,7 +217,7 @@ async def converse(
 
     try:
         with trio.CancelScope() as scope:
-            await _hold(address, connect, scope, tell)
+            await _hold(address, connect, scope, tell, on_malformed)
     # A refused handshake is raised by the library's task in the nursery, so in a group.
     except* (OSError, trio.BrokenResourceError, trio.TooSlowError) as errors:
         logger.warning("%s cannot be reached: %s", address, words_for(errors))
@@ -216,11 +232,19 @@ async def converse(
 
 
 async def _hold(
-    address: UpstreamAddress, connect: Connect, scope: trio.CancelScope, tell: Callable[[WebSocketLink], None]
+    address: UpstreamAddress,
+    connect: Connect,
+    scope: trio.CancelScope,
+    tell: Callable[[WebSocketLink], None],
+    on_malformed: OnMalformed,
 ) -> None:
+    def refuse(excess: ExcessError) -> None:
+        logger.warning("%s sends %s", address, excess)
+        on_malformed()
+
     headers = [] if address.authorization is None else [(b"Authorization", address.authorization.encode())]
     with trio.fail_after(CONNECTING_SECONDS):
-        stream = await connect(address)
+        stream = MeteredStream(await connect(address), refuse)
     async with stream, trio.open_nursery() as nursery:
         with trio.fail_after(CONNECTING_SECONDS):
             connection = await wrap_client_stream(
@@ -233,7 +257,7 @@ async def _hold(
                 max_message_size=MESSAGE_BYTES,
                 receive_buffer_size=RECEIVE_BYTES,
             )
-        link = WebSocketLink(str(address), connection, scope)
+        link = WebSocketLink(str(address), connection, scope, on_malformed)
         tell(link)
         await link.run()
         with trio.move_on_after(1):

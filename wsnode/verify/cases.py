@@ -1,10 +1,15 @@
 """Conversations in `.io` files."""
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+from wsnode.untrusted.decoding import MalformedError, decode_json, decode_text
+from wsnode.untrusted.files import read_file
+
+MOST_BYTES: Final = 256 << 20
+"""Of a file."""
 
 
 class CaseFileError(Exception):
@@ -34,8 +39,8 @@ class Case(msgspec.Struct, frozen=True):
 def methods_of(text: str) -> list[str]:
     """Return the methods that a request or a batch names, none of text that is no JSON."""
     try:
-        request: Any = json.loads(text)
-    except ValueError:
+        request: Any = decode_json(text)
+    except MalformedError:
         return []
     requests = request if isinstance(request, list) else [request]
     return [str(each["method"]) for each in requests if isinstance(each, dict) and "method" in each]
@@ -76,14 +81,14 @@ def read_case(path: Path, folder: Path) -> Case:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text().splitlines()
-    except UnicodeDecodeError as error:
+        return decode_text(read_file(path, MOST_BYTES)).splitlines()
+    except MalformedError as error:
         raise CaseFileError(f"{path}: {error}") from error
 
 
 def _checked(text: str, path: Path) -> str:
     try:
-        json.loads(text)
-    except ValueError as error:
+        decode_json(text)
+    except MalformedError as error:
         raise CaseFileError(f"{path}: a reply is no JSON: {error}") from error
     return text

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
+from wsnode.untrusted.decoding import MalformedError, decode_json, one_error
 from wsnode.verify.cases import methods_of
 
 METHOD_NOT_FOUND = -32601
@@ -21,9 +22,15 @@ def reply_difference(
     if reply is None:
         return "no reply"
     try:
-        got, want = json.loads(reply), json.loads(expected)
-    except ValueError:
-        return f"the reply is no JSON: {reply[:80]!r}"
+        got, want = decode_json(reply), decode_json(expected)
+        # What was decoded may still be too deep to be walked.
+        with one_error():
+            return _difference_of(request, got, want, shape_only=shape_only, messages=messages)
+    except MalformedError as error:
+        return f"the reply is no JSON: {reply[:80]!r}: {error}"
+
+
+def _difference_of(request: str, got: Any, want: Any, *, shape_only: bool, messages: bool) -> str | None:
     if code_of(got) == METHOD_NOT_FOUND != code_of(want):
         return f"the node has no method {', '.join(methods_of(request))}"
     if shape_only:
@@ -122,11 +129,22 @@ def _shape_members(
 ) -> Iterator[str | None]:
     for name, value in want.items():
         if name in got:
-            yield _shape(got[name], value, known=known, optional=frozenset(), where=f"{where}.{name}")
+            loose = _lacked_by_others(value, want)
+            yield _shape(got[name], value, known=known, optional=loose, where=f"{where}.{name}")
         elif name not in optional:
             yield f"{where}.{name}: missing, got {short(got)}"
     for name in got.keys() - want.keys() - known:
         yield f"{where}.{name}: unexpected, {short(got[name])}"
+
+
+def _lacked_by_others(value: Any, siblings: dict[str, Any]) -> frozenset[str]:
+    """Return the members of an object that other members of `siblings` lack, which are like it otherwise."""
+    if not isinstance(value, dict):
+        return frozenset()
+    alike = [other for other in siblings.values() if isinstance(other, dict) and other]
+    return frozenset(value).difference(
+        frozenset(value).intersection(*(other for other in alike if other.keys() <= value.keys()))
+    )
 
 
 def _merged(items: list[Any]) -> tuple[Any, frozenset[str]]:

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 
 
-class Result(msgspec.Struct, frozen=True):
+class CaseResult(msgspec.Struct, frozen=True):
     """A case, or all questions of one method."""
 
     name: str
@@ -22,7 +22,7 @@ class Result(msgspec.Struct, frozen=True):
     """Requests that were compared; of a case it counts as one."""
 
 
-class Tally(msgspec.Struct, frozen=True):
+class ResultTally(msgspec.Struct, frozen=True):
     """The numbers of results without a difference, of those with one, and of those not compared."""
 
     passed: int
@@ -30,7 +30,7 @@ class Tally(msgspec.Struct, frozen=True):
     skipped: int = 0
 
     @classmethod
-    def of(cls, results: Sequence[Result]) -> "Tally":
+    def of(cls, results: Sequence[CaseResult]) -> "ResultTally":
         """Return the numbers of `results`."""
         skipped = sum(result.skipped is not None for result in results)
         failed = sum(bool(result.failures) for result in results)
@@ -40,17 +40,17 @@ class Tally(msgspec.Struct, frozen=True):
         return f"{self.passed} passed, {self.failed} failed"
 
 
-def document(results: Sequence[Result]) -> dict[str, Any]:
+def document(results: Sequence[CaseResult]) -> dict[str, Any]:
     """Return results as a JSON object."""
     return {
-        **msgspec.structs.asdict(Tally.of(results)),
+        **msgspec.structs.asdict(ResultTally.of(results)),
         "results": [msgspec.to_builtins(result) for result in results],
     }
 
 
-def junit(results: Sequence[Result]) -> str:
+def junit(results: Sequence[CaseResult]) -> str:
     """Return results as a test suite in JUnit's form."""
-    tally = Tally.of(results)
+    tally = ResultTally.of(results)
     seconds = sum(result.seconds for result in results)
     head = (
         f'<testsuite name="wsnode verify" tests="{len(results)}" failures="{tally.failed}" errors="0" '
@@ -61,7 +61,7 @@ def junit(results: Sequence[Result]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{suite}'
 
 
-def _case(result: Result) -> Iterator[str]:
+def _case(result: CaseResult) -> Iterator[str]:
     named = f"classname={quoteattr(result.group)} name={quoteattr(_printable(result.name))}"
     yield f'<testcase {named} time="{result.seconds:.3f}">'
     if result.skipped is not None:

@@ -8,14 +8,14 @@ import trio
 from wsnode.verify.addresses import Addresses
 from wsnode.verify.cases import Case, Exchange
 from wsnode.verify.comparison import reply_difference
-from wsnode.verify.results import Result
-from wsnode.verify.transports import HttpTransport, SocketTransport, Transport
+from wsnode.verify.results import CaseResult
+from wsnode.verify.transports import HttpTransport, RequestTransport, WebSocketTransport
 
 ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
 """Methods that answer otherwise when they are asked again."""
 
 
-class Terms(msgspec.Struct, frozen=True):
+class CaseTerms(msgspec.Struct, frozen=True):
     """The strictness of comparisons, and the time to wait for replies."""
 
     messages: bool = False
@@ -23,11 +23,11 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 async def verify(
-    addresses: Addresses, cases: Sequence[Case], terms: Terms, say: Callable[[str], None]
-) -> list[Result]:
+    addresses: Addresses, cases: Sequence[Case], terms: CaseTerms, say: Callable[[str], None]
+) -> list[CaseResult]:
     """Return what became of cases, each over HTTP and over WebSocket, after a line for every difference."""
     async with trio.open_nursery() as nursery:
-        transports = (SocketTransport(addresses.websocket, nursery), HttpTransport(addresses.http))
+        transports = (WebSocketTransport(addresses.websocket, nursery), HttpTransport(addresses.http))
         results = await put(cases, transports, terms, say)
         for transport in transports:
             await transport.close()
@@ -36,21 +36,24 @@ async def verify(
 
 
 async def put(
-    cases: Sequence[Case], transports: Sequence[Transport], terms: Terms, say: Callable[[str], None]
-) -> list[Result]:
+    cases: Sequence[Case],
+    transports: Sequence[RequestTransport],
+    terms: CaseTerms,
+    say: Callable[[str], None],
+) -> list[CaseResult]:
     """Return what became of cases over all of `transports`, after a line for every difference."""
     results = []
     for case in cases:
         began = trio.current_time()
         lines = await differences(case, transports, terms)
         group, _, name = case.name.rpartition("/")
-        results.append(Result(name, group, trio.current_time() - began, lines))
+        results.append(CaseResult(name, group, trio.current_time() - began, lines))
         for line in lines:
             say(line)
     return results
 
 
-async def differences(case: Case, transports: Sequence[Transport], terms: Terms) -> list[str]:
+async def differences(case: Case, transports: Sequence[RequestTransport], terms: CaseTerms) -> list[str]:
     """Return a line for each difference, one for several transports where they agree."""
     found: dict[tuple[int, str], list[str]] = {}
     for transport in transports[:1] if case.methods & ASKED_ONCE else transports:
@@ -68,7 +71,7 @@ def _lines(case: Case, found: dict[tuple[int, str], list[str]]) -> Iterator[str]
 
 
 async def difference_of(
-    exchange: Exchange, transport: Transport, terms: Terms, *, shape_only: bool
+    exchange: Exchange, transport: RequestTransport, terms: CaseTerms, *, shape_only: bool
 ) -> str | None:
     """Return how a node's reply differs from the expected one, or why there is none."""
     try:

@@ -1,27 +1,23 @@
 """Transports of requests to a node: HTTP POST, and one WebSocket connection."""
 
-import http.client
-import json
 import ssl
-import urllib.error
-import urllib.request
+from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
 import trio
 import trio_websocket
 
+from wsnode.untrusted.decoding import MalformedError, decode_json
 from wsnode.upstream.address import shown
+from wsnode.verify.posting import LARGEST_MESSAGE, post, reason_of
 
 ClientStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
-LARGEST_MESSAGE = 1 << 30
 LONGEST_OPENING = 10.0
 LONGEST_CLOSING = 1.0
-# Straight to the node, as the WebSocket connection goes.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class Transport(Protocol):
+class RequestTransport(Protocol):
     """Sends requests to a node; a loss is an `OSError`, and the next request may still succeed."""
 
     @property
@@ -56,31 +52,22 @@ class HttpTransport:
 
 
 def _post(url: str, text: str) -> str:
-    request = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
-    try:
-        with _OPENER.open(request) as reply:
-            body: bytes = reply.read()
-    except urllib.error.HTTPError as error:
-        # A JSON-RPC error may come with any status.
-        with error:
-            body = error.read()
-        if not body:
-            raise ConnectionError(f"HTTP status {error.code}") from None
-    except urllib.error.URLError as error:
-        raise ConnectionError(f"{shown(url)}: {reason_of(error.reason)}") from error
-    except http.client.HTTPException as error:
-        raise ConnectionError(f"no HTTP reply: {error!r}") from error
-    return body.decode(errors="replace")
+    reply = post(url, text)
+    if not reply.body and reply.status != HTTPStatus.OK:
+        raise ConnectionError(f"HTTP status {reply.status}")
+    return reply.body.decode(errors="replace")
 
 
-class SocketTransport:
+class WebSocketTransport:
     """One connection, opened when it is needed, again after it is lost; refused once, given up."""
 
     name = "WebSocket"
 
-    def __init__(self, url: str, nursery: trio.Nursery) -> None:
+    def __init__(self, url: str, nursery: trio.Nursery, most_bytes: int = LARGEST_MESSAGE) -> None:
+        """Connect to `url` in tasks of `nursery`; a message may have up to `most_bytes` bytes."""
         self._url = url
         self._nursery = nursery
+        self._most_bytes = most_bytes
         self._connection: trio_websocket.WebSocketConnection | None = None
         self._refused: ConnectionError | None = None
 
@@ -108,7 +95,9 @@ class SocketTransport:
             raise self._refused
         try:
             with trio.fail_after(LONGEST_OPENING):
-                connection: trio_websocket.WebSocketConnection = await self._nursery.start(_hold, self._url)
+                connection: trio_websocket.WebSocketConnection = await self._nursery.start(
+                    _hold, self._url, self._most_bytes
+                )
         except trio.TooSlowError:
             self._refused = ConnectionError(f"no WebSocket: not open after {LONGEST_OPENING:g} s")
         except ConnectionError as error:
@@ -118,7 +107,9 @@ class SocketTransport:
         raise self._refused
 
 
-async def _hold(url: str, *, task_status: trio.TaskStatus[trio_websocket.WebSocketConnection]) -> None:
+async def _hold(
+    url: str, most_bytes: int, *, task_status: trio.TaskStatus[trio_websocket.WebSocketConnection]
+) -> None:
     """Keep a connection in its own nursery, so that errors of a foreign node end only this connection."""
     opened = False
     parsed = urlsplit(url)
@@ -127,7 +118,7 @@ async def _hold(url: str, *, task_status: trio.TaskStatus[trio_websocket.WebSock
     try:
         async with trio.open_nursery() as nursery:
             connection = await trio_websocket.wrap_client_stream(
-                nursery, stream, parsed.netloc.rpartition("@")[2], target, max_message_size=LARGEST_MESSAGE
+                nursery, stream, parsed.netloc.rpartition("@")[2], target, max_message_size=most_bytes
             )
             opened = True
             task_status.started(connection)
@@ -155,12 +146,6 @@ async def _open(url: SplitResult) -> ClientStream:
     return encrypted
 
 
-def reason_of(error: object) -> str:
-    """Return why there is no connection, in the system's words; trio has them in a group, an address each."""
-    causes = getattr(getattr(error, "__cause__", None), "exceptions", None) or (error,)
-    return str(getattr(causes[0], "strerror", None) or causes[0])
-
-
 def _reason(error: Exception) -> str:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
@@ -182,7 +167,7 @@ def _is_notification(text: str) -> bool:
     if '"method"' not in text[:200]:
         return False
     try:
-        message = json.loads(text)
-    except ValueError:
+        message = decode_json(text)
+    except MalformedError:
         return False
     return isinstance(message, dict) and "method" in message and "id" not in message

@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.node_modules import NEWER_NODE, node_in
 from tests.clients.nodes import ADDRESSES
-from tests.node_process import Node, started
+from tests.node_process import PATIENCE, Node, started
 
 FOLDER: Final = Path(__file__).parent
 LEAST_NODE: Final = (22, 10)
@@ -63,6 +63,12 @@ def test_all_of_them_work(
     command = [node, "--test-reporter=spec", script, *urls]
     environment = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "HOME": str(folder)}
     ended = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE,
+        check=False,
     )
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"

@@ -39,12 +39,28 @@ class Bots:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._has_modules = False
-        for path in [*CLIENTS.glob("resuming_*"), *FOLDER.glob("*.*"), SCRIPTS / "said.mjs"]:
+        for path in [
+            *CLIENTS.glob("*_*.py"),
+            *CLIENTS.glob("*.ts"),
+            *FOLDER.glob("*.*"),
+            SCRIPTS / "said.mjs",
+        ]:
             shutil.copy(path, folder)
 
-    def start(self, library: str, *arguments: str, script: str = "bot", is_changed: bool = True) -> Program:
-        """Start a script of a library; the test is skipped where something is missing."""
-        name = f"{script}_{library}.{'mjs' if library in JAVASCRIPT else 'py'}"
+    def start(
+        self,
+        library: str,
+        *arguments: str,
+        script: str = "bot",
+        is_changed: bool = True,
+        is_compiled: bool = False,
+    ) -> Program:
+        """Start a script of a library; the test is skipped where something is missing.
+
+        `is_compiled`: whether the script is in TypeScript.
+        """
+        suffix = "js" if is_compiled else "mjs"
+        name = f"{script}_{library}.{suffix if library in JAVASCRIPT else 'py'}"
         if is_changed and library in CHANGED:
             stock, changed = CHANGED[library]
             text = (self.folder / name).read_text()

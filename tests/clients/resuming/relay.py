@@ -5,11 +5,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
+
+from tests.node_process import PATIENCE
 
 
 class Relay:
@@ -17,7 +20,9 @@ class Relay:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._server = serve(self._relay, "127.0.0.1", 0, max_size=None)
+        # A client that shares its cores with others may have no turn for as long as these usually are.
+        patient = partial(serve, open_timeout=PATIENCE, ping_timeout=PATIENCE)
+        self._server = patient(self._relay, "127.0.0.1", 0, max_size=None)
         self._clients: set[ServerConnection] = set()
         self.heard: list[dict[str, Any]] = []
         """The requests of all clients."""

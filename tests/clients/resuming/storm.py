@@ -1,5 +1,6 @@
 """A chain with logs and reorganisations, on a node that is killed and started again on its folder."""
 
+import itertools
 import json
 import random
 import signal
@@ -35,6 +36,9 @@ class Chain:
         self.emitter: str = self.call("eth_getTransactionReceipt", created)["contractAddress"]
         self.sent: list[str] = []
         """The hashes of all calls that did not belong to a reorganisation."""
+        # geth fills in the nonce of the transaction before as long as its pool has not taken that in.
+        self._names_nonces = self.call("web3_clientVersion").startswith("Geth/")
+        self._nonces = itertools.count(int(self.call("eth_getTransactionCount", self._sender, "latest"), 16))
 
     def call(self, method: str, *params: Any) -> Any:
         reply = self.ask(method, *params)
@@ -52,7 +56,10 @@ class Chain:
 
     def emit(self, *, rare: bool = False) -> None:
         """Mine a block with notes."""
-        self.sent.append(self.call("eth_sendTransaction", self._note(RARE if rare else None)))
+        note = self._note(RARE if rare else None)
+        if self._names_nonces:
+            note["nonce"] = hex(next(self._nonces))
+        self.sent.append(self.call("eth_sendTransaction", note))
 
     def emit_until(self, what: str, condition: Callable[[], Any], *, rare: bool = False) -> None:
         """Emit, at least once, until the condition holds."""

@@ -81,6 +81,6 @@ def place(log: dict[str, Any]) -> tuple[int, int]:
 def fallen_behind(node: Node) -> float:
     with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=PATIENCE) as reply:
         text = reply.read().decode()
-    found = re.search(r"^wsnode_fallen_behind_total (\S+)$", text, re.MULTILINE)
+    found = re.search(r"^wsnode_subscriptions_lagged_total (\S+)$", text, re.MULTILINE)
     assert found is not None, text
     return float(found[1])

@@ -13,11 +13,11 @@ from typing import Any, Final
 import pytest
 
 from tests.clients.node_modules import FOLDER, require_modules, require_node
+from tests.node_process import PATIENCE
 
 SCRIPTS: Final = FOLDER / "subscribers"
 GO: Final = FOLDER / "go"
 LIBRARIES: Final = ("ethers5", "ethers6", "viem", "web3js", "web3_client", "go")
-EXITING_SECONDS: Final = 20
 
 
 class Program:
@@ -59,7 +59,7 @@ class Program:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            return self._process.wait(EXITING_SECONDS)
+            return self._process.wait(PATIENCE)
         finally:
             self._process.kill()
             for reader in self._readers:
@@ -67,6 +67,11 @@ class Program:
             for stream in (self._process.stdout, self._process.stderr):
                 assert stream is not None
                 stream.close()
+
+    def kill(self) -> None:
+        """End one that does not end with its input."""
+        self._process.kill()
+        self.end()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -105,15 +110,21 @@ def _javascript(library: str, workplace: Path) -> Start:
 
 
 def _go(library: str, workplace: Path) -> Start:
+    program = go_program(".", workplace)
+    return lambda url, address: Program(library, [program, url, address], workplace)
+
+
+def go_program(package: str, workplace: Path) -> Path:
+    """Return a program of a package with go-ethereum's client; the test is skipped where that is missing."""
     go = shutil.which("go")
     if go is None:
         pytest.skip("no `go` to build go-ethereum's client with")
     fetched = subprocess.run([go, "mod", "download"], cwd=GO, capture_output=True, text=True, check=False)
     if fetched.returncode != 0:
         pytest.skip(f"go-ethereum's client cannot be fetched: {fetched.stderr.strip()}")
-    program = workplace / "subscriber"
+    program = workplace / "go_program"
     built = subprocess.run(
-        [go, "build", "-o", program, "."], cwd=GO, capture_output=True, text=True, check=False
+        [go, "build", "-o", program, package], cwd=GO, capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    return lambda url, address: Program(library, [program, url, address], workplace)
+    return program

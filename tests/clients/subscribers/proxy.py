@@ -20,6 +20,8 @@ class Proxy:
         self._reading = threading.Event()
         self._reading.set()
         self._sockets: list[socket.socket] = [self._listener]
+        self._is_over = False
+        self._lock = threading.Lock()
         self.url = f"ws://127.0.0.1:{self._listener.getsockname()[1]}{uri.resource_name}"
 
     def __enter__(self) -> Self:
@@ -28,18 +30,25 @@ class Proxy:
 
     def __exit__(self, *_error: object) -> None:
         self._reading.set()
-        for each in self._sockets:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        with self._lock:
+            self._is_over = True
+            for each in self._sockets:
+                _end(each)
 
     def pause(self) -> None:
-        """Take nothing more from the server."""
+        """Hand nothing more of the server's on; what was taken already waits with the rest."""
         self._reading.clear()
 
     def go_on(self) -> None:
         """Take everything again."""
         self._reading.set()
+
+    def _keep(self, connection: socket.socket) -> None:
+        """Have a socket closed in the end, or at once behind it: a client may come just then."""
+        with self._lock:
+            self._sockets.append(connection)
+            if self._is_over:
+                _end(connection)
 
     def _start(self, function: object, *arguments: object) -> None:
         threading.Thread(target=function, args=arguments, daemon=True).start()  # type: ignore[arg-type]
@@ -48,14 +57,14 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _address = self._listener.accept()
-                self._sockets.append(client)
+                self._keep(client)
                 self._start(self._connect, client)
 
     def _connect(self, client: socket.socket) -> None:
         server = socket.socket()
         # So that what is not read waits in the server and not in the kernel.
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
-        self._sockets.append(server)
+        self._keep(server)
         try:
             # A client that is let down has been read, so that it sees an end and no reset.
             head = _head(client)
@@ -66,6 +75,12 @@ class Proxy:
             return
         self._start(_pump, client, server, _always())
         _pump(server, client, self._reading)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _head(client: socket.socket) -> bytes:
@@ -86,7 +101,11 @@ def _pump(source: socket.socket, target: socket.socket, reading: threading.Event
             reading.wait()
             if not (data := source.recv(_RECEIVE_BYTES)):
                 break
+            # It may have been waiting for this when it was told to pause.
+            reading.wait()
             target.sendall(data)
+    # A peer that ends with something unread resets the connection, which is an end as well.
+    with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
 
 

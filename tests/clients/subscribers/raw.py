@@ -9,6 +9,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.node_process import PATIENCE
 from wsnode.pubsub.event import IDENTITY_BYTES
 
 
@@ -55,7 +56,7 @@ class RawSubscriber:
         self._connection.send(
             json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": params})
         )
-        while "id" not in (message := json.loads(self._connection.recv(30))):
+        while "id" not in (message := json.loads(self._connection.recv(PATIENCE))):
             self.messages.append(message)
         name: str = message["result"]
         assert len(name) == IDENTITY_BYTES

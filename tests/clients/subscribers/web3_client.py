@@ -21,7 +21,8 @@ def end_with_the_input() -> None:
 
 
 async def watch(url: str, emitter: str) -> None:
-    async for w3 in AsyncWeb3(WebSocketProvider(url)):
+    # Of pings it would hear nothing while it does not read.
+    async for w3 in AsyncWeb3(WebSocketProvider(url, websocket_kwargs={"ping_interval": None})):
         try:
             kinds = {
                 await w3.eth.subscribe("newHeads"): "head",

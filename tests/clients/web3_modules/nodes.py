@@ -1,4 +1,4 @@
-"""The nodes that web3.py's tests are run against: one chain id, one account, a block a second."""
+"""The nodes that web3.py's tests are run against: one chain id, one account, a block every three seconds."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from tests.node_process import started
 
 CHAIN_ID: Final = 131277322940537
 """The one that some of the tests expect."""
-BLOCK_SECONDS: Final = 2
+BLOCK_SECONDS: Final = 3
+"""Some tests must be done before the next block: they begin right after one (`BETWEEN_BLOCKS`)."""
 APIS: Final = "eth,net,web3,debug,txpool"
 
 

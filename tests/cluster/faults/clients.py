@@ -9,6 +9,7 @@ import urllib.request
 from abc import abstractmethod
 from collections import Counter
 from contextlib import suppress
+from http.client import HTTPException
 from typing import Any, Final
 
 from eth_account import Account
@@ -22,6 +23,7 @@ SECONDS: Final = 15.0
 LONGEST_STAY: Final = 8.0
 SEND_SECONDS: Final = 0.3
 BEHIND: Final = -32001
+STOPPING: Final = "the node is about to stop"
 HARMLESS: Final = (-32005, -32006)
 """The client was too slow, and what it missed follows; the node restarts."""
 INTERNAL_ERROR: Final = 1011
@@ -47,8 +49,8 @@ class Client(threading.Thread):
         while not self._is_over.is_set():
             try:
                 self.visit()
-            except (OSError, WebSocketException, BehindError):
-                # The node has gone, is behind, or lacks what another one has.
+            except (OSError, HTTPException, WebSocketException, NodeLaggingError):
+                # The node has gone, also in the middle of a reply, is behind, or lacks what another one has.
                 self.counts["refused or cut"] += 1
                 self._is_over.wait(self.random.uniform(0.05, 0.5))
             except Exception as error:
@@ -71,7 +73,7 @@ class Client(threading.Thread):
             return json.loads(reply.read()), reply.headers["wsnode-block"]
 
 
-class BehindError(Exception):
+class NodeLaggingError(Exception):
     """A node does not have a block that the client has seen."""
 
 
@@ -115,8 +117,8 @@ class Subscriber(Client):
         reply = json.loads(node.recv(timeout=SECONDS))
         if "error" in reply:
             self.counts[reply["error"]["message"]] += 1
-            if reply["error"]["code"] == BEHIND:
-                raise BehindError(reply["error"]["message"])
+            if reply["error"]["code"] == BEHIND or reply["error"]["message"] == STOPPING:
+                raise NodeLaggingError(reply["error"]["message"])
             self.fail(str(reply["error"]))
 
     def _listen(self, node: ClientConnection, stay: float) -> None:
@@ -201,7 +203,7 @@ class Demanding(Client):
         else:
             replies = self._ask_over_http()
         if any("error" in reply for reply in replies):
-            raise BehindError(str(replies))
+            raise NodeLaggingError(str(replies))
         head = replies[0]["result"]
         if self._seen is not None:
             is_known = replies[1]["result"] is not None

@@ -1,7 +1,7 @@
 """What was told to clients of a cluster, and whether any of it breaks a promise: pure functions.
 
-Promises are those of docs/serving.md, docs/subscriptions.md and docs/cluster.md. Clients record what they are
-told, in order and without judging it; everything is judged afterwards.
+Promises are those of the pages serving, subscriptions and cluster in docs/reference. Clients record what they
+are told, in order and without judging it; everything is judged afterwards.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A whole cluster under faults of a seed: clients get what docs/cluster.md promises.
+"""A whole cluster under faults of a seed: clients get what docs/reference/cluster.md promises.
 
     WSNODE_FAULTS_SEED=1 WSNODE_FAULTS_SECONDS=180 WSNODE_FAULTS_REDIS=sentinel WSNODE_FAULTS_WRITER=dev \\
         pytest -m soak -n 0 -s tests/cluster/faults/test_faults.py
@@ -39,7 +39,7 @@ def endured(folder: Path, plan: Plan, ordeal: Callable[[Cluster, Plan, float], N
     return outcome
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_clients_of_a_cluster_are_told_all_once_through_a_minute_of_faults(tmp_path: Path) -> None:
     outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", "dev", workers=2))
     assert outcome.figures["acknowledged"] > 0
@@ -57,7 +57,7 @@ def test_clients_of_a_cluster_are_told_all_once_through_faults_of_a_seed(tmp_pat
     endured(tmp_path, Plan(SEED, SECONDS, TOPOLOGY, WRITER, workers=2))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rolling_restart_of_every_program_loses_nothing(tmp_path: Path) -> None:
     outcome = endured(tmp_path, Plan(1, 0, "sentinel", "follow", workers=2), restart_all)
     assert outcome.figures["clients"]["resumptions"] > 0

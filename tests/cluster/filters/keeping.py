@@ -2,24 +2,29 @@
 
 import msgspec
 
-from wsnode.ethereum.live.polled import KeeperAwayError, Polled, Room, UnreadableFilterError
+from wsnode.ethereum.live.filter_store import (
+    FilterQuota,
+    FilterStoreUnavailableError,
+    StoredFilter,
+    UnreadableFilterError,
+)
 
 
 class MemoryKeeper:
     """Implements `Keeper` as a server that is asked by one task at a time, and can be away."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Polled] = {}
+        self.kept: dict[str, StoredFilter] = {}
         self.is_away = False
         self.reported: list[str] = []
 
-    async def add(self, identity: str, new: Polled, room: Room) -> None:
+    async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:
         self._require()
         assert identity not in self.kept
         assert room.weight <= room.most_weight
         self.kept[identity] = new
 
-    async def find(self, identity: str) -> Polled | None:
+    async def find(self, identity: str) -> StoredFilter | None:
         self._require()
         found = self.kept.get(identity)
         if found is not None and not found.wish:
@@ -43,4 +48,4 @@ class MemoryKeeper:
 
     def _require(self) -> None:
         if self.is_away:
-            raise KeeperAwayError
+            raise FilterStoreUnavailableError

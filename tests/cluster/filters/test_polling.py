@@ -14,13 +14,13 @@ from tests.ethereum.live.sessions import LogView
 from tests.ethereum.live.test_replay_model import branches, criteria, expected, request_of
 from tests.memory_transport import Ask, asking
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.filter_store import StoredFilter
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.polled import Polled
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.logs.kept_filters import OF_BLOCKS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.logs.stored_filters import OF_BLOCKS
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RESOURCE_UNAVAILABLE
@@ -54,10 +54,14 @@ class Nodes:
         self.keeper = MemoryKeeper()
         self.asks = [self._asker(chain, limits) for chain in chains]
 
-    def _asker(self, growing: GrowingChain, limits: CallLimits) -> Ask:
+    def ask_as(self, number: int, key: str | None) -> Ask:
+        """Return what asks a node with a key."""
+        return self._asker(self._chains[number], CallLimits(), key)
+
+    def _asker(self, growing: GrowingChain, limits: CallLimits, key: str | None = None) -> Ask:
         hub = Hub(growing.chain)
         registry = build_registry(growing.chain, limits=limits, hub=hub, filter_keeper=self.keeper)
-        return asking(Dispatcher(registry, growing.chain.snapshot))
+        return asking(Dispatcher(registry, growing.chain.snapshot), key)
 
     def change(self, depth: int, branch: Any) -> None:
         """Have the first node, which writes, replace some blocks."""
@@ -98,7 +102,7 @@ def test_polls_at_any_node_rebuild_the_canonical_logs(
     script: Sequence[tuple[int, Any, Sequence[tuple[int, int]]]],
     last: Sequence[int],
 ) -> None:
-    nodes = Nodes(chains, CallLimits(logs_results=limit, behind_seconds=0))
+    nodes = Nodes(chains, CallLimits(logs_results=limit, min_block_seconds=0))
     logs = nodes.asks[0]("eth_newFilter", request_of(wanted))["result"]
     blocks = nodes.asks[1]("eth_newBlockFilter")["result"]
     view, hashes = LogView(), list[str]()
@@ -164,10 +168,10 @@ def test_of_two_polls_at_once_one_gets_the_results(chains: list[GrowingChain]) -
     kept = nodes.keeper.kept[identity]
     find = nodes.keeper.find
 
-    async def overtaken(identity: str) -> Polled | None:
+    async def overtaken(identity: str) -> StoredFilter | None:
         found = await find(identity)
         nodes.keeper.find = find  # type: ignore[method-assign]
-        nodes.keeper.kept[identity] = Polled(
+        nodes.keeper.kept[identity] = StoredFilter(
             kept.wish, str(Position.after(chains[0].blocks[0].head)).encode()
         )
         return found
@@ -194,7 +198,7 @@ def test_a_poll_whose_move_is_not_answered_says_where_to_go_on(chains: list[Grow
     place = nodes.keeper.kept[identity].place.decode()
     find = nodes.keeper.find
 
-    async def last(identity: str) -> Polled | None:
+    async def last(identity: str) -> StoredFilter | None:
         found = await find(identity)
         nodes.keeper.is_away = True
         return found
@@ -219,7 +223,7 @@ def test_what_is_no_filter_is_not_found_and_said(
 ) -> None:
     nodes = Nodes(chains, CallLimits())
     identity = "0x" + "ab" * 16
-    nodes.keeper.kept[identity] = Polled(wish, place)
+    nodes.keeper.kept[identity] = StoredFilter(wish, place)
     assert nodes.asks[0]("eth_getFilterChanges", identity)["error"] == MISSING
     assert nodes.asks[0]("eth_getFilterLogs", identity)["error"] == MISSING
     assert len(nodes.keeper.reported) == 2
@@ -234,10 +238,28 @@ def test_what_is_no_id_is_not_asked_for(chains: list[GrowingChain], identity: st
 
 
 def test_a_position_that_no_node_can_know_is_an_error_and_stays(chains: list[GrowingChain]) -> None:
-    nodes = Nodes(chains, CallLimits(behind_seconds=0))
+    nodes = Nodes(chains, CallLimits(min_block_seconds=0))
     identity = nodes.asks[0]("eth_newBlockFilter")["result"]
     for number in (0, 99):
         lost = str(Position.after(Head(BlockNumber(number), Hash32(b"x" * 32)))).encode()
-        nodes.keeper.kept[identity] = Polled(OF_BLOCKS, lost)
+        nodes.keeper.kept[identity] = StoredFilter(OF_BLOCKS, lost)
         assert nodes.asks[0]("eth_getFilterChanges", identity)["error"]["code"] == RESOURCE_NOT_FOUND
         assert nodes.keeper.kept[identity].place == lost
+
+
+@pytest.mark.parametrize("mine", ["bot", None])
+@pytest.mark.parametrize("make", ["eth_newBlockFilter", "eth_newFilter", "eth_newPendingTransactionFilter"])
+def test_a_filter_is_of_the_key_that_made_it_at_every_node(
+    chains: list[GrowingChain], make: str, mine: str | None
+) -> None:
+    nodes = Nodes(chains, CallLimits())
+    owner = nodes.ask_as(0, mine)
+    identity = owner(make, *({},) * (make == "eth_newFilter"))["result"]
+    for key in {"bot", "other", None} - {mine}:
+        for number in (0, 1):
+            stranger = nodes.ask_as(number, key)
+            assert stranger("eth_getFilterChanges", identity)["error"] == MISSING
+            assert stranger("eth_getFilterLogs", identity)["error"] == MISSING
+            assert stranger("eth_uninstallFilter", identity)["result"] is False
+    assert owner("eth_getFilterChanges", identity)["result"] == []
+    assert owner("eth_uninstallFilter", identity)["result"] is True

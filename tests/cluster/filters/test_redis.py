@@ -10,17 +10,24 @@ import trio
 
 from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
+from wsnode.cluster import filter_store
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.filter_scripts import MOST_BYTES
-from wsnode.cluster.polling import KeptFilters
+from wsnode.cluster.filter_store import RedisFilterStore
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
-from wsnode.ethereum.live.polled import KeeperAwayError, NoRoomError, Polled, Room, UnreadableFilterError
+from wsnode.ethereum.live.filter_store import (
+    FilterQuota,
+    FilterQuotaError,
+    FilterStoreUnavailableError,
+    StoredFilter,
+    UnreadableFilterError,
+)
 
 pytestmark = needs_redis
 
 PREFIX: Final = f"wsnode:{{{GENESIS.hex()}}}"
-NEW: Final = Polled(b'[{"address":[]}]', b"here")
-ROOM: Final = Room("kbot", 2, most=6, most_held=3, most_weight=10)
+NEW: Final = StoredFilter(b'[{"address":[]}]', b"here", b"bot")
+ROOM: Final = FilterQuota("kbot", 2, most=6, most_held=3, most_weight=10)
 SECONDS: Final = 300.0
 LOST: Final = "0x" + "ff" * 16
 
@@ -44,7 +51,7 @@ async def test_a_filter_moves_from_where_a_poll_began_and_from_nowhere_else(jour
     assert await journal.find_filter(identity(1)) == NEW
     assert await journal.move_filter(identity(1), b"here", b"there", SECONDS)
     assert not await journal.move_filter(identity(1), b"here", b"elsewhere", SECONDS)
-    assert await journal.find_filter(identity(1)) == Polled(NEW.wish, b"there")
+    assert await journal.find_filter(identity(1)) == StoredFilter(NEW.wish, b"there", b"bot")
     assert await journal.remove_filter(identity(1))
     assert not await journal.remove_filter(identity(1))
     assert await journal.find_filter(identity(1)) is None
@@ -56,18 +63,18 @@ async def test_bounds_hold_over_all_nodes(redis: RedisServer, journal: RedisJour
         nodes = (journal, other)
 
         async def add(number: int, holder: str, weight: int) -> None:
-            room = Room(holder, weight, most=6, most_held=3, most_weight=10)
+            room = FilterQuota(holder, weight, most=6, most_held=3, most_weight=10)
             await nodes[number % 2].add_filter(identity(number), NEW, SECONDS, room)
 
         for number in range(3):
             await add(number, "kbot", 2)
-        with pytest.raises(NoRoomError):
+        with pytest.raises(FilterQuotaError):
             await add(3, "kbot", 0)
-        with pytest.raises(NoRoomError):
+        with pytest.raises(FilterQuotaError):
             await add(3, "c192.0.2.1", 5)
         for number in range(3, 6):
             await add(number, "", 0)
-        with pytest.raises(NoRoomError):
+        with pytest.raises(FilterQuotaError):
             await add(6, "", 0)
         assert await other.remove_filter(identity(0))
         await add(6, "kbot", 6)
@@ -76,7 +83,7 @@ async def test_bounds_hold_over_all_nodes(redis: RedisServer, journal: RedisJour
 
 
 async def test_what_is_not_polled_goes_and_makes_room(redis: RedisServer, journal: RedisJournal) -> None:
-    room = Room("kbot", 6, most=6, most_held=1, most_weight=6)
+    room = FilterQuota("kbot", 6, most=6, most_held=1, most_weight=6)
     await journal.add_filter(identity(1), NEW, 1.0, room)
     while await journal.find_filter(identity(1)) is not None:
         pass
@@ -84,7 +91,7 @@ async def test_what_is_not_polled_goes_and_makes_room(redis: RedisServer, journa
         # Redis counts a filter off in the second after it went.
         try:
             await journal.add_filter(identity(2), NEW, SECONDS, room)
-        except NoRoomError:
+        except FilterQuotaError:
             continue
         break
     assert reply(redis, "HGET PREFIX:filters:weights total") == b"$1\r\n6\r\n"
@@ -138,16 +145,16 @@ async def test_garbage_where_filters_are_counted_is_no_error(
 
 
 async def test_a_wish_that_is_too_long_is_not_read(journal: RedisJournal) -> None:
-    await journal.add_filter(identity(1), Polled(b"x" * (MOST_BYTES + 1), b"here"), SECONDS, ROOM)
+    await journal.add_filter(identity(1), StoredFilter(b"x" * (MOST_BYTES + 1), b"here"), SECONDS, ROOM)
     with pytest.raises(UnreadableFilterError, match="wish of"):
         await journal.find_filter(identity(1))
 
 
-async def until_there(kept: KeptFilters) -> None:
+async def until_there(kept: RedisFilterStore) -> None:
     while True:
         try:
             await kept.find(LOST)
-        except KeeperAwayError:
+        except FilterStoreUnavailableError:
             await trio.sleep(0.01)
         else:
             return
@@ -155,24 +162,26 @@ async def until_there(kept: KeptFilters) -> None:
 
 @pytest.mark.slow
 async def test_an_outage_is_said_once_and_filters_stay(
-    redis: RedisServer, caplog: pytest.LogCaptureFixture
+    redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level("INFO", "wsnode.journal")
-    kept = KeptFilters(partial(open_journal, JournalAddress.parse(redis.url), GENESIS), SECONDS)
+    kept = RedisFilterStore(partial(open_journal, JournalAddress.parse(redis.url), GENESIS), SECONDS)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(kept.run)
         await kept.add(LOST, NEW, ROOM)
         redis.signal(signal.SIGSTOP)
-        for _ in range(3):
-            with pytest.raises(KeeperAwayError):
-                await kept.find(LOST)
+        with monkeypatch.context() as usual:
+            usual.setattr(filter_store, "ANSWER_SECONDS", 2.0)
+            for _ in range(3):
+                with pytest.raises(FilterStoreUnavailableError):
+                    await kept.find(LOST)
         redis.signal(signal.SIGCONT)
         await until_there(kept)
         assert await kept.find(LOST) == NEW
         assert await kept.move(LOST, b"here", b"there")
         redis.kill()
         for _ in range(3):
-            with pytest.raises(KeeperAwayError):
+            with pytest.raises(FilterStoreUnavailableError):
                 await kept.move(LOST, b"there", b"here")
         redis.start()
         await until_there(kept)
@@ -187,7 +196,7 @@ async def test_an_outage_is_said_once_and_filters_stay(
 
 
 async def test_more_polls_at_once_than_there_are_connections_are_answered(journal: RedisJournal) -> None:
-    found: list[Polled | None] = []
+    found: list[StoredFilter | None] = []
 
     async def poll() -> None:
         found.append(await journal.find_filter(LOST))

@@ -7,8 +7,14 @@ import trio
 
 from tests.cluster.memory_journal import MemoryJournal
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.changes import STREAM_CHANGES, Encoded, Said, decode_change, encode_change
-from wsnode.cluster.pool.stream import Kept, MovedError
+from wsnode.cluster.pool.pool_changes import (
+    STREAM_CHANGES,
+    Encoded,
+    RecordedChange,
+    decode_change,
+    encode_change,
+)
+from wsnode.cluster.pool.stream import StreamMovedError, StreamState
 from wsnode.cluster.records import RecordId
 
 Entry = tuple[RecordId, bytes]
@@ -56,8 +62,8 @@ class MemoryPool:
     async def append(
         self,
         lease: Lease,
-        before: Kept,
-        said: Said | None,
+        before: StreamState,
+        said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
@@ -65,7 +71,7 @@ class MemoryPool:
         entries, contents = ([], {}) if before.tip is None else self._history[-1]
         last = entries[-1][0] if entries else None
         if (last, len(contents)) != (before.tip, before.count):
-            raise MovedError(before.tip, last)
+            raise StreamMovedError(before.tip, last)
         contents = {name: each for name, each in contents.items() if name not in removed}
         contents.update(added)
         if said is not None:
@@ -76,12 +82,12 @@ class MemoryPool:
         self._history.append((entries, contents))
         self._tell()
 
-    async def tip(self) -> Said | None:
+    async def tip(self) -> RecordedChange | None:
         await self._journal._ask()
         entries = self._history[-1][0]
         return self._said(entries[-1]) if entries else None
 
-    async def read(self, after: RecordId | None, seconds: float) -> Sequence[Said]:
+    async def read(self, after: RecordId | None, seconds: float) -> Sequence[RecordedChange]:
         await self._journal._ask()
         with trio.move_on_after(seconds):
             while not self._after(after):
@@ -104,7 +110,7 @@ class MemoryPool:
     def _after(self, after: RecordId | None) -> list[Entry]:
         return [entry for entry in self._history[-1][0] if after is None or entry[0] > after]
 
-    def _said(self, entry: Entry) -> Said:
+    def _said(self, entry: Entry) -> RecordedChange:
         return decode_change(str(entry[0]), entry[1])
 
     def _tell(self) -> None:

@@ -13,13 +13,13 @@ from tests.cluster.pool.memory_pool import MemoryPool
 from tests.ethereum.pool.playground import Playground
 from wsnode.cluster.journal import Lease
 from wsnode.cluster.pool.mirror import Mirror
-from wsnode.cluster.pool.mirroring import Mirroring
-from wsnode.cluster.pool.publishing import PoolPublisher
-from wsnode.cluster.replica.outbox import AGAIN_SECONDS, Outbox
+from wsnode.cluster.pool.mirror_task import MirrorTask
+from wsnode.cluster.pool.publisher import PoolPublisher
+from wsnode.cluster.replica.unsent_txs import AGAIN_SECONDS, UnsentTransactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pool.errors import KnownError, PoolError
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.refusals import KnownError, PoolError
 
 Block = list[bytes]
 
@@ -33,10 +33,10 @@ class Node:
         self.lease: Lease | None = None
         self.listens = True
         """Whether it reads what others have."""
-        self.outbox = Outbox(self.pool, lambda: self.playground.now, hears=True)
+        self.outbox = UnsentTransactions(self.pool, lambda: self.playground.now, hears=True)
         chain = self.playground.chain
         mirror = Mirror(self.pool, self.outbox)
-        self.mirroring = Mirroring(mirror, lambda: chain.head, stream.open, self._is_reader)
+        self.mirroring = MirrorTask(mirror, lambda: chain.head, stream.open, self._is_reader)
         self.publisher = PoolPublisher(self.pool, lambda: self.lease, stream.open)
         self.due: deque[Block] = deque()
         """Blocks that others have and this node has not."""

@@ -10,11 +10,11 @@ from trio.testing import MockClock
 from tests.cluster.pool.nodes import Cluster, cluster
 from tests.drawing import examples
 from tests.ethereum.pool.playground import ALICE, BOB, CAROL, GWEI
-from wsnode.demo.accounts import Account
+from wsnode.demo.accounts import FundedAccount
 from wsnode.ethereum.codec.transactions import PooledTransaction
 
 
-async def send(made: Cluster, place: int, sender: Account, nonce: int, fee: int) -> None:
+async def send(made: Cluster, place: int, sender: FundedAccount, nonce: int, fee: int) -> None:
     node = made.nodes[place]
     made.send(node, node.playground.sign(sender, nonce, fee=fee * GWEI, tip=fee * GWEI))
 

@@ -14,29 +14,29 @@ from hypothesis import strategies as st
 from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
-from tests.cluster.replica.test_peers import blocks_of
+from tests.cluster.replica.test_peer_nodes import blocks_of
 from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
-from wsnode.cluster.journal import Bounds, JournalAwayError
-from wsnode.cluster.records import Record
+from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal import JournalBounds, JournalUnavailableError
+from wsnode.cluster.leader_session import RENEWAL_SECONDS, PublishedChain
+from wsnode.cluster.records import Record, RecordId
 from wsnode.cluster.replica.errors import GapError
-from wsnode.cluster.replica.ethereum import EthereumCopy
+from wsnode.cluster.replica.ethereum import EthereumReplicaChain
 from wsnode.cluster.replica.following import HELD_SECONDS, RECORDS_BACK, Replica
-from wsnode.cluster.replica.gauge import LATE_SECONDS
-from wsnode.cluster.replica.peers import take
-from wsnode.cluster.source import EthereumSource
-from wsnode.cluster.tenure import RENEWAL_SECONDS, Published
+from wsnode.cluster.replica.lag import LATE_SECONDS
+from wsnode.cluster.replica.peer_nodes import take
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.sync_report import SyncStage
 
 PATIENCE = 60
 FULL = 4096
-TRIMMED = Bounds(records=4, blocks=2)
+TRIMMED = JournalBounds(records=4, blocks=2)
 LEFT_BRANCH: Sequence[DoneTo] = (
     partial(Growing.extend, blocks=3),
     partial(Growing.replace, depth=3, blocks=20),
@@ -56,7 +56,7 @@ OF_ITS_END = 2
 AWAY = "the journal at memory is away: it was taken away"
 
 
-class NotingCopy(EthereumCopy):
+class NotingCopy(EthereumReplicaChain):
     """A copy of a development chain that notes the number of its head after each record."""
 
     def __init__(self, chain: Chain, live: LiveTree, heads: list[int]) -> None:
@@ -71,7 +71,7 @@ class NotingCopy(EthereumCopy):
 class World:
     """A chain that is written and published, and one that replicas repeat it on."""
 
-    def __init__(self, stack: ExitStack, bounds: Bounds | None = None) -> None:
+    def __init__(self, stack: ExitStack, bounds: JournalBounds | None = None) -> None:
         self.written = stack.enter_context(new_chain())
         self.repeated = stack.enter_context(new_chain())
         self.growing = Growing(self.written)
@@ -85,14 +85,14 @@ class World:
         self._writers += 1
         self.journal.now += 60
         source = EthereumSource(chain or self.written, is_development=is_sole)
-        published = Published(source, f"writer {self._writers}")
+        published = PublishedChain(source, f"writer {self._writers}")
         await publish(published, self.journal)
 
     def replica(self, held_seconds: float = HELD_SECONDS) -> Replica:
         self.live_tree = LiveTree(BlockTree(self.repeated), Hub(self.repeated))
         return Replica(self.copy(), self.open, held_seconds=held_seconds)
 
-    def copy(self) -> EthereumCopy:
+    def copy(self) -> EthereumReplicaChain:
         return NotingCopy(self.repeated, self.live_tree, self.heads)
 
     def bridged_replica(self, blocks: Sequence[UnverifiedBlock]) -> Replica:
@@ -107,7 +107,7 @@ class World:
     async def caught_up(self, replica: Replica) -> None:
         """Return once the replica stands as what is written."""
         wanted = standing_of(self.written)
-        await until(lambda: replica.stage is Stage.LIVE and standing_of(self.repeated) == wanted)
+        await until(lambda: replica.stage is SyncStage.LIVE and standing_of(self.repeated) == wanted)
 
     async def live_through(self, replica: Replica, deeds: Sequence[DoneTo]) -> None:
         """Publish each of some deeds, and return once the replica has repeated all."""
@@ -130,18 +130,18 @@ class World:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[MemoryJournal]:
         if self.journal.is_away:
-            raise JournalAwayError("memory", "it was taken away")
+            raise JournalUnavailableError("memory", "it was taken away")
         yield self.journal
 
 
 @contextmanager
-def world(bounds: Bounds | None = None) -> Iterator[World]:
+def world(bounds: JournalBounds | None = None) -> Iterator[World]:
     with ExitStack() as stack:
         yield World(stack, bounds)
 
 
 @asynccontextmanager
-async def published(blocks: int, bounds: Bounds | None = None) -> AsyncIterator[World]:
+async def published(blocks: int, bounds: JournalBounds | None = None) -> AsyncIterator[World]:
     """Yield a world of some blocks, which the journal has."""
     with world(bounds) as here:
         here.growing.extend(blocks)
@@ -177,23 +177,23 @@ async def caught_up(here: World) -> AsyncIterator[Replica]:
 async def test_a_replica_stands_as_what_is_written() -> None:
     async with published(12) as here:
         replica = here.replica()
-        assert replica.hindrance() == "the journal was not reached yet"
+        assert replica.not_ready_reason() == "the journal was not reached yet"
         async with running(replica):
             await here.caught_up(replica)
-            assert replica.hindrance() is None
+            assert replica.not_ready_reason() is None
             here.growing.replace(3, 4)
             here.growing.patch(4096, 7)
             here.growing.set_chain_id(9)
             await here.publish()
             await here.caught_up(replica)
-        assert (replica.reorganisations, replica.refused, replica.gauge.lag) == (1, 0, 0)
+        assert (replica.reorganisations, replica.refused, replica.replica_lag.lag) == (1, 0, 0)
 
 
 async def test_the_journals_height_is_said_before_its_blocks_are_here() -> None:
     async with published(3) as here:
         replica = here.replica()
         heights: list[tuple[int | None, int]] = []
-        replica.on_height.append(lambda: heights.append((replica.gauge.tip, here.repeated.head.number)))
+        replica.on_height.append(lambda: heights.append((replica.replica_lag.tip, here.repeated.head.number)))
         async with running(replica):
             await here.caught_up(replica)
             here.growing.extend(1)
@@ -350,7 +350,7 @@ async def test_a_branch_is_kept_when_a_writer_that_is_behind_writes_an_emptied_j
     caplog.set_level(logging.INFO, "wsnode.replica")
     async with written_anew_from_behind(HELD_SECONDS) as (here, replica, _behind):
         await until(lambda: "is kept for now" in caplog.text)
-        assert replica.hindrance() is None
+        assert replica.not_ready_reason() is None
         # As the writer does once it has the branch too.
         here.growing.extend(1)
         await here.publish(is_sole=False)
@@ -359,7 +359,7 @@ async def test_a_branch_is_kept_when_a_writer_that_is_behind_writes_an_emptied_j
     assert caplog.text.count("is kept for now") == 1
 
 
-async def test_a_branch_is_not_kept_for_ever() -> None:
+async def test_a_branch_is_not_held_by_ever() -> None:
     async with written_anew_from_behind(0.5) as (here, _replica, behind):
         await until(lambda: standing_of(here.repeated) == standing_of(behind))
 
@@ -369,9 +369,11 @@ async def test_a_branch_is_not_kept_when_another_one_becomes_as_high() -> None:
         Growing(behind).extend(3)
         began = trio.current_time()
         await here.publish(behind, is_sole=False)
-        await until(lambda: replica.stage is Stage.LIVE and standing_of(here.repeated) == standing_of(behind))
+        await until(
+            lambda: replica.stage is SyncStage.LIVE and standing_of(here.repeated) == standing_of(behind)
+        )
         assert trio.current_time() - began < HELD_SECONDS
-        assert replica.hindrance() is None
+        assert replica.not_ready_reason() is None
 
 
 async def test_a_journal_that_stands_still_is_noticed_as_soon_as_a_writer_notices_it() -> None:
@@ -388,7 +390,7 @@ async def test_a_journal_that_is_away_is_tried_again_while_clients_are_served(
             here.journal.is_away = True
             replica.begin_again(here.open)
             await until(lambda: not replica.is_reachable)
-        assert replica.hindrance() is None
+        assert replica.not_ready_reason() is None
         here.journal.is_away = False
         here.growing.extend(1)
         await here.publish()
@@ -412,10 +414,10 @@ async def test_a_damaged_record_stops_a_replica_until_an_operator_begins_again(
         replica = here.replica()
         async with running(replica):
             with caplog.at_level(logging.ERROR):
-                await until(lambda: replica.stage is Stage.STOPPED)
+                await until(lambda: replica.stage is SyncStage.STOPPED)
             assert standing_of(here.repeated) == good
             assert replica.refused == 1
-            assert (replica.hindrance() or "").startswith(
+            assert (replica.not_ready_reason() or "").startswith(
                 "following stopped: a record of the journal cannot be"
             )
             here.journal._entries[-2] = name, content, is_block
@@ -425,12 +427,32 @@ async def test_a_damaged_record_stops_a_replica_until_an_operator_begins_again(
     assert line.startswith("following stopped at block 3 0x")
 
 
+async def test_a_replica_goes_on_once_what_is_no_record_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    async with published(3) as here:
+        replica = here.replica()
+        async with running(replica):
+            await here.caught_up(replica)
+            good = here.journal._entries[-1]
+            here.journal._entries.append((RecordId(good[0].epoch, good[0].sequence + 1), b"poison", False))
+            with caplog.at_level(logging.ERROR):
+                here.journal._appended.set()
+                await until(lambda: replica.stage is SyncStage.STOPPED)
+                here.journal._entries.pop()
+                await here.caught_up(replica)
+            here.growing.extend(1)
+            await here.publish()
+            await here.caught_up(replica)
+            assert replica.refused == 1
+            assert replica.error is None
+    assert len(caplog.records) == 1
+
+
 async def test_a_replica_that_has_not_what_a_trimmed_journal_begins_with_says_to_restore_a_snapshot() -> None:
     async with published(12, TRIMMED) as here:
         assert here.journal.entries < 12
         replica = here.replica()
         async with running(replica):
-            await until(lambda: replica.stage is Stage.STOPPED)
+            await until(lambda: replica.stage is SyncStage.STOPPED)
         assert "restore a snapshot" in (replica.error or "")
         assert replica.refused == 0
 
@@ -440,14 +462,14 @@ async def test_blocks_of_other_nodes_are_taken_once_there_is_room() -> None:
         replica = here.bridged_replica(await blocks_of(here.written))
         async with running(replica):
             with files_of_at_most(FULL):
-                await until(lambda: replica.stage is Stage.UNSTORED)
+                await until(lambda: replica.stage is SyncStage.UNSTORED)
                 assert here.repeated.head.number == 0
             await here.caught_up(replica)
 
 
 @pytest.mark.parametrize("bounds", [None, TRIMMED], ids=["the journal", "other nodes"])
 async def test_the_writers_branch_is_followed_also_from_below_the_finalized_block(
-    bounds: Bounds | None,
+    bounds: JournalBounds | None,
 ) -> None:
     async with published(12, bounds) as here:
         Growing(here.repeated).extend(6)
@@ -463,7 +485,7 @@ async def test_a_record_of_another_chain_stops_a_replica() -> None:
         replica = here.replica()
         here.journal._genesis = b"\0" * 32
         async with running(replica):
-            await until(lambda: replica.stage is Stage.STOPPED)
+            await until(lambda: replica.stage is SyncStage.STOPPED)
         assert "first block" in (replica.error or "")
         assert here.repeated.head.number == 0
 
@@ -479,13 +501,13 @@ async def test_a_replica_that_cannot_store_says_how_far_it_is_behind_the_journal
         replica = here.replica()
         async with running(replica):
             with files_of_at_most(FULL):
-                await until(lambda: replica.stage is Stage.UNSTORED)
-                assert replica.gauge.lag == 1
+                await until(lambda: replica.stage is SyncStage.UNSTORED)
+                assert replica.replica_lag.lag == 1
                 here.journal._entries = entries
-                await until(lambda: replica.gauge.lag == 5)
+                await until(lambda: replica.replica_lag.lag == 5)
                 here.journal.is_away = True
                 await until(lambda: not replica.is_reachable)
-                assert replica.stage is Stage.UNSTORED
+                assert replica.stage is SyncStage.UNSTORED
                 here.journal.is_away = False
             await here.caught_up(replica)
 
@@ -497,7 +519,7 @@ async def test_an_empty_journal_makes_no_replica_ready_and_is_said_to_be_empty(
         replica = here.replica()
         async with running(replica):
             await until(lambda: replica.is_reachable)
-            assert replica.hindrance() == "the journal is empty"
+            assert replica.not_ready_reason() == "the journal is empty"
             assert caplog.messages == [
                 "the journal at memory is empty: nothing of this chain was published there yet"
             ]
@@ -511,17 +533,17 @@ async def test_a_replica_that_was_held_up_is_not_live_before_it_has_what_came_me
 ) -> None:
     mock_clock.rate = 1.0
     async with published(1) as here, caught_up(here) as replica:
-        stages: list[Stage] = []
+        stages: list[SyncStage] = []
         replica.on_stage.append(lambda: stages.append(replica.stage))
         async with here.live_tree.lock:
             here.growing.extend(1)
             await here.publish()
-            await until(lambda: replica.gauge.tip == 2)
+            await until(lambda: replica.replica_lag.tip == 2)
             here.growing.extend(5)
             await here.publish()
             mock_clock.jump(2 * LATE_SECONDS)
         await here.caught_up(replica)
-    assert stages == [Stage.CATCHING_UP, Stage.LIVE]
+    assert stages == [SyncStage.CATCHING_UP, SyncStage.LIVE]
 
 
 @pytest.mark.timeout(60)
@@ -531,7 +553,7 @@ async def test_a_replica_is_live_as_soon_as_it_has_a_full_answer_of_records(
     # The clock stands, so to wait for more would be to wait for ever.
     async with published(RECORDS_BACK) as here, trio.open_nursery() as nursery:
         replica, live = here.replica(), trio.Event()
-        replica.on_stage.append(lambda: live.set() if replica.stage is Stage.LIVE else None)
+        replica.on_stage.append(lambda: live.set() if replica.stage is SyncStage.LIVE else None)
         nursery.start_soon(replica.run)
         await live.wait()
         assert here.repeated.head == here.written.head

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import JournalAwayError
-from wsnode.cluster.quotas import MOST_SPENDINGS, Spending
+from wsnode.cluster.journal import JournalUnavailableError
+from wsnode.cluster.quotas import MOST_SPENDINGS, KeySpending
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
-from wsnode.cluster.sharing import SharedRates, Sharer
-from wsnode.server.access.uses import Account, MeteredUses, Rate
+from wsnode.cluster.shared_rates import RateSharer, SharedRates
+from wsnode.server.access.rate_limit import CreditCountingRateLimiter, CreditRate, KeyAccount
 
 KEY: Final = "ab" * 32
 OTHER: Final = "cd" * 32
@@ -40,9 +40,9 @@ class MemoryQuotas:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._full_at: dict[str, float] = {}
-        self.asked: list[Sequence[Spending]] = []
+        self.asked: list[Sequence[KeySpending]] = []
 
-    async def exchange(self, spendings: Sequence[Spending]) -> Mapping[str, float]:
+    async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
         now = self._clock()
         self.asked.append(spendings)
         for each in spendings:
@@ -56,11 +56,11 @@ class MemoryQuotas:
 class Machine:
     """A node with a key, its clock some time apart from those of others."""
 
-    def __init__(self, quotas: MemoryQuotas, rate: Rate, server: Clock, ahead: float) -> None:
+    def __init__(self, quotas: MemoryQuotas, rate: CreditRate, server: Clock, ahead: float) -> None:
         self._server, self._ahead, self._rate = server, ahead, rate
-        self._uses = MeteredUses()
-        self.account = Account(self._uses, rate)
-        self.sharer = Sharer(quotas, lambda: {KEY: self.account}, self.clock)
+        self._uses = CreditCountingRateLimiter()
+        self.account = KeyAccount(self._uses, rate)
+        self.sharer = RateSharer(quotas, lambda: {KEY: self.account}, self.clock)
 
     def clock(self) -> float:
         return self._server() + self._ahead
@@ -69,14 +69,14 @@ class Machine:
         return not self._uses.charge(self.clock(), self._rate, cost)
 
 
-def machines(rate: Rate, count: int) -> tuple[Clock, MemoryQuotas, list[Machine]]:
+def machines(rate: CreditRate, count: int) -> tuple[Clock, MemoryQuotas, list[Machine]]:
     server = Clock(1.7e9)
     quotas = MemoryQuotas(server)
     return server, quotas, [Machine(quotas, rate, server, 1e6 * number - 1.6e9) for number in range(count)]
 
 
 async def test_what_is_spent_on_one_machine_is_missing_on_all() -> None:
-    _clock, _quotas, (one, two) = machines(Rate(10.0, 5.0), 2)
+    _clock, _quotas, (one, two) = machines(CreditRate(10.0, 5.0), 2)
     for each in (one, two):
         await each.sharer.exchange()
     assert [one.is_admitted() for _ in range(6)] == [True] * 5 + [False]
@@ -86,7 +86,7 @@ async def test_what_is_spent_on_one_machine_is_missing_on_all() -> None:
 
 
 async def test_credits_come_back_everywhere() -> None:
-    server, _quotas, (one, two) = machines(Rate(10.0, 5.0), 2)
+    server, _quotas, (one, two) = machines(CreditRate(10.0, 5.0), 2)
     for each in (one, two):
         await each.sharer.exchange()
     assert all(one.is_admitted() for _ in range(5))
@@ -101,7 +101,7 @@ async def test_credits_come_back_everywhere() -> None:
 
 
 async def test_what_several_machines_admit_at_once_is_owed_by_all() -> None:
-    server, _quotas, nodes = machines(Rate(10.0, 5.0), 3)
+    server, _quotas, nodes = machines(CreditRate(10.0, 5.0), 3)
     for each in nodes:
         await each.sharer.exchange()
     assert all(each.is_admitted() for each in nodes for _ in range(5))
@@ -115,12 +115,12 @@ async def test_what_several_machines_admit_at_once_is_owed_by_all() -> None:
 
 
 async def test_what_is_spent_during_an_exchange_is_not_given_back() -> None:
-    _clock, quotas, (one,) = machines(Rate(10.0, 5.0), 1)
+    _clock, quotas, (one,) = machines(CreditRate(10.0, 5.0), 1)
     await one.sharer.exchange()
     one.is_admitted()
     count = quotas.exchange
 
-    async def slow(spendings: Sequence[Spending]) -> Mapping[str, float]:
+    async def slow(spendings: Sequence[KeySpending]) -> Mapping[str, float]:
         found = await count(spendings)
         one.is_admitted(3.0)
         return found
@@ -131,7 +131,7 @@ async def test_what_is_spent_during_an_exchange_is_not_given_back() -> None:
 
 
 async def test_a_machine_that_was_alone_brings_what_it_lacks_and_not_all_it_spent() -> None:
-    server, quotas, (one, two) = machines(Rate(10.0, 5.0), 2)
+    server, quotas, (one, two) = machines(CreditRate(10.0, 5.0), 2)
     for _ in range(600):
         server.now += 0.1
         one.is_admitted()
@@ -146,13 +146,16 @@ async def test_a_machine_that_was_alone_brings_what_it_lacks_and_not_all_it_spen
 async def test_many_keys_are_said_in_parts() -> None:
     clock, accounts = (
         Clock(5.0),
-        {str(number): Account(MeteredUses(), Rate(1.0, 9.0)) for number in range(2500)},
+        {
+            str(number): KeyAccount(CreditCountingRateLimiter(), CreditRate(1.0, 9.0))
+            for number in range(2500)
+        },
     )
     quotas = MemoryQuotas(clock)
-    sharer = Sharer(quotas, lambda: accounts, clock)
+    sharer = RateSharer(quotas, lambda: accounts, clock)
     await sharer.exchange()
     for account in accounts.values():
-        account.uses.charge(5.0, account.rate, 2.0)
+        account.rate_limiter.charge(5.0, account.rate, 2.0)
     assert await sharer.exchange() > 0.1
     assert [len(spendings) for spendings in quotas.asked] == [0, MOST_SPENDINGS, MOST_SPENDINGS, 500]
     assert all(account.full_at == pytest.approx(7.0) for account in accounts.values())
@@ -160,7 +163,7 @@ async def test_many_keys_are_said_in_parts() -> None:
 
 async def test_without_keys_nothing_is_asked() -> None:
     quotas = MemoryQuotas(Clock(5.0))
-    await Sharer(quotas, dict, Clock(0.0)).exchange()
+    await RateSharer(quotas, dict, Clock(0.0)).exchange()
     assert quotas.asked == []
 
 
@@ -173,14 +176,14 @@ async def test_another_journal_is_gone_to_and_one_that_is_away_is_said_once(
     @asynccontextmanager
     async def opened() -> AsyncIterator[MemoryQuotas]:
         if is_away:
-            raise JournalAwayError("redis://h", "gone")
+            raise JournalUnavailableError("redis://h", "gone")
         yield first
 
     @asynccontextmanager
     async def other() -> AsyncIterator[MemoryQuotas]:
         yield second
 
-    account = Account(MeteredUses(), Rate(1.0, 9.0))
+    account = KeyAccount(CreditCountingRateLimiter(), CreditRate(1.0, 9.0))
     rates = SharedRates(lambda: {KEY: account}, opened)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(rates.run)
@@ -197,7 +200,7 @@ async def test_another_journal_is_gone_to_and_one_that_is_away_is_said_once(
         nursery.cancel_scope.cancel()
 
 
-RATES = st.builds(Rate, st.floats(1, 1e4), st.floats(1, 1e3), st.just(50.0))
+RATES = st.builds(CreditRate, st.floats(1, 1e4), st.floats(1, 1e3), st.just(50.0))
 STEPS = st.lists(
     st.tuples(st.floats(0, 0.1), st.integers(0, 2), st.sampled_from([1.0, 1.0, 5.0]), st.integers(1, 40)),
     min_size=1,
@@ -207,7 +210,7 @@ STEPS = st.lists(
 
 @given(RATES, STEPS)
 async def test_all_machines_admit_the_rate_and_what_each_has_before_it_hears_of_others(
-    rate: Rate, steps: list[tuple[float, int, float, int]]
+    rate: CreditRate, steps: list[tuple[float, int, float, int]]
 ) -> None:
     server, _quotas, nodes = machines(rate, 3)
     for each in nodes:
@@ -228,7 +231,7 @@ async def test_machines_that_are_never_idle_share_the_rate(
     per_second: float, saved: float, count: int, rounds: int
 ) -> None:
     # What comes back between two looks at the clock has to find room.
-    rate = Rate(per_second, saved + 0.05 * per_second)
+    rate = CreditRate(per_second, saved + 0.05 * per_second)
     server, _quotas, nodes = machines(rate, count)
     for each in nodes:
         await each.sharer.exchange()
@@ -255,9 +258,9 @@ async def journal(redis: RedisServer) -> AsyncIterator[RedisJournal]:
 @needs_redis
 async def test_redis_adds_up_what_nodes_say(journal: RedisJournal) -> None:
     assert await journal.exchange([]) == {}
-    first = await journal.exchange([Spending(KEY, 1000.0, 0.0, -9.0), Spending(OTHER, 0.0, 0.0, 500.0)])
+    first = await journal.exchange([KeySpending(KEY, 1000.0, 0.0, -9.0), KeySpending(OTHER, 0.0, 0.0, 500.0)])
     assert first == {KEY: pytest.approx(1000), OTHER: pytest.approx(500)}
-    second = await journal.exchange([Spending(KEY, 500.25, 1.0, 0.0), Spending(OTHER, 0.0, 0.0, 100.0)])
+    second = await journal.exchange([KeySpending(KEY, 500.25, 1.0, 0.0), KeySpending(OTHER, 0.0, 0.0, 100.0)])
     # Redis's own clock goes on meanwhile.
     assert 1400 < second[KEY] <= 1500.25
     assert 400 < second[OTHER] <= 500
@@ -266,10 +269,10 @@ async def test_redis_adds_up_what_nodes_say(journal: RedisJournal) -> None:
 @needs_redis
 async def test_redis_dates_what_was_spent_by_the_nodes_own_count_within_bounds(journal: RedisJournal) -> None:
     said = {"early": 99.0, "between": 99.7, "late": 100.5}
-    owing = await journal.exchange([Spending(key, 100.0, 0.5, own) for key, own in said.items()])
+    owing = await journal.exchange([KeySpending(key, 100.0, 0.5, own) for key, own in said.items()])
     # The reply is of the moment of the question, so it is exact.
     assert owing == pytest.approx({"early": 99.5, "between": 99.7, "late": 100.0}, abs=1e-5)
-    missing = await journal.exchange([Spending(key, 50.0, 0.5, 500.0) for key in said])
+    missing = await journal.exchange([KeySpending(key, 50.0, 0.5, 500.0) for key in said])
     # Where credits are missing already, only what was spent counts.
     assert all(owing[key] + 40 < missing[key] <= owing[key] + 50 + 1e-5 for key in said)
 
@@ -278,11 +281,11 @@ async def test_redis_dates_what_was_spent_by_the_nodes_own_count_within_bounds(j
 async def test_redis_keeps_nothing_of_keys_that_have_all_their_credits(
     redis: RedisServer, journal: RedisJournal
 ) -> None:
-    await journal.exchange([Spending(KEY, 0.0, 0.0, 0.0), Spending(OTHER, 1e-6, 0.5, 0.0)])
+    await journal.exchange([KeySpending(KEY, 0.0, 0.0, 0.0), KeySpending(OTHER, 1e-6, 0.5, 0.0)])
     while b":1" in redis.ask(f"EXISTS {QUOTA}"):
         assert len(await journal.exchange([])) <= 1
     assert redis.ask(f"EXISTS {QUOTA}") == b":0\r\n"
-    await journal.exchange([Spending(KEY, 30.0, 0.0, 30.0)])
+    await journal.exchange([KeySpending(KEY, 30.0, 0.0, 30.0)])
     assert 0 < int(redis.ask(f"TTL {QUOTA}")[1:]) <= 33
     assert KEY.encode() in redis.ask(f"ZRANGE {QUOTA} 0 -1")
 
@@ -291,14 +294,14 @@ async def test_redis_keeps_nothing_of_keys_that_have_all_their_credits(
 async def test_without_the_right_to_write_the_count_it_is_away(redis: RedisServer) -> None:
     redis.ask("ACL SETUSER reader on nopass ~*:log +@all")
     address = JournalAddress.parse(redis.url.replace("unix://", "unix://reader:any@"))
-    with pytest.raises(JournalAwayError, match="ermission"):
+    with pytest.raises(JournalUnavailableError, match="ermission"):
         async with open_journal(address, GENESIS) as journal:
             await journal.exchange([])
 
 
 @needs_redis
 async def test_redis_takes_a_thousand_keys_at_once_and_very_long_debts(journal: RedisJournal) -> None:
-    spendings = [Spending(f"{number:064x}", 1e9, 0.0, 1e9) for number in range(MOST_SPENDINGS)]
+    spendings = [KeySpending(f"{number:064x}", 1e9, 0.0, 1e9) for number in range(MOST_SPENDINGS)]
     owing = await journal.exchange(spendings)
     assert owing.keys() == {each.digest for each in spendings}
     assert all(seconds == pytest.approx(1e9) for seconds in owing.values())

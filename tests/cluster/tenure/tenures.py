@@ -1,17 +1,17 @@
 """Tenures of writers whose chains are in a journal."""
 
 from tests.cluster.memory_journal import MemoryJournal
-from wsnode.cluster.tenure import Published, Tenure
+from wsnode.cluster.leader_session import LeaderSession, PublishedChain
 
 
-async def tenure_of(published: Published, journal: MemoryJournal) -> Tenure:
+async def tenure_of(published: PublishedChain, journal: MemoryJournal) -> LeaderSession:
     """Return a new tenure in which all is in the journal."""
-    tenure = await Tenure.begin(published, journal)
+    tenure = await LeaderSession.begin(published, journal)
     await tenure.catch_up()
     return tenure
 
 
-async def publish(published: Published, journal: MemoryJournal) -> None:
+async def publish(published: PublishedChain, journal: MemoryJournal) -> None:
     """Publish all that a chain has, and leave the lease to others."""
     tenure = await tenure_of(published, journal)
     await journal.release(tenure.lease)

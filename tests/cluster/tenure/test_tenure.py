@@ -16,21 +16,21 @@ from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import Replayed, standing_of
 from tests.cluster.tenure.tenures import publish, tenure_of
 from tests.drawing import examples
+from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
-    Bounds,
-    JournalAwayError,
+    JournalBounds,
+    JournalUnavailableError,
+    LeaseHeldError,
     LeaseLostError,
-    LeaseTakenError,
     TipMovedError,
     UnrelatedJournalError,
 )
+from wsnode.cluster.leader_session import LeaderSession, PublishedChain, StaleLeaderError
 from wsnode.cluster.records import Record
-from wsnode.cluster.source import EthereumSource
-from wsnode.cluster.tenure import BehindError, Published, Tenure
 from wsnode.ethereum.chain import Chain
 
-EXPECTED = (JournalAwayError, LeaseLostError, LeaseTakenError, TipMovedError)
+EXPECTED = (JournalUnavailableError, LeaseLostError, LeaseHeldError, TipMovedError)
 
 
 class Writer:
@@ -39,15 +39,15 @@ class Writer:
     def __init__(self, name: str, chain: Chain, journal: MemoryJournal) -> None:
         self.growing = Growing(chain)
         self.chain = chain
-        self.published = Published(EthereumSource(chain, is_development=True), name)
+        self.published = PublishedChain(EthereumSource(chain, is_development=True), name)
         self._journal = journal
-        self._tenure: Tenure | None = None
+        self._tenure: LeaderSession | None = None
 
     async def publish(self) -> bool:
         """Publish what there is, and return whether it came to the end; a failure ends the tenure."""
         try:
             if self._tenure is None:
-                self._tenure = await Tenure.begin(self.published, self._journal)
+                self._tenure = await LeaderSession.begin(self.published, self._journal)
             await self._tenure.catch_up()
             await self._tenure.renew()
         except EXPECTED:
@@ -58,7 +58,7 @@ class Writer:
     def die(self) -> None:
         """Forget what a process knows, but not what its store has."""
         self._tenure = None
-        self.published = Published(self.published.source, f"{self.published.holder}'")
+        self.published = PublishedChain(self.published.source, f"{self.published.holder}'")
 
 
 class World:
@@ -196,8 +196,8 @@ async def test_a_renewal_notices_lost_records_though_nothing_happens(autojump_cl
             await tenure.renew()
 
 
-def published(chain: Chain, holder: str) -> Published:
-    return Published(EthereumSource(chain, is_development=False), holder)
+def published(chain: Chain, holder: str) -> PublishedChain:
+    return PublishedChain(EthereumSource(chain, is_development=False), holder)
 
 
 async def test_a_writer_that_is_behind_leaves_the_lease_to_others() -> None:
@@ -206,8 +206,8 @@ async def test_a_writer_that_is_behind_leaves_the_lease_to_others() -> None:
         Growing(ahead).extend(3)
         Growing(behind).extend(2)
         await publish(published(ahead, "a"), journal)
-        with pytest.raises(BehindError) as raised:
-            await Tenure.begin(published(behind, "b"), journal)
+        with pytest.raises(StaleLeaderError) as raised:
+            await LeaderSession.begin(published(behind, "b"), journal)
         assert (raised.value.head, raised.value.tip) == (behind.head, ahead.head)
         await journal.claim("a")
 
@@ -230,12 +230,12 @@ async def test_a_writer_on_another_branch_goes_down_to_what_both_have() -> None:
 async def test_a_journal_of_blocks_that_nobody_knows_is_not_continued() -> None:
     with new_chain() as one, new_chain() as other:
         # What both have in common is not in the journal any more.
-        journal = MemoryJournal(one.spec.genesis_hash, Bounds(records=3, blocks=1))
+        journal = MemoryJournal(one.spec.genesis_hash, JournalBounds(records=3, blocks=1))
         Growing(one).extend(9)
         Growing(other).extend(9)
         await publish(published(one, "a"), journal)
         with pytest.raises(UnrelatedJournalError) as raised:
-            await Tenure.begin(published(other, "b"), journal)
+            await LeaderSession.begin(published(other, "b"), journal)
         assert raised.value.tip == one.head
         # Another process may know them.
         await journal.claim("c")

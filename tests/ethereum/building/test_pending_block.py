@@ -27,16 +27,16 @@ from tests.ethereum.pool.playground import (
     signed,
 )
 from tests.memory_transport import Ask, asking
-from wsnode.demo.accounts import Account
+from wsnode.demo.accounts import FundedAccount
 from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.building.pending_block import PendingBlock
 from wsnode.ethereum.codec.blocks import BuiltBlock, decode_blocks, keccak256
 from wsnode.ethereum.codec.rlp import encode, number
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.pool.refusals import PoolError
+from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.work import CancelToken, InThread
+from wsnode.jsonrpc.work import CancelToken, RunInThread
 
 # The block to come follows one second later, whatever the clock says.
 FUTURE = 1 << 33
@@ -56,7 +56,7 @@ def deploying(runtime: bytes) -> bytes:
     return bytes.fromhex(f"60{size:02x}600c60003960{size:02x}6000f3") + runtime
 
 
-def created(sender: Account, nonce: int) -> bytes:
+def created(sender: FundedAccount, nonce: int) -> bytes:
     return keccak256(encode([sender.address, number(nonce)]))[12:]
 
 
@@ -101,7 +101,7 @@ class Stage:
         except PoolError as refused:
             assert "delegated" in str(refused) or "authority" in str(refused)  # noqa: PT017
 
-    def _plain(self, sender: Account, nonce: int, name: str, rest: list[Any]) -> bytes:
+    def _plain(self, sender: FundedAccount, nonce: int, name: str, rest: list[Any]) -> bytes:
         members: dict[str, Any] = {"gas": 250_000, "value": 0}
         if name == "transfer":
             members |= {"to": rest[0], "value": rest[1]}
@@ -111,7 +111,7 @@ class Stage:
             members |= {"to": None, "value": 5, "call": MORTAL if name == "deploy" else FLEETING}
         return self.playground.sign(sender, nonce, **members)
 
-    def _delegation(self, sender: Account, nonce: int, _name: str, _rest: list[Any]) -> bytes:
+    def _delegation(self, sender: FundedAccount, nonce: int, _name: str, _rest: list[Any]) -> bytes:
         names = {"chainId": CHAIN_ID, "address": hexed(SCRIBBLER), "nonce": nonce + 1}
         signature = Wallet.sign_authorization(names, sender.secret)
         return signed(sender, {"nonce": nonce, "gas": 250_000, "authorizationList": [signature]})
@@ -245,7 +245,7 @@ def test_who_asks_while_a_block_is_built_gets_that_one(stood: Stage) -> None:
         built: list[BuiltBlock] = []
         steps = [next(asker) for asker in askers]
         for step in steps:
-            assert isinstance(step, InThread), "this much gas does not run beside other calls"
+            assert isinstance(step, RunInThread), "this much gas does not run beside other calls"
             built.append(step.function(CancelToken()))
         assert built[0] is built[1]
         for asker in askers:

@@ -126,21 +126,20 @@ def test_an_unprotected_signature_is_read_as_such() -> None:
         (b"\2", "typed transaction too short"),
         (b"\5\xc0", "transaction type not supported"),
         (b"\0\xc0", "transaction type not supported"),
-        (b"\x83abc", "rlp: expected input list for types.LegacyTx"),
-        (b"\xc0", "rlp: too few elements for types.LegacyTx"),
-        (b"\2\xc0", "rlp: too few elements for types.DynamicFeeTx"),
-        (b"\1\xf8\x70", "rlp: value size exceeds available input length"),
-        (signed(**DYNAMIC) + b"\0", "rlp: input contains more than one value"),
+        (b"\x83abc", "rlp: no legacy transaction"),
+        (b"\xc0", "rlp: no legacy transaction"),
+        (b"\2\xc0", "rlp: input too short"),
+        (b"\1\xf8\x70", "rlp: input too short"),
+        (signed(**DYNAMIC) + b"\0", "rlp: unexpected length"),
     ],
 )
-def test_what_is_no_transaction_is_refused_in_geths_words(encoded: bytes, words: str) -> None:
+def test_what_is_no_transaction_is_refused(encoded: bytes, words: str) -> None:
     with pytest.raises(InvalidTransactionError) as caught:
         PooledTransaction(SPEC, encoded)
     assert str(caught.value) == words
 
 
 ADDRESS = b"\x22" * 20
-INTO = ", decoding into (types.DynamicFeeTx)"
 DYNAMIC_MEMBERS: list[Item] = [
     b"\5\x39",
     b"",
@@ -158,18 +157,14 @@ DYNAMIC_MEMBERS: list[Item] = [
 WRONG_MEMBERS: list[tuple[int, Item, str]] = [
     (0, b"\1", "invalid sender: invalid chain id for signer: have 1 want 1337"),
     (0, b"\1" * 9, "invalid sender: invalid chain id for signer: have 18519084246547628289 want 1337"),
-    (1, b"\0\1", f"rlp: non-canonical integer (leading zero bytes) for uint64{INTO}.Nonce"),
-    (1, b"\1" * 9, f"rlp: input string too long for uint64{INTO}.Nonce"),
+    (1, b"\0\1", "rlp: leading zero"),
+    (1, b"\1" * 9, "rlp: overflow"),
     (3, b"\1" * 33, "max fee per gas higher than 2^256-1"),
-    (5, b"\1" * 19, f"rlp: input string too short for common.Address{INTO}.To"),
+    (5, b"\1" * 19, "rlp: unexpected length"),
     (6, b"\1" * 33, "insufficient funds for gas * price + value"),
-    (7, [], f"rlp: expected input string or byte for []uint8{INTO}.Data"),
-    (
-        8,
-        [[ADDRESS, [b"\1" * 31]]],
-        f"rlp: input string too short for common.Hash{INTO}.AccessList[0].StorageKeys[0]",
-    ),
-    (8, [[ADDRESS]], f"rlp: too few elements for types.AccessTuple{INTO}.AccessList[0]"),
+    (7, [], "rlp: unexpected list"),
+    (8, [[ADDRESS, [b"\1" * 31]]], "rlp: unexpected length"),
+    (8, [[ADDRESS]], "rlp: input too short"),
     (9, b"\2", "invalid sender: invalid transaction v, r, s values"),
     (10, b"", "invalid sender: invalid transaction v, r, s values"),
     (10, b"\5", "invalid sender: recovery failed"),
@@ -178,7 +173,7 @@ WRONG_MEMBERS: list[tuple[int, Item, str]] = [
 
 
 @pytest.mark.parametrize(("place", "member", "words"), WRONG_MEMBERS)
-def test_a_wrong_member_is_refused_in_geths_words(place: int, member: Item, words: str) -> None:
+def test_a_wrong_member_is_refused(place: int, member: Item, words: str) -> None:
     items = [*DYNAMIC_MEMBERS[:place], member, *DYNAMIC_MEMBERS[place + 1 :]]
     with pytest.raises(InvalidTransactionError) as caught:
         PooledTransaction(SPEC, b"\2" + encode(items))

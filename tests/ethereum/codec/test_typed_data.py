@@ -96,7 +96,10 @@ def test_numbers_may_be_written_in_any_way_that_clients_do() -> None:
         ("bytes33", "0x", 'reference type "bytes33" is undefined'),
         ("One", {}, 'type "One" cannot reference itself'),
         ("", 1, 'type "One":0: empty Type'),
-        ("uint8" + "[]" * 70, None, "provided data 'null' doesn't match type 'uint8" + "[]" * 70 + "'"),
+        ("uint8" + "[]" * 64, None, "provided data 'null' doesn't match type 'uint8" + "[]" * 64 + "'"),
+        ("uint8" + "[]" * 65, None, 'type "One":0: more than 64 arrays in one another'),
+        ("uint8[" + "0" * 21 + "]", [], 'reference type "uint8[' + "0" * 21 + ']" is undefined'),
+        ("a" * 1025, 1, '"' + "a" * 80 + '…" has more than 1024 characters'),
     ],
 )
 def test_what_does_not_fit_is_refused(kind: str, value: Any, message: str) -> None:
@@ -111,11 +114,49 @@ def test_a_primary_type_has_to_be_there() -> None:
 
 
 def test_values_cannot_lie_in_one_another_without_end() -> None:
-    value: Any = 1
-    for _ in range(80):
-        value = [value]
+    value: dict[str, Any] = {"it": []}
+    for _ in range(40):
+        value = {"it": [value]}
     with pytest.raises(ValueError, match="more than 64 deep"):
-        digest(of_one("uint8" + "[]" * 80, value))
+        digest(of_one("One[]", [value]))
+
+
+def members(count: int, kind: str = "bool", size: int = 0) -> list[dict[str, str]]:
+    return [{"name": f"{number}".rjust(size, "m"), "type": kind} for number in range(count)]
+
+
+def typed(**types: list[dict[str, str]]) -> dict[str, Any]:
+    """Return data whose message is a domain, with types besides."""
+    return {"types": types, "primaryType": "EIP712Domain", "domain": {"name": "test"}, "message": {}}
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (typed(**{f"T{n}": [] for n in range(255)}), None),
+        (typed(**{f"T{n}": [] for n in range(256)}), "too many types: 257, want at most 256"),
+        (typed(T=members(256)), None),
+        (typed(T=members(257)), 'type "T": 257 members, want at most 256'),
+        (typed(T=members(15, size=1024)), None),
+        (typed(T=members(16, size=1024)), "the types have 16471 characters, want at most 16384"),
+        (typed(T=[{"name": "x", "type": "bool"}] * 2), 'type "T" has two members of one name'),
+    ],
+)
+def test_types_have_bounds(told: dict[str, Any], message: str | None) -> None:
+    if message is None:
+        assert digest(told)
+        return
+    with pytest.raises(ValueError) as refused:
+        digest(told)
+    assert str(refused.value) == message
+
+
+def test_structs_that_all_name_each_other_are_hashed() -> None:
+    # Each of these hashes is over the members of all of them.
+    names = [f"S{number}" for number in range(40)]
+    types = {name: [{"name": other, "type": f"{other}[]"} for other in names] for name in names}
+    told = of_one("S0", {other: [{key: [] for key in names}] for other in names}, **types)
+    assert len(digest(told)) == 32
 
 
 def hexadecimal(sizes: st.SearchStrategy[bytes]) -> st.SearchStrategy[str]:

@@ -5,31 +5,31 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import trio
 
 from tests.ethereum.development.playground import ETHER, Playground, playground
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.forking import forked_from, funds_of
+from wsnode.demo.fork_factory import forked_from, funds_of
 from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.demo.live import DevelopmentSettings
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import ControlError, ForkedFrom, Forking
-from wsnode.ethereum.development.forks import Begun
-from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
+from wsnode.ethereum.development.fork_factory import ForkedChain
+from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError
-from wsnode.node.growth.fork_point import fetch_first
-from wsnode.node.growth.forking import patch
-from wsnode.node.networks import Opened
-from wsnode.sync.proofs.supply import ProofSupply
+from wsnode.node.networks import OpenChains
+from wsnode.node.services.fork import patch
+from wsnode.node.services.fork_point import fetch_first
+from wsnode.sync.proofs.fetcher import ProofFetcher
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.budget import Budget
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import LostError, RefusedError, UpstreamError
+from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import Link, OnEvent
+from wsnode.upstream.token_bucket import TokenBucket
 
 FUNDED = [account.address for account in ACCOUNTS], 10_000 * ETHER
 
@@ -37,17 +37,35 @@ Lie = Callable[[str, list[Any], Any], Any]
 """Returns what is answered to a call in place of its result."""
 
 
+class Node(Protocol):
+    """What answers methods by name, with a result or an error."""
+
+    def raw(self, method: str, params: list[Any]) -> dict[str, Any]:
+        """Return a reply, be it a result or an error."""
+
+
+class Held:
+    """Answers that are held back, and the event of one having been asked for."""
+
+    def __init__(self) -> None:
+        self.asked = trio.Event()
+        self.released = trio.Event()
+
+
 class MemoryLink:
     """A way to a chain in this process; `lie` changes what it says, `is_gone` ends it. The next `losses`
-    calls find that the connection is lost.
+    calls find that the connection is lost. An answer to a method in `held` waits until that is released.
     """
 
-    def __init__(self, chain: Playground) -> None:
+    def __init__(self, chain: Node) -> None:
         self.ended = trio.Event()
         self.heard = 0
         self.asked = Counter[str]()
         self.is_gone = False
         self.losses = 0
+        self.is_direct = False
+        """Whether it answers without a thread, what is read without waiting for anything."""
+        self.held: dict[str, Held] = {}
         self.lie: Lie = lambda _method, _params, result: result
         self._chain = chain
 
@@ -56,21 +74,27 @@ class MemoryLink:
             raise UpstreamError("unreachable")
         if self.losses:
             self.losses -= 1
-            raise LostError
+            raise ConnectionLostError
         self.heard += 1
         self.asked[method] += 1
-        # The chain's own work is awaited in an event loop of its own.
-        reply = await trio.to_thread.run_sync(self._chain.raw, method, params)
+        if self.is_direct:
+            reply = self._chain.raw(method, params)
+        else:
+            # The chain's own work is awaited in an event loop of its own.
+            reply = await trio.to_thread.run_sync(self._chain.raw, method, params)
         if "error" in reply:
-            raise RefusedError(reply["error"]["code"], reply["error"]["message"])
+            raise UpstreamRefusedError(reply["error"]["code"], reply["error"]["message"])
+        if (held := self.held.get(method)) is not None:
+            held.asked.set()
+            await held.released.wait()
         return msgspec.json.encode(self.lie(method, params, reply["result"]))
 
-    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | RefusedError]:
-        answers: list[bytes | RefusedError] = []
+    async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
+        answers: list[bytes | UpstreamRefusedError] = []
         for params in calls:
             try:
                 answers.append(await self.ask(method, params))
-            except RefusedError as error:
+            except UpstreamRefusedError as error:
                 answers.append(error)
         return answers
 
@@ -80,7 +104,7 @@ class MemoryLink:
     def drop(self) -> None: ...
 
 
-class Unbounded(Budget):
+class Unbounded(TokenBucket):
     """A budget for clients that outlive an event loop."""
 
     async def take(self, calls: int = 1) -> None:
@@ -90,7 +114,7 @@ class Unbounded(Budget):
 class MemoryClient(Client):
     """Asks a chain in this process."""
 
-    def __init__(self, chain: Playground, name: str = "upstream") -> None:
+    def __init__(self, chain: Node, name: str = "upstream") -> None:
         super().__init__(UpstreamAddress.parse(f"http://{name}/"), seconds=60, budget=Unbounded())
         self.memory = MemoryLink(chain)
 
@@ -101,14 +125,14 @@ class MemoryClient(Client):
 class MemoryForks:
     """Begins chains on blocks of those in this process, whose URLs have their names; implements `Forks`."""
 
-    def __init__(self, folder: Path, clients: dict[str, MemoryClient], opened: Opened) -> None:
+    def __init__(self, folder: Path, clients: dict[str, MemoryClient], opened: OpenChains) -> None:
         assert opened.forking is not None
         self._folder = folder
         self._clients = clients
         self._forking = opened.forking
         self._count = 0
 
-    async def begin(self, forking: Forking, present: ForkedFrom) -> Begun | None:
+    async def begin(self, forking: ForkRequest, present: ForkedFrom) -> ForkedChain | None:
         """Return a new chain on a block."""
         client = self._clients[forking.url or present.url]
         self._count += 1
@@ -117,7 +141,8 @@ class MemoryForks:
         chain = Chain.open(place, writer=True, durable=False)
         source = ForkSource([forking.url or present.url])
         funds = funds_of(ChainFolder(place).read_genesis(), *FUNDED)
-        return Begun(chain, forked_from(source, chain.spec), funds, partial(self._forking.move, [client]))
+        began = forked_from(source, ChainFolder(place).read_genesis())
+        return ForkedChain(chain, began, funds, partial(self._forking.move, [client]))
 
 
 def begin_fork(place: Path, clients: Sequence[MemoryClient], block: int | None) -> None:
@@ -146,8 +171,7 @@ def forked_playground(
     if not place.exists():
         begin_fork(place, clients, block)
     genesis = ChainFolder(place).read_genesis()
-    spec = ChainSpec(genesis)
-    fork = forked_from(ForkSource([f"http://{clients[0].address.host}/key"]), spec)
+    fork = forked_from(ForkSource([f"http://{clients[0].address.host}/key"]), genesis)
     refork = None if moves_to is None else partial(MemoryForks, folder, moves_to)
     funds = funds_of(genesis, *FUNDED)
     settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, funds=funds, refork=refork)
@@ -157,6 +181,7 @@ def forked_playground(
 
 def rounds_of(fork: Playground) -> int:
     """Return how often a fork has fetched proofs."""
-    supply = fork.registry.supplies
-    assert isinstance(supply, ProofSupply)
+    assert isinstance(fork.registry, ChainRegistry)
+    supply = fork.registry.state_fetchers
+    assert isinstance(supply, ProofFetcher)
     return supply.rounds

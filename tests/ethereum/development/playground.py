@@ -1,5 +1,6 @@
 """A development chain with all its methods, without a socket."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,21 +8,24 @@ from typing import Any
 
 import msgspec
 
-from tests.memory_transport import Ask, asking
+from tests.memory_transport import Ask, asking, memory_transport
+from tests.memory_transport import Client as Caller
 from tests.node_process import PATIENCE
 from tests.reply_schemas import validating
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
-from wsnode.demo.live import DevelopmentSettings, Live
+from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.development.control import DevelopmentControl
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.pool.limits import DEVELOPMENT_POOL_LIMITS
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
-from wsnode.node.growth.forking import Forking, forked
-from wsnode.node.networks import Growth, Opened
+from wsnode.node.networks import ChainService, OpenChains
+from wsnode.node.services.fork import UpstreamForkBackend, forked
+from wsnode.server.access.router import Network
 from wsnode.upstream.client import Client
 
 ETHER = 10**18
@@ -43,8 +47,11 @@ class RefusedError(Exception):
 class Playground:
     """Calls methods of one chain; each result has to fit the chain's own document."""
 
-    def __init__(self, ask: Ask, dispatcher: Dispatcher, control: DevelopmentControl) -> None:
+    def __init__(
+        self, ask: Ask, network: Network, dispatcher: Dispatcher, control: DevelopmentControl
+    ) -> None:
         self._ask = ask
+        self.network = network
         self.dispatcher = dispatcher
         self.registry = dispatcher.registry
         self.control = control
@@ -63,6 +70,14 @@ class Playground:
     def raw(self, method: str, params: list[Any]) -> dict[str, Any]:
         """Return a reply, be it a result or an error."""
         return self._ask(method, *params)
+
+    def ask(self, method: str, params: Any) -> dict[str, Any]:
+        """Return the reply to parameters of any form, be it a result or an error."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        reply = memory_transport(self.dispatcher, Caller())(json.dumps(request))
+        assert reply is not None
+        told: dict[str, Any] = json.loads(reply)
+        return told
 
     @property
     def head(self) -> int:
@@ -124,14 +139,16 @@ def playground(
     told = NetworkConfig(str(folder), gas_limit=gas_limit)
     # A call that a busy machine keeps waiting is no failure.
     patient = CallLimits(call_seconds=PATIENCE, trace_seconds=PATIENCE)
-    config = Config(networks={"dev": told}, open=True, call_limits=patient)
-    live = Live(settings, with_traffic=False)
-    grown: list[tuple[Opened, Growth]] = []
+    config = Config(
+        networks={"dev": told}, open=True, call_limits=patient, pool_limits=DEVELOPMENT_POOL_LIMITS
+    )
+    live = DevelopmentService(settings, with_traffic=False)
+    grown: list[tuple[OpenChains, ChainService]] = []
 
     @contextmanager
-    def grow(opened: Opened) -> Iterator[Growth]:
+    def grow(opened: OpenChains) -> Iterator[ChainService]:
         if clients is not None:
-            opened = msgspec.structs.replace(opened, forking=Forking(opened.ethereum, clients))
+            opened = msgspec.structs.replace(opened, forking=UpstreamForkBackend(opened.ethereum, clients))
         with live(opened) as growth:
             grown.append((opened, growth))
             yield growth
@@ -141,4 +158,4 @@ def playground(
         if opened.forking is not None:
             network = forked(network, opened.ethereum, opened.forking)
         dispatcher = Dispatcher(network.registry, network.open_view)
-        yield Playground(validating(asking(dispatcher)), dispatcher, growth.development.control)
+        yield Playground(validating(asking(dispatcher)), network, dispatcher, growth.development.control)

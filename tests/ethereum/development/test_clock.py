@@ -26,7 +26,8 @@ def test_time_goes_on_from_where_it_was_set() -> None:
     assert clock.take(NOW + 60) == NOW + 1000
     now += 5
     assert clock.take(NOW + 1000) == NOW + 1005
-    assert clock.set(NOW) == -5
+    assert clock.set(NOW + 1010) == 5
+    assert clock.set(NOW, parent=NOW) == -1010
     assert clock.take(NOW - 1) == NOW
 
 
@@ -42,10 +43,15 @@ def test_a_time_that_is_not_later_is_refused() -> None:
     clock = BlockClock(lambda: NOW)
     with pytest.raises(TimeError, match=f"{NOW} is lower than or equal to previous block's timestamp"):
         clock.set_next(NOW, parent=NOW)
+    with pytest.raises(TimeError, match=f"{NOW - 1} is lower than previous block's timestamp {NOW}"):
+        clock.set(NOW - 1, parent=NOW)
+    with pytest.raises(TimeError, match="at least 1 second"):
+        clock.set_interval(0)
+    assert clock.take(NOW) == NOW + 1
 
 
 def test_times_end_before_the_numbers_do(chain: Playground) -> None:
-    for method in ("evm_increaseTime", "evm_setTime", "evm_setNextBlockTimestamp", "evm_mine"):
+    for method in ("evm_increaseTime", "evm_setNextBlockTimestamp", "evm_mine"):
         with pytest.raises(RefusedError, match="The timestamp is too big") as refused:
             chain(method, 2**63)
         assert refused.value.code == -32602
@@ -82,6 +88,14 @@ def test_evm_mine_sets_the_time_of_the_first_block(form: object, chain: Playgrou
         chain("evm_mine", {"timestamp": wanted - 1})
 
 
+@pytest.mark.parametrize("method", ["evm_mine", "evm_mine_detailed", "anvil_mine_detailed"])
+def test_options_of_mining_may_be_sent_by_themselves(method: str, chain: Playground) -> None:
+    wanted = GENESIS_TIME + 10**8
+    assert "result" in chain.ask(method, {"timestamp": wanted, "blocks": 2})
+    assert (chain.head, chain.time(1)) == (2, wanted)
+    assert "unknown member time" in chain.ask(method, {"time": wanted})["error"]["message"]
+
+
 def test_seconds_pass_at_once(chain: Playground) -> None:
     chain("evm_mine")
     before = chain.time()
@@ -111,7 +125,42 @@ def test_the_clock_can_be_set(chain: Playground) -> None:
     assert ahead > 0
     chain("evm_mine")
     assert chain.time() - GENESIS_TIME >= 10**9
-    assert chain("anvil_setTime", 5) == 0
+
+
+@pytest.mark.parametrize("method", ["evm_setTime", "anvil_setTime"])
+def test_a_time_that_cannot_be_in_seconds_is_in_milliseconds(method: str, chain: Playground) -> None:
+    wanted = chain.time() + 10**8
+    for form in (wanted * 1000 + 999, hex((wanted + 10**7) * 1000), str((wanted + 2 * 10**7) * 1000)):
+        chain(method, form)
+        chain("evm_mine")
+    times = [chain.time(number) - wanted for number in (1, 2, 3)]
+    assert all(
+        0 <= time - expected < 100 for time, expected in zip(times, (0, 10**7, 2 * 10**7), strict=True)
+    )
+    chain(method, 10**12)
+    chain("evm_mine")
+    assert 0 <= chain.time() - 10**12 < 100
+
+
+@pytest.mark.parametrize("method", ["evm_setTime", "anvil_setTime"])
+def test_time_does_not_go_back_behind_the_head_and_it_is_said_why(method: str, chain: Playground) -> None:
+    chain("evm_increaseTime", 1000)
+    chain("evm_mine")
+    before, reason = chain.time(), "as on every verified chain, a block is later than its parent"
+    for params in ([5], [before - 1], [(before - 1) * 1000]):
+        error = chain.ask(method, params)["error"]
+        assert (error["code"], reason in error["message"]) == (-32602, True), error
+    # Not behind the head, but back.
+    assert chain(method, before) == 0
+    chain("evm_mine")
+    assert before < chain.time() < before + 100
+    for other, params in (
+        ("evm_setNextBlockTimestamp", [before]),
+        ("evm_mine", [before]),
+        ("anvil_setBlockTimestampInterval", [0]),
+    ):
+        error = chain.ask(other, params)["error"]
+        assert (error["code"], reason in error["message"]) == (-32602, True), error
 
 
 def test_calls_in_the_block_to_come_see_its_time(chain: Playground) -> None:
@@ -126,8 +175,8 @@ def test_calls_in_the_block_to_come_see_its_time(chain: Playground) -> None:
     assert int(chain("eth_call", call, "pending", {}, {"time": "0x5"}), 16) == 5
     assert int(chain("eth_call", call, "pending", {}, {"number": "0x5"}), 16) == chain.time() + 7
     assert int(chain("eth_estimateGas", call, "pending"), 16) > 21_000
-    chain("evm_setTime", 5)
-    assert int(chain("eth_call", call, "pending"), 16) == chain.time() + 1
+    chain("evm_setTime", chain.time())
+    assert 0 < int(chain("eth_call", call, "pending"), 16) - chain.time() < 100
 
 
 @pytest.mark.parametrize("method", ["evm_increaseTime", "anvil_increaseTime"])

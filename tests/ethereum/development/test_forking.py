@@ -144,10 +144,8 @@ def test_what_is_below_the_fork_is_asked_there(
     assert fork("eth_getBlockByHash", other.block()["hash"], False) is None
 
 
-def test_state_below_the_fork_is_refused(fork: Playground) -> None:
-    with pytest.raises(RefusedError) as refused:
-        fork("eth_getBalance", CREATOR, "0x1")
-    assert refused.value.code == 4444
+def test_state_below_the_fork_is_read(market: Market, fork: Playground) -> None:
+    assert fork.balance(CREATOR, "0x1") == market.chain.balance(CREATOR, "0x1") != fork.balance(CREATOR)
 
 
 def test_controls_work_on_accounts_of_the_other_chain(market: Market, fork: Playground) -> None:

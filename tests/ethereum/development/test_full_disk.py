@@ -56,10 +56,10 @@ def test_blocks_go_on_when_there_is_room_again(
             full = mine_until_full(node)
             for _ in range(3):
                 with pytest.raises(RefusedError, match="the chain cannot be written"):
-                    node("evm_mine")
+                    send_data(node, ATTEMPTS)
                 assert node.head == full
             assert node.balance(STRANGER) >= 7 * ETHER
-        assert ("state store: " if store == "state" else "/eth/chain: ") in caplog.text
+        assert f"/eth/{store}: " in caplog.text
         node("evm_mine")
         assert node.head == full + 1
         sent = node.send(value="0x5")
@@ -86,6 +86,20 @@ def test_what_was_decided_for_a_block_and_snapshots_outlast_a_full_disk(tmp_path
         assert node("evm_revert", snapshot) is True
         assert node.head == 3
         node("evm_mine")
+
+
+def test_a_transaction_that_was_refused_is_not_in_a_later_block(tmp_path: Path) -> None:
+    with playground(tmp_path) as node:
+        node("anvil_impersonateAccount", STRANGER)
+        node("anvil_setBalance", STRANGER, hex(ETHER))
+        with files_of_at_most(4096):
+            for sender in (CREATOR, STRANGER):
+                with pytest.raises(RefusedError, match="the chain cannot be written"):
+                    node.send(sender)
+                assert node.pool == (0, 0)
+        node("evm_mine")
+        assert (node.nonce(CREATOR), node.nonce(STRANGER)) == (0, 0)
+        assert node.receipt(node.send()) is not None
 
 
 def test_an_account_is_changed_whole_or_not_at_all(tmp_path: Path) -> None:

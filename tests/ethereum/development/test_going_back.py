@@ -34,6 +34,8 @@ def test_the_chain_begins_anew(chain: Playground, method: str, answer: bool | No
     assert chain("evm_revert", identity) is False
     assert STRANGER not in chain("eth_accounts")
     assert chain.receipt(chain.send()) is not None
-    with pytest.raises(RefusedError, match="fork") as refused:
-        chain(method, {"forking": {"jsonRpcUrl": "http://127.0.0.1:1"}})
-    assert refused.value.code == -32602
+    forking = {"jsonRpcUrl": "http://127.0.0.1:1"}
+    for params in ([{"forking": forking}], [forking], {"forking": forking}, forking):
+        error = chain.ask(method, params)["error"]
+        assert (error["code"], "fork" in error["message"]) == (-32602, True)
+    assert chain.ask(method, {})["result"] is answer

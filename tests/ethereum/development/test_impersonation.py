@@ -1,8 +1,18 @@
 """Unsigned transactions of impersonated accounts."""
 
+from typing import Any
+
 import pytest
 
 from tests.ethereum.development.playground import RECIPIENT, STRANGER, Playground, RefusedError
+
+HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+"""The highest `s` of a signature (EIP-2)."""
+FEES: tuple[dict[str, Any], ...] = (
+    {"gasPrice": "0x77359400"},
+    {"gasPrice": "0x77359400", "accessList": [{"address": RECIPIENT, "storageKeys": []}]},
+    {"maxFeePerGas": "0x77359400", "maxPriorityFeePerGas": "0x1"},
+)
 
 
 def test_an_impersonated_account_needs_no_signature(chain: Playground) -> None:
@@ -81,3 +91,23 @@ def test_hardhat_says_whether_an_account_was_impersonated(chain: Playground) -> 
     assert chain("hardhat_impersonateAccount", STRANGER) is True
     assert chain("hardhat_stopImpersonatingAccount", STRANGER) is True
     assert chain("hardhat_stopImpersonatingAccount", STRANGER) is False
+
+
+@pytest.mark.parametrize("fees", FEES, ids=["0", "1", "2"])
+def test_signatures_are_in_range_and_equal_transactions_have_two_hashes(
+    fees: dict[str, Any], chain: Playground
+) -> None:
+    senders = [STRANGER, "0x" + "00" * 20, "0x" + "bb" * 20]
+    chain("evm_setAutomine", False)
+    chain("anvil_autoImpersonateAccount", True)
+    for sender in senders:
+        chain("anvil_setBalance", sender, hex(10**18))
+    sent = [chain.send(sender, nonce="0x0", gas="0x9000", **fees) for sender in senders]
+    chain("evm_mine")
+    assert len(set(sent)) == len(sent)
+    assert set(chain.block()["transactions"]) == set(sent)
+    for transaction, sender in zip(sent, senders, strict=True):
+        told = chain("eth_getTransactionByHash", transaction)
+        assert (told["from"], told["hash"]) == (sender, transaction)
+        assert all(0 < int(told[name], 16) <= HALF_ORDER for name in ("r", "s"))
+        assert int(told["v"], 16) in (0, 27, 2 * 31337 + 35)

@@ -42,6 +42,11 @@ def fork(tmp_path: Path, one: Playground, other: Playground) -> Iterator[Playgro
         yield fork
 
 
+def test_a_fork_keeps_its_node_until_it_is_reset(fork: Playground) -> None:
+    with pytest.raises(RefusedError, match="a fork keeps its node: anvil_reset with jsonRpcUrl"):
+        fork("anvil_setRpcUrl", "http://other")
+
+
 def move(fork: Playground, **forking: object) -> None:
     assert fork("anvil_reset", {"forking": forking}) is None
 
@@ -79,6 +84,31 @@ def test_a_fork_moves_to_other_blocks_and_chains(
     fork("anvil_reset")
     assert fork.head == 1
     require_on(fork, one, 1)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        [{"forking": {"jsonRpcUrl": "http://other", "blockNumber": 3}}],
+        {"forking": {"jsonRpcUrl": "http://other", "blockNumber": "0x3"}},
+        [{"jsonRpcUrl": "http://other", "blockNumber": 3}],
+        {"jsonRpcUrl": "http://other", "blockNumber": 3},
+    ],
+)
+def test_what_is_forked_is_read_in_the_forms_of_all_clients(
+    params: object, fork: Playground, other: Playground
+) -> None:
+    assert fork.ask("anvil_reset", params) == {"jsonrpc": "2.0", "id": 1, "result": None}
+    require_on(fork, other, 3)
+
+
+@pytest.mark.parametrize("params", [[], {}, [None], [{}], {"forking": None}, [{"forking": None}]])
+def test_without_a_block_the_fork_begins_anew_on_its_own(
+    params: object, fork: Playground, one: Playground
+) -> None:
+    fork("evm_mine")
+    assert fork.ask("anvil_reset", params)["result"] is None
+    require_on(fork, one, 2)
 
 
 def test_what_was_done_before_is_gone(fork: Playground) -> None:

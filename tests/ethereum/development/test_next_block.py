@@ -7,6 +7,7 @@ import pytest
 from tests.ethereum.development.playground import (
     CREATOR,
     GENESIS_TIME,
+    RECIPIENT,
     STRANGER,
     Playground,
     RefusedError,
@@ -88,6 +89,30 @@ def test_calls_run_and_are_traced_whatever_the_limits_are(chain: Playground) -> 
     assert chain("debug_traceCall", {"to": STRANGER}, "latest")["gas"] == 21_000
     chain("evm_mine")
     assert base_fee(chain) == 7 * 2**61
+
+
+def test_a_transaction_may_have_as_much_gas_as_the_next_block(chain: Playground) -> None:
+    for limit in (5_000, 21_000, 60_000_000, 30_000, 10**12):
+        assert chain("evm_setBlockGasLimit", limit) is True
+        for gas in (None, 21_000, 100_000):
+            wants = 21_000 if gas is None else gas
+            params = {"from": CREATOR, "to": RECIPIENT} | ({} if gas is None else {"gas": hex(gas)})
+            reply = chain.ask("eth_sendTransaction", [params])
+            if wants <= limit:
+                assert chain.receipt(reply["result"]) is not None
+                assert int(chain.block()["gasLimit"], 16) == limit
+            else:
+                assert reply["error"] == {"code": -32000, "message": "exceeds block gas limit"}
+        chain("evm_mine")
+        assert (int(chain.block()["gasLimit"], 16), chain.pool) == (limit, (0, 0))
+
+
+def test_a_limit_of_no_valid_block_is_refused_with_the_reason(chain: Playground) -> None:
+    for limit in (0, 1, 4999, 2**63, 2**64 - 1):
+        error = chain.ask("evm_setBlockGasLimit", [limit])["error"]
+        assert (error["code"], "on every verified chain" in error["message"]) == (-32602, True), error
+    chain("evm_mine")
+    assert int(chain.block()["gasLimit"], 16) == 60_000_000
 
 
 @pytest.mark.parametrize("method", ["evm_setBlockGasLimit", "anvil_setBlockGasLimit"])
@@ -185,7 +210,7 @@ def test_a_chain_with_such_blocks_goes_on_when_it_is_opened_again(tmp_path: Path
         # From what it was set to, it moves towards the setting of the node.
         assert int(chain.block()["gasLimit"], 16) == 20_000_000 + 20_000_000 // 1024 - 1
         chain("wsnode_reorg", {"depth": 3})
-        assert (chain.head, base_fee(chain, 1)) == (3, FALLEN)
+        assert (chain.head, base_fee(chain, 1), base_fee(chain, 2)) == (3, GWEI, FALLEN)
 
 
 @pytest.mark.parametrize(

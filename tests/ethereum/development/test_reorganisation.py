@@ -82,6 +82,82 @@ def test_anvils_method_forgets_the_dropped_transactions_and_no_others(chain: Pla
     assert chain.nonce(CREATOR) == 0
 
 
+@pytest.mark.parametrize("method", ["anvil_reorg", "wsnode_reorg"])
+@pytest.mark.parametrize(
+    "fees", [{}, {"maxPriorityFeePerGas": "0x1"}, {"gasPrice": hex(10**10)}], ids=["none", "tip", "price"]
+)
+def test_fees_are_those_of_the_block_that_takes_a_transaction(
+    fees: dict[str, str], method: str, chain: Playground
+) -> None:
+    # The base fee is a hundredth of what it was, and so would fees be that follow from the head.
+    chain("anvil_mine", 40)
+    call = {"from": CREATOR, "to": STRANGER, "value": "0x1", **fees}
+    placed = [[call, place] for place in (0, 0, 20, 39)]
+    chain("anvil_impersonateAccount", STRANGER)
+    if method == "anvil_reorg":
+        assert chain(method, 40, placed) is None
+    else:
+        assert "refused" not in chain(method, {"depth": 40, "transactions": placed})
+    assert (chain.nonce(CREATOR), chain.balance(STRANGER)) == (4, 4)
+    for number, count in ((1, 2), (21, 1), (40, 1)):
+        block = chain("eth_getBlockByNumber", hex(number), True)
+        assert len(block["transactions"]) == count
+        base_fee = int(block["baseFeePerGas"], 16)
+        assert all(int(each["gasPrice"], 16) >= base_fee for each in block["transactions"])
+        if not fees:
+            highest = [int(each["maxFeePerGas"], 16) for each in block["transactions"]]
+            assert highest == [2 * base_fee + 1_000_000] * count
+
+
+def test_nonces_follow_from_the_branch_whether_transactions_are_signed_or_not(chain: Playground) -> None:
+    chain.send()
+    chain("anvil_mine", 3)
+    raw = [
+        chain("eth_signTransaction", {"from": CREATOR, "to": STRANGER, "value": "0x1", "nonce": hex(nonce)})
+        for nonce in (1, 3)
+    ]
+    call = {"from": CREATOR, "to": STRANGER, "value": "0x1"}
+    placed = [[raw[0], 0], [call, 0], [raw[1], 2], [call, 2], [{**call, "nonce": "0x9"}, 2], [call, 2]]
+    done = chain("wsnode_reorg", {"depth": 3, "transactions": placed})
+    assert [each["index"] for each in done["refused"]] == [4]
+    assert chain.nonce(CREATOR) == 6
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("anvil_reorg", {"depth": 2, "tx_block_pairs": [[{"from": CREATOR, "to": STRANGER}, 1]]}),
+        ("anvil_reorg", [2, [[{"from": CREATOR, "to": STRANGER}, 1]]]),
+        ("wsnode_reorg", {"depth": "0x2", "transactions": [[{"from": CREATOR, "to": STRANGER}, 1]]}),
+    ],
+)
+def test_parameters_may_be_the_object_itself(method: str, params: Any, chain: Playground) -> None:
+    chain("anvil_mine", 2)
+    before = chain.block(2)["hash"]
+    assert "result" in chain.ask(method, params)
+    assert (chain.head, len(chain.block()["transactions"])) == (2, 1)
+    assert chain.block(2)["hash"] != before
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"depth": 1}, "missing required field 'tx_block_pairs'"),
+        ({"tx_block_pairs": []}, "missing required field 'depth'"),
+        ({"depth": 1, "txBlockPairs": []}, "unknown member txBlockPairs"),
+        ({"depth": None, "tx_block_pairs": []}, "missing value for required argument 0"),
+        ({"depth": "soon", "tx_block_pairs": []}, "invalid argument 0: expected a number"),
+        ({"depth": 1, "tx_block_pairs": 5}, "invalid argument 1: json: cannot unmarshal number"),
+    ],
+)
+def test_what_does_not_fit_an_object_is_said(params: Any, words: str, chain: Playground) -> None:
+    chain("evm_mine")
+    before = chain.block()
+    error = chain.ask("anvil_reorg", params)["error"]
+    assert (error["code"], words in error["message"]) == (-32602, True), error
+    assert chain.block() == before
+
+
 def test_what_a_new_block_refuses_is_named(chain: Playground) -> None:
     chain("evm_mine")
     placed = [
@@ -103,6 +179,12 @@ def test_what_a_new_block_refuses_is_named(chain: Playground) -> None:
         ("anvil_reorg", [1, [["0x02", 0]]], "Failed to decode transaction"),
         ("anvil_reorg", [1, [[{"from": STRANGER, "to": CREATOR}, 0]]], "unknown account"),
         ("anvil_reorg", [1], "missing value for required argument 1"),
+        (
+            "anvil_reorg",
+            [1, [[{"from": CREATOR, "maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x2"}, 0]]],
+            "maxFeePerGas",
+        ),
+        ("anvil_reorg", [1, [[{"from": CREATOR}, 0]]], "contract creation without any data"),
         ("wsnode_reorg", [{"depht": 3}], "unknown member depht"),
         ("wsnode_reorg", [{}], "missing required field 'depth'"),
         ("wsnode_reorg", [1], "cannot unmarshal number"),

@@ -142,7 +142,7 @@ class GrowingChain:
 
 
 @contextmanager
-def growing_chain(folder: Path) -> Iterator[GrowingChain]:
-    """Open a new chain with nothing but its genesis block."""
-    with Chain.open(folder, emitting_genesis(), writer=True, durable=False) as chain:
+def growing_chain(folder: Path, genesis: bytes | None = None) -> Iterator[GrowingChain]:
+    """Open a new chain with nothing but its genesis block, by default one whose contracts emit logs."""
+    with Chain.open(folder, genesis or emitting_genesis(), writer=True, durable=False) as chain:
         yield GrowingChain(chain)

@@ -3,11 +3,11 @@
 from contextlib import AsyncExitStack
 from typing import Any
 
-import msgspec
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.ethereum.live.arrived import Arrived
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
@@ -178,11 +178,6 @@ async def test_slow_heads_come_in_their_order_after_the_notice(
         assert numbers == list(range(1, 21))
 
 
-class Arrived(msgspec.Struct, frozen=True):
-    hash: bytes
-    size: int = 100
-
-
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("asks", [False, True], ids=["plain", "with notices"])
 async def test_missed_pending_transactions_are_counted_for_who_asked(
@@ -225,7 +220,7 @@ async def test_a_restart_is_announced_with_where_to_go_on(
         logs = await client.subscribe("logs", WHOLE)
         heads = await client.subscribe("newHeads", {"cursors": True})
         pending = await client.subscribe("newPendingTransactions", False, {"notices": True})
-        node.server.farewell = RESTARTING
+        node.server.final_notice = RESTARTING
         growing.grow(LOGS)
         node.hub.advance()
         with trio.move_on_after(1):
@@ -262,20 +257,20 @@ PLAIN: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("farewell", [STOPPING, RESTARTING], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("final_notice", [STOPPING, RESTARTING], ids=["SIGINT", "SIGTERM"])
 async def test_who_asked_for_nothing_sees_the_close_alone(
-    growing: GrowingChain, farewell: tuple[int, str], autojump_clock: MockClock
+    growing: GrowingChain, final_notice: tuple[int, str], autojump_clock: MockClock
 ) -> None:
     async with open_node(growing) as node:
         client = await node.connect()
         names = [await client.subscribe(*params) for params in PLAIN]
         growing.grow(LOGS)
         node.hub.advance()
-        node.server.farewell = farewell
+        node.server.final_notice = final_notice
         with trio.move_on_after(1):
             await node.server.drain()
         await wait_all_tasks_blocked()
-        assert closed_with(client) == farewell
+        assert closed_with(client) == final_notice
         assert [len(client.told[name]) for name in names] == [2, 2, 1, 0, 0, 0, 1]
         assert {tuple(told) for name in names for told in client.told[name]} == {("subscription", "result")}
 
@@ -290,7 +285,7 @@ async def test_a_restart_while_blocks_are_taken_back_says_how_far_each_has_come(
         names = [await client.subscribe(kind, {"reorgs": True}) for kind in ("logs", "newHeads")]
         growing.reorganise(6, [LOGS])
         node.hub.advance()
-        node.server.farewell = RESTARTING
+        node.server.final_notice = RESTARTING
         with trio.move_on_after(1):
             await node.server.drain()
         await wait_all_tasks_blocked()

@@ -1,16 +1,9 @@
 """Pending transactions that come twice: from other nodes, and into the pool."""
 
-import msgspec
-
+from tests.ethereum.live.arrived import Arrived
 from wsnode.ethereum.live import pending_feed
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.pubsub.fan_out import FanOut
-
-
-class Arrived(msgspec.Struct, frozen=True):
-    hash: bytes
-    size: int = 100
-
 
 ONE, TWO = Arrived(b"1"), Arrived(b"2")
 
@@ -35,7 +28,7 @@ def test_what_the_pool_has_is_no_news_when_it_is_heard_of_and_is_news_after_that
     assert feed.since(0) == [ONE, ONE, TWO]
 
 
-def test_what_was_heard_of_is_forgotten_as_what_is_kept_for_filters_is() -> None:
+def test_what_was_heard_of_is_forgotten_as_what_is_held_by_filters_is() -> None:
     feed = PendingFeed(FanOut())
     feed.hear([ONE])
     feed.hear([Arrived(number.to_bytes(3)) for number in range(pending_feed.KEPT)])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.ethereum.live.position import ALL, BEGINNING, Position
-from wsnode.ethereum.logs.cursor import Cursor
+from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.primitives.values import Hash32
 
 positions = st.builds(
@@ -52,12 +52,12 @@ def test_a_cursor_has_sixty_characters(position: Position) -> None:
 @pytest.mark.parametrize("logs", [-1, ALL + 1])
 def test_a_place_in_another_block_is_no_position(logs: int) -> None:
     with pytest.raises(ValueError, match=r"^invalid cursor$"):
-        Position.parse(str(Cursor(7, Hash32(bytes(32)), logs)))
+        Position.parse(str(LogCursor(7, Hash32(bytes(32)), logs)))
 
 
 def test_a_cursor_of_pages_is_no_position() -> None:
     with pytest.raises(ValueError, match=r"^invalid cursor$"):
-        Position.parse(str(Cursor(7, Hash32(bytes(32)), 0, bytes(8))))
+        Position.parse(str(LogCursor(7, Hash32(bytes(32)), 0, bytes(8))))
 
 
 @pytest.mark.parametrize("value", ["", "0x1", "AQ==", "é", 7, None, [], {}, "A" * 60, "_" * 60], ids=repr)

@@ -12,8 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.drawing import examples
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
-from tests.ethereum.live.sessions import LogView, Node, open_node
-from tests.live_client import Client
+from tests.ethereum.live.sessions import LogView, Node, ReturningClient, open_node
 from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.logs.filter import Log, LogFilter
@@ -65,31 +64,23 @@ def expected(growing: GrowingChain, wanted: LogFilter) -> list[tuple[str, int]]:
     ]
 
 
-class Watcher:
+class Watcher(ReturningClient):
     """A client with one subscription to logs from the genesis on, which it resumes when it comes back."""
 
     def __init__(self, node: Node, wanted: LogFilter, *, reorgs: bool) -> None:
-        self.node = node
+        super().__init__(node)
         self.wanted = wanted
         self.reorgs = reorgs
         self.view = LogView()
-        self._client: Client | None = None
 
     async def come(self) -> None:
         if self._client is not None:
             return
-        self._client = await self.node.connect()
+        self._client = await self._node.connect()
         cursor = self.view.cursor
         start = {"fromBlock": "0x0", "cursors": True} if cursor is None else {"cursor": cursor}
         options = {**request_of(self.wanted), **start, "reorgs": self.reorgs}
         await self._client.ask("eth_subscribe", "logs", options)
-
-    async def go(self, unread: int) -> None:
-        if self._client is not None:
-            await self._client.leave()
-            del self._client.messages[max(len(self._client.messages) - unread, 0) :]
-            self.take()
-            self._client = None
 
     def told(self) -> list[dict[str, Any]]:
         """Return the notifications so far, none of which was taken."""
@@ -153,14 +144,12 @@ def test_a_client_rebuilds_the_canonical_logs(growing: GrowingChain, script: lis
     trio.run(run, growing, script)
 
 
-class ReceiptWatcher:
+class ReceiptWatcher(ReturningClient):
     """A client with one subscription to receipts from the genesis on, which it resumes when it comes back."""
 
     def __init__(self, node: Node) -> None:
-        self._node = node
+        super().__init__(node)
         self._blocks: list[tuple[int, str]] = []
-        self._cursor: str | None = None
-        self._client: Client | None = None
 
     async def come(self) -> None:
         if self._client is None:
@@ -169,13 +158,6 @@ class ReceiptWatcher:
                 {"fromBlock": "0x0", "cursors": True} if self._cursor is None else {"cursor": self._cursor}
             )
             await self._client.ask("eth_subscribe", "transactionReceipts", start)
-
-    async def go(self, unread: int) -> None:
-        if self._client is not None:
-            await self._client.leave()
-            del self._client.messages[max(len(self._client.messages) - unread, 0) :]
-            self.take()
-            self._client = None
 
     def take(self) -> None:
         assert self._client is not None

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.ethereum.logs.cursor import DIGEST, Cursor
+from wsnode.ethereum.logs.cursor import DIGEST, LogCursor
 from wsnode.ethereum.primitives.values import Hash32
 
 cursors = st.builds(
-    Cursor,
+    LogCursor,
     number=st.integers(-1, 1 << 54),
     hash=st.binary(min_size=32, max_size=32).map(Hash32),
     logs=st.integers(-(1 << 39), (1 << 39) - 1),
@@ -17,16 +17,16 @@ cursors = st.builds(
 
 
 @given(cursor=cursors)
-def test_a_cursor_is_read_as_it_was_written(cursor: Cursor) -> None:
-    assert Cursor.parse(str(cursor), of_a_filter=bool(cursor.digest)) == cursor
+def test_a_cursor_is_read_as_it_was_written(cursor: LogCursor) -> None:
+    assert LogCursor.parse(str(cursor), of_a_filter=bool(cursor.digest)) == cursor
 
 
 @given(cursor=cursors)
-def test_a_cursor_of_the_other_kind_is_none(cursor: Cursor) -> None:
+def test_a_cursor_of_the_other_kind_is_none(cursor: LogCursor) -> None:
     with pytest.raises(ValueError, match=r"^invalid cursor$"):
-        Cursor.parse(str(cursor), of_a_filter=not cursor.digest)
+        LogCursor.parse(str(cursor), of_a_filter=not cursor.digest)
 
 
 def test_there_is_no_block_before_the_beginning() -> None:
     with pytest.raises(ValueError, match=r"^invalid cursor$"):
-        Cursor.parse(str(Cursor(-2, Hash32(bytes(32)), 0)), of_a_filter=False)
+        LogCursor.parse(str(LogCursor(-2, Hash32(bytes(32)), 0)), of_a_filter=False)

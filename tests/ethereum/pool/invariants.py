@@ -4,7 +4,7 @@ from itertools import takewhile
 
 from tests.ethereum.pool.playground import Playground
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.pool.sender import Sender
+from wsnode.ethereum.pool.sender import SenderQueue
 
 
 def check(playground: Playground) -> None:
@@ -22,7 +22,7 @@ def check(playground: Playground) -> None:
     check_order(playground, pool.executable())
 
 
-def check_sender(sender: Sender, nonce: int, balance: int) -> None:
+def check_sender(sender: SenderQueue, nonce: int, balance: int) -> None:
     assert len(sender) > 0
     pending = [entry.nonce for entry in sender.pending]
     assert pending == list(range(nonce, nonce + len(pending)))

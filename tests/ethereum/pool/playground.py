@@ -7,7 +7,7 @@ from typing import Any
 
 from eth_account import Account as Wallet
 
-from wsnode.demo.accounts import ACCOUNTS, Account
+from wsnode.demo.accounts import ACCOUNTS, FundedAccount
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.development.builder import BlockBuilder, BuiltBlock
@@ -42,7 +42,7 @@ class Playground:
 
     def sign(
         self,
-        sender: Account,
+        sender: FundedAccount,
         nonce: int,
         *,
         fee: int = 10 * GWEI,
@@ -64,7 +64,7 @@ class Playground:
             max_priority_fee=tip,
         )
 
-    def send(self, sender: Account, nonce: int, **members: Any) -> Hash32:
+    def send(self, sender: FundedAccount, nonce: int, **members: Any) -> Hash32:
         return self.pool.add(self.sign(sender, nonce, **members))
 
     def mine(self, transactions: Sequence[PooledTransaction] | None = None) -> BuiltBlock:
@@ -88,7 +88,7 @@ class Playground:
         self.pool.advance(change)
         return change
 
-    def nonces(self, sender: Account) -> tuple[list[int], list[int]]:
+    def nonces(self, sender: FundedAccount) -> tuple[list[int], list[int]]:
         """Return the nonces of an account's executable transactions, and of the others."""
         found = self.pool.sender(sender.address)
         if found is None:
@@ -96,7 +96,7 @@ class Playground:
         return [entry.nonce for entry in found.pending], sorted(found.queued)
 
 
-def signed(sender: Account, members: dict[str, Any]) -> bytes:
+def signed(sender: FundedAccount, members: dict[str, Any]) -> bytes:
     """Return a transaction of any type, as web3.py has it."""
     filled = {"chainId": CHAIN_ID, "gas": 200_000, "value": 0, "to": f"0x{SOMEBODY.hex()}", **members}
     if "gasPrice" not in filled:

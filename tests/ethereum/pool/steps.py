@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from eth_account import Account as Wallet
 
 from tests.ethereum.pool.playground import ALICE, BOB, CAROL, CHAIN_ID, DAVE, ETHER, GWEI, signed
-from wsnode.demo.accounts import ACCOUNTS, Account
+from wsnode.demo.accounts import ACCOUNTS, FundedAccount
 from wsnode.ethereum.codec.rlp import encode
 from wsnode.ethereum.state import address_of
 
 _SECRET = bytes(31) + b"\x07"
-POOR = Account(address_of(_SECRET), _SECRET)
+POOR = FundedAccount(address_of(_SECRET), _SECRET)
 ERIN, FRANK, GRACE = ACCOUNTS[4:7]
 HALF = 5_000 * ETHER
 BLOB = bytes(131_072)
@@ -39,18 +39,18 @@ def blob_fees(times: int, *, blob: int | None = None) -> dict[str, int]:
     return {**fees(100 * times), "maxFeePerBlobGas": 10 * (blob or times)}
 
 
-def authorization(signer: Account, nonce: int) -> Any:
+def authorization(signer: FundedAccount, nonce: int) -> Any:
     """Return a delegation to the identity contract."""
     return Wallet.sign_authorization(
         {"chainId": CHAIN_ID, "address": "0x" + "00" * 19 + "04", "nonce": nonce}, signer.secret
     )
 
 
-def plain(sender: Account, nonce: int, **members: Any) -> bytes:
+def plain(sender: FundedAccount, nonce: int, **members: Any) -> bytes:
     return signed(sender, {"nonce": nonce, "gas": 21_000, **members})
 
 
-def with_blobs(sender: Account, nonce: int, **members: Any) -> bytes:
+def with_blobs(sender: FundedAccount, nonce: int, **members: Any) -> bytes:
     """Return a transaction with one blob, of zeros, in its network form."""
     envelope = signed(
         sender, {"nonce": nonce, "type": 3, **blob_fees(1), "blobVersionedHashes": [HASH], **members}
@@ -59,7 +59,7 @@ def with_blobs(sender: Account, nonce: int, **members: Any) -> bytes:
     return b"\x03\xfa" + len(content).to_bytes(3, "big") + content
 
 
-def delegating(sender: Account, nonce: int, *signers: tuple[Account, int]) -> bytes:
+def delegating(sender: FundedAccount, nonce: int, *signers: tuple[FundedAccount, int]) -> bytes:
     listed = [authorization(signer, of) for signer, of in signers]
     return signed(sender, {"nonce": nonce, "authorizationList": listed})
 

@@ -15,8 +15,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.refusals import PoolError
 
 SENDERS = ACCOUNTS[:4]
 senders = st.sampled_from(SENDERS)

@@ -4,6 +4,7 @@ afterwards.
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from tests.clocks import stopped
 from tests.ethereum.pool.geth_node import Geth, geth
 from tests.ethereum.pool.playground import ALICE, CAROL, DAVE, Playground
-from tests.ethereum.pool.steps import steps
+from tests.ethereum.pool.steps import Step, steps
 from tests.geth_process import GETH
 from tests.memory_transport import Ask, asking
+from tests.node_process import until
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -25,6 +27,10 @@ needs_geth = pytest.mark.skipif(GETH is None, reason="geth is not installed")
 
 @pytest.fixture
 def ask(playground: Playground) -> Ask:
+    return asking_of(playground)
+
+
+def asking_of(playground: Playground) -> Ask:
     """Return a function that asks a node whose head is the first empty block, as geth's is."""
     playground.mine([])
     registry = build_registry(playground.chain, pool=playground.pool, with_test_methods=True, timer=stopped)
@@ -34,18 +40,33 @@ def ask(playground: Playground) -> Ask:
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Geth, dict[str, str | None]]]:
     """Return geth, and what it said to each step."""
-    with geth(tmp_path_factory.mktemp("geth")) as node:
-        yield node, send_all(node.ask)
+    with (
+        closing(Playground(tmp_path_factory.mktemp("ours"))) as ours,
+        geth(tmp_path_factory.mktemp("geth")) as node,
+    ):
+        yield node, said_by(node, asking_of(ours))
+
+
+def said_by(node: Geth, ours: Ask) -> dict[str, str | None]:
+    """Return what geth says to each step, once those before have their places: they come after its answer."""
+    said = {}
+    for step in steps():
+        said[step.name] = answer_to(step, node.ask)
+        answer_to(step, ours)
+        until(f"in order: {step.name}", lambda: node.ask("txpool_status") == ours("txpool_status"))
+    return said
 
 
 def send_all(ask: Any) -> dict[str, str | None]:
     """Return the message that each step is refused with."""
-    said = {}
-    for step in steps():
-        reply = ask("eth_sendRawTransaction", f"0x{step.encoded.hex()}")
-        said[step.name] = reply["error"]["message"] if "error" in reply else None
-        assert "error" not in reply or reply["error"]["code"] == -32000
-    return said
+    return {step.name: answer_to(step, ask) for step in steps()}
+
+
+def answer_to(step: Step, ask: Any) -> str | None:
+    """Return the message that a step is refused with, None if it is not."""
+    reply = ask("eth_sendRawTransaction", f"0x{step.encoded.hex()}")
+    assert "error" not in reply or reply["error"]["code"] == -32000
+    return reply["error"]["message"] if "error" in reply else None
 
 
 def test_everything_is_refused_in_the_recorded_words(ask: Ask) -> None:

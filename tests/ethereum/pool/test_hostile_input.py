@@ -13,8 +13,8 @@ from tests.ethereum.pool import invariants
 from tests.ethereum.pool.playground import Playground
 from tests.ethereum.pool.steps import steps
 from tests.slices import text_of
-from wsnode.ethereum.pool.refusals import PoolError
-from wsnode.ethereum.rpc.transactions.pool_methods import Pool
+from wsnode.ethereum.pool.errors import PoolError
+from wsnode.ethereum.rpc.transactions.pool_methods import PoolMethods
 
 SMALL = 1000
 WHOLE = [step.encoded for step in steps() if 1 < len(step.encoded) < SMALL]
@@ -52,6 +52,6 @@ def test_nothing_but_refusals_comes_of_broken_transactions(playground: Playgroun
     refusal = refusal_of(playground, encoded)
     assert refusal is None or (str(refusal) and str(refusal).isprintable())
     invariants.check(playground)
-    methods = Pool(playground.pool, ())
+    methods = PoolMethods(playground.pool, ())
     for text in (text_of(methods.content()), text_of(methods.inspect()), methods.status()):
         assert text.startswith(b'{"pending":')

@@ -18,8 +18,8 @@ from tests.ethereum.pool.playground import (
 from tests.ethereum.pool.steps import authorization, delegating, plain, with_blobs
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.refusals import PoolError
 
 EVE = ACCOUNTS[4]
 

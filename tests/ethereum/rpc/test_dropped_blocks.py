@@ -13,7 +13,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.snapshot import Caller, Snapshot
+from wsnode.ethereum.snapshot import CallerContext, Snapshot
 from wsnode.ethereum.state import BlockAttributes, ReorganisedError
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
@@ -58,7 +58,7 @@ class Keeping:
         self._kept = [chain.snapshot() for _ in range(count)]
         self.ask: Ask = asking(Dispatcher(build_registry(chain), self._take))
 
-    def _take(self, _caller: Caller) -> Snapshot:
+    def _take(self, _caller: CallerContext) -> Snapshot:
         return self._kept.pop()
 
     def close(self) -> None:

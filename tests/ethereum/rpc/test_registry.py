@@ -18,7 +18,7 @@ SPECIFIED = {
 
 
 def test_every_method_is_documented(dispatcher: Dispatcher) -> None:
-    text = (CHECKOUT / "docs" / "methods.md").read_text()
+    text = (CHECKOUT / "docs" / "reference/methods.md").read_text()
     assert [name for name in dispatcher.registry.methods if f"`{name}`" not in text] == []
 
 

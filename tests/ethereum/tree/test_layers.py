@@ -12,7 +12,7 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows, kecca
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.state import sign_transaction
-from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.statuses import ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 
 SHANGHAI = random_genesis(10**8)
@@ -92,7 +92,7 @@ def test_an_account_that_goes_and_comes_back_begins_anew(elsewhere: Elsewhere, t
     ]
     here, there = tree.chain.state, elsewhere.chain.state
     for block in blocks:
-        assert isinstance(tree.judge(block), Valid)
+        assert isinstance(tree.judge(block), ValidBlock)
     assert isinstance(tree.set_head(blocks[-1].hash), HeadChange)
     head = (len(blocks), blocks[-1].hash)
     slots = here.slots(mortal, *head)
@@ -110,10 +110,10 @@ def test_a_block_hash_is_that_of_the_own_branch(elsewhere: Elsewhere, tree: Bloc
     elsewhere.nonce = 1
     branch = [elsewhere.block((counter, b""), salt=b"other") for _ in range(4)]
     for block in (first, *main):
-        assert isinstance(tree.judge(block), Valid)
+        assert isinstance(tree.judge(block), ValidBlock)
     tree.set_head(main[-1].hash)
     for block in branch:
-        assert isinstance(tree.judge(block), Valid)
+        assert isinstance(tree.judge(block), ValidBlock)
     tree.set_head(branch[-1].hash)
     head = (5, branch[-1].hash)
     for block in branch:

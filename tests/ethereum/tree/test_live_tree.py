@@ -9,8 +9,8 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_
 from tests.ethereum.live.sessions import LogView, open_node
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.statuses import Valid
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.ethereum.tree.statuses import ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 
 LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], ())]
@@ -54,7 +54,7 @@ async def test_what_leaves_and_what_joins_is_told_once_forward_sideways_and_back
         heads = await client.subscribe("newHeads", {"reorgs": True})
         logs = await client.subscribe("logs", {})
         for block in (*old, *new):
-            assert isinstance(await live.judge(block), Valid)
+            assert isinstance(await live.judge(block), ValidBlock)
         await client.settle()
         assert (changes, client.told[heads]) == ([], [])
 
@@ -95,7 +95,7 @@ async def test_rows_are_written_beside_what_is_executed_next_and_before_any_othe
             await live.commit(nursery)
             assert (await live.extend(old[2:])).taken == 1
             # This one needs the rows of the blocks before it, and stores the third.
-            assert isinstance(await live.judge(new[0]), Valid)
+            assert isinstance(await live.judge(new[0]), ValidBlock)
             assert growing.chain.head.hash == old[2].hash
             await live.set_head(new[0].hash)
         # The third was stored and replaced before it was announced.

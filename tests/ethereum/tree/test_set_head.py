@@ -13,7 +13,12 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
-from wsnode.ethereum.tree.statuses import Invalid, UnknownBlockError, UnknownParent, Valid
+from wsnode.ethereum.tree.statuses import (
+    InvalidBlock,
+    UnknownForkchoiceBlockError,
+    UnknownParentBlock,
+    ValidBlock,
+)
 from wsnode.ethereum.tree.tree import BlockTree
 
 KILLS = 12
@@ -22,7 +27,7 @@ LONGEST_RUN_SECONDS = 0.3
 
 def judged(tree: BlockTree, nodes: list[Node]) -> None:
     for node in nodes:
-        assert isinstance(tree.judge(node.block), Valid)
+        assert isinstance(tree.judge(node.block), ValidBlock)
 
 
 def moved(change: object) -> tuple[list[bytes], list[bytes]]:
@@ -52,11 +57,11 @@ def test_an_appended_block_is_the_head_if_it_follows_it_and_is_valid(tree: Block
     first, second, other = random_tree(2, [1, 2])
     for node, head in ((second, None), (first, first), (second, second), (other, second), (first, second)):
         status = tree.append(node.block)
-        assert isinstance(status, Valid if head is not None else UnknownParent)
+        assert isinstance(status, ValidBlock if head is not None else UnknownParentBlock)
         assert chain.head.hash == (SPEC.genesis_hash if head is None else head.hash)
     wrong = spoiled(second)
     tree.set_head(first.hash)
-    assert isinstance(tree.append(wrong.block), Invalid)
+    assert isinstance(tree.append(wrong.block), InvalidBlock)
     assert chain.head.hash == first.hash
 
 
@@ -66,9 +71,9 @@ def test_safe_and_final_blocks_lie_on_the_branch_of_the_head(tree: BlockTree, ch
     tree.set_head(third.hash, safe=second.hash, finalized=first.hash)
     assert marks(chain) == (2, 1)
     for wrong in ({"safe": other.hash}, {"finalized": other.hash}, {"safe": bytes(32)}):
-        with pytest.raises(UnknownBlockError):
+        with pytest.raises(UnknownForkchoiceBlockError):
             tree.set_head(third.hash, **wrong)
-        with pytest.raises(UnknownBlockError):
+        with pytest.raises(UnknownForkchoiceBlockError):
             # Nothing of it may happen.
             tree.set_head(second.hash, **wrong)
         assert (chain.head.hash, marks(chain)) == (third.hash, (2, 1))
@@ -82,7 +87,7 @@ def test_safe_and_final_blocks_lie_on_the_branch_of_the_head(tree: BlockTree, ch
 
 def test_an_unknown_block_is_no_head(tree: BlockTree, chain: Chain) -> None:
     before = chain.head
-    with pytest.raises(UnknownBlockError, match="the head block 0x0101"):
+    with pytest.raises(UnknownForkchoiceBlockError, match="the head block 0x0101"):
         tree.set_head(b"\x01" * 32)
     assert chain.head == before
 
@@ -179,6 +184,6 @@ def test_kills_at_random_moments_leave_a_head_of_one_of_the_branches(tmp_path: P
     with Chain.open(tmp_path / "chain", writer=True) as chain:
         tree = BlockTree(chain)
         for node in nodes:
-            assert isinstance(tree.judge(decoded(node.encoded)), Valid)
+            assert isinstance(tree.judge(decoded(node.encoded)), ValidBlock)
         tree.set_head(nodes[-1].hash)
         assert chain.head.hash == nodes[-1].hash

@@ -15,8 +15,14 @@ from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, random_tree, s
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.tree import candidates, judging
-from wsnode.ethereum.tree.statuses import Accepted, Invalid, UnknownBlockError, UnknownParent, Valid
+from wsnode.ethereum.tree import side_blocks, validator
+from wsnode.ethereum.tree.statuses import (
+    DeferredBlock,
+    InvalidBlock,
+    UnknownForkchoiceBlockError,
+    UnknownParentBlock,
+    ValidBlock,
+)
 from wsnode.ethereum.tree.tree import BlockTree
 
 ROOT = Hash32(SPEC.genesis_hash)
@@ -71,14 +77,14 @@ class Model:
         """Return the kind of status that a block must have."""
         if node.hash in self.refused or node.parent in self.refused:
             self.refused.add(node.hash)
-            return Invalid
+            return InvalidBlock
         if not self.knows(node.parent):
-            return UnknownParent
+            return UnknownParentBlock
         if node.rows is None:
             self.refused.add(node.hash)
-            return Invalid
+            return InvalidBlock
         self.held.add(node.hash)
-        return Valid
+        return ValidBlock
 
     def set_head(self, block_hash: Hash32) -> tuple[list[Hash32], list[Hash32]]:
         """Move the head, and return which blocks leave and which join."""
@@ -111,13 +117,13 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
         if chance.random() < 0.6:
             status = tree.judge(node.block)
             assert isinstance(status, model.judge(node)), status
-            if isinstance(status, Invalid):
+            if isinstance(status, InvalidBlock):
                 lowest = model.first_invalid(node.hash)
                 assert lowest is not None
                 assert status.latest_valid == model.nodes[lowest].parent
                 assert (status.error.block_hash, status.error.rule) == (lowest, "state_root")
         elif node.hash in model.refused:
-            assert isinstance(tree.set_head(node.hash), Invalid)
+            assert isinstance(tree.set_head(node.hash), InvalidBlock)
         elif model.knows(node.hash):
             change = tree.set_head(node.hash)
             assert isinstance(change, HeadChange)
@@ -126,7 +132,7 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
             assert [head.hash for head in change.added] == added
             assert tree.head.hash == node.hash
         else:
-            with pytest.raises(UnknownBlockError):
+            with pytest.raises(UnknownForkchoiceBlockError):
                 tree.set_head(node.hash)
         check(chain, model)
 
@@ -139,7 +145,7 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
 )
 def test_a_tree_knows_what_a_model_knows(number: int, chance: random.Random, most_blocks: int) -> None:
     model = Model(forest(number))
-    with TemporaryDirectory() as folder, patch.object(candidates, "MOST_BLOCKS", most_blocks):
+    with TemporaryDirectory() as folder, patch.object(side_blocks, "MOST_BLOCKS", most_blocks):
         for _ in range(chance.randint(1, 3)):
             with Chain.open(Path(folder), GENESIS, writer=True, durable=False) as chain:
                 play(chain, model, chance, chance.randint(5, 30))
@@ -163,21 +169,23 @@ def test_what_is_too_far_from_the_chain_is_executed_when_it_becomes_the_head(
     model = Model(forest(number))
     with (
         TemporaryDirectory() as folder,
-        patch.object(judging, "MOST_ABOVE", bound),
+        patch.object(validator, "MOST_ABOVE", bound),
         Chain.open(Path(folder), GENESIS, writer=True, durable=False) as chain,
     ):
         tree = BlockTree(chain)
         for node in sorted(model.nodes.values(), key=lambda node: node.number):
             invalid = model.first_invalid(node.hash)
             if invalid is not None and model.nodes[invalid].number <= bound:
-                assert isinstance(tree.judge(node.block), Invalid)
+                assert isinstance(tree.judge(node.block), InvalidBlock)
             else:
-                assert isinstance(tree.judge(node.block), Valid if node.number <= bound else Accepted)
+                assert isinstance(
+                    tree.judge(node.block), ValidBlock if node.number <= bound else DeferredBlock
+                )
         for node in chance.sample(list(model.nodes.values()), 12):
             change = tree.set_head(node.hash)
             if model.first_invalid(node.hash) is None:
                 assert isinstance(change, HeadChange)
                 model.set_head(node.hash)
             else:
-                assert isinstance(change, Invalid)
+                assert isinstance(change, InvalidBlock)
             check(chain, model)

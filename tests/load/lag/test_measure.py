@@ -12,9 +12,9 @@ from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, refusal, reply, silent
 from wsnode.load.lag.drive import DriveError, choose
-from wsnode.load.lag.measure import Lag, LagPlan, measure_lag
-from wsnode.load.lag.notice import HEADS, LOGS
-from wsnode.load.node import Asker
+from wsnode.load.lag.measure import LagPlan, LagResult, measure_lag
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS
+from wsnode.load.node import NodeReader
 from wsnode.load.report import lag as report
 
 ANVIL = {"evm_mine", "eth_subscribe"}
@@ -36,6 +36,8 @@ class Development:
         self._lock = threading.Lock()
         self._blocks = 0
         self._subscribers: list[tuple[ServerConnection, str]] = []
+        self.watched: list[str] = []
+        """The data of calls that were subscribed to."""
 
     def converse(self, connection: ServerConnection) -> None:
         for message in connection:
@@ -48,9 +50,15 @@ class Development:
                     continue
                 if method == "eth_subscribe":
                     self._subscribers.append((connection, request["params"][0]))
+                    calls = request["params"][1]["calls"] if request["params"][0] == CALLS else []
+                    self.watched += (call["data"] for call in calls)
                 elif method != "eth_accounts":
                     self._make_block()
                 connection.send(reply(request, ["0x1"] if method == "eth_accounts" else "0x1"))
+                if method == "eth_subscribe" and request["params"][0] == CALLS:
+                    first = {"blockHash": f"{self._blocks:#066x}", "complete": True, "results": []}
+                    params = {"subscription": "0x1", "result": first}
+                    connection.send(json.dumps({"method": "eth_subscription", "params": params}))
 
     def _make_block(self) -> None:
         self._blocks += 1
@@ -66,6 +74,8 @@ class Development:
     def _results(self, block: str, kind: str, times: int) -> Iterator[dict[str, Any]]:
         if kind == HEADS:
             yield from [{"hash": block}] * times
+        elif kind == CALLS:
+            yield {"blockHash": block, "results": [{"index": 0, "result": block}]}
         else:
             yield from ({"blockHash": block, "logIndex": hex(index)} for index in range(self._logs))
 
@@ -79,7 +89,7 @@ def development(
         yield url, node
 
 
-def measured(url: str, plan: LagPlan) -> Lag:
+def measured(url: str, plan: LagPlan) -> LagResult:
     return measure_lag(url, plan, silent)
 
 
@@ -107,6 +117,18 @@ def test_logs_come_from_transactions_of_the_nodes_own_account() -> None:
     assert (lag.tally.missed.total(), lag.tally.doubled.total()) == (0, 0)
 
 
+def test_each_subscriber_hears_of_its_calls() -> None:
+    plan = LagPlan(subscribers=2, kinds=(HEADS, CALLS), calls=3, interval=0.01, seconds=0.2)
+    with development(ANVIL, doubles=False) as (url, node):
+        lag = measured(url, plan)
+    assert lag.tally.heard == {HEADS: 2 * lag.tally.blocks, CALLS: 2 * lag.tally.blocks}
+    assert (lag.tally.missed.total(), lag.tally.doubled.total()) == (0, 0)
+    assert len(set(node.watched)) == len(node.watched) == 6
+    lines = list(report.lines([lag], plan))
+    assert "\nlag: 2 subscribers of newHeads and calls (3 each), 0.2 s" in lines
+    assert any(line.startswith("calls after the first") for line in lines)
+
+
 def test_a_node_that_makes_no_blocks_is_listened_to() -> None:
     with development({"eth_subscribe"}) as (url, _node):
         lag = measured(url, LagPlan(subscribers=2, seconds=0.1))
@@ -131,7 +153,11 @@ def test_a_refused_subscription_is_an_error() -> None:
 def test_a_way_that_a_node_does_not_offer_is_an_error(
     way: str, logs: int, methods: set[str], words: str
 ) -> None:
-    with development(methods) as (url, _node), Asker(url) as asker, pytest.raises(DriveError, match=words):
+    with (
+        development(methods) as (url, _node),
+        NodeReader(url) as asker,
+        pytest.raises(DriveError, match=words),
+    ):
         choose(asker, way, logs)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wsnode.load.lag.notice import HEADS, LOGS, Notice, Reply, read
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, Notice, Reply, read
 
 HEAD = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":%b}}'
 
@@ -16,6 +16,8 @@ HEAD = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"
             HEAD % b'{"blockHash":"0xbb","logIndex":"0x3","removed":true}',
             Notice(LOGS, "0xbb", "0x3 removed"),
         ),
+        (HEAD % b'{"blockHash":"0xbb","results":[{"index":0}]}', Notice(CALLS, "0xbb")),
+        (HEAD % b'{"blockHash":"0xbb","complete":true,"results":[]}', AllOutcomes()),
         (HEAD % b'{"number":"0x1"}', None),
         (HEAD % b'"0xaa"', None),
         (b'{"id":3,"result":"0x1","jsonrpc":"2.0"}', Reply(3, None)),

@@ -2,17 +2,17 @@
 
 import pytest
 
-from wsnode.load.measured import Measured
-from wsnode.load.mix.ramp import Ramp, RampError, Step, begins, falls_behind, has_errors, is_over
-from wsnode.load.mix.window import Pattern
+from wsnode.load.measured import Measurement
+from wsnode.load.mix.ramp import Ramp, RampError, RampStep, begins, falls_behind, has_errors, is_over
+from wsnode.load.mix.window import LoadPattern
 from wsnode.load.report import ramp as report
 
 
-def step(value: float, seconds: float, errors: int = 0, replies: int = 100) -> Step:
-    measured = Measured(seconds=1.0)
+def step(value: float, seconds: float, errors: int = 0, replies: int = 100) -> RampStep:
+    measured = Measurement(seconds=1.0)
     for number in range(replies):
         measured.add("eth_chainId", seconds, "-32000 no" if number < errors else None)
-    return Step(value, measured)
+    return RampStep(value, measured)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_what_is_no_ramp_is_refused(text: str) -> None:
 
 
 def test_each_step_is_the_pattern_with_its_value() -> None:
-    pattern = Pattern(connections=8, rate=50.0)
+    pattern = LoadPattern(connections=8, rate=50.0)
     connections = Ramp.parse("connections=2,30")
-    assert connections.pattern(30, pattern) == Pattern(connections=30, rate=50.0)
+    assert connections.pattern(30, pattern) == LoadPattern(connections=30, rate=50.0)
     assert (connections.least_connections(pattern), connections.most_connections(pattern)) == (2, 30)
     rate = Ramp.parse("rate=2,30")
-    assert rate.pattern(30, pattern) == Pattern(connections=8, rate=30)
+    assert rate.pattern(30, pattern) == LoadPattern(connections=8, rate=30)
     assert (rate.least_connections(pattern), rate.most_connections(pattern)) == (8, 8)
 
 
@@ -56,7 +56,7 @@ def test_the_first_step_over_a_limit_is_found() -> None:
     assert begins(steps, has_errors) == 300
     assert begins(steps, falls_behind) == 300
     assert begins(steps, is_over(1000)) is None
-    assert has_errors(Step(400, Measured(), "the node closed the connection"))
+    assert has_errors(RampStep(400, Measurement(), "the node closed the connection"))
 
 
 def test_the_lines_name_the_limits() -> None:
@@ -73,8 +73,16 @@ def test_the_lines_name_the_limits() -> None:
 
 
 def test_a_step_that_was_given_up_says_why() -> None:
-    ramp, lost = Ramp("connections", [1, 2]), Step(2, Measured(), "the node <closed> the connection")
+    ramp, lost = Ramp("connections", [1, 2]), RampStep(2, Measurement(), "the node <closed> the connection")
     assert report.line(ramp, lost, 1, 2).strip() == "B 2 connections: the node <closed> the connection"
     html = "".join(report.sections([[step(1, 0.01)], [lost]], ramp, 50))
     assert "the node &lt;closed&gt; the connection" in html
     assert report.document([lost], ramp, 50)["begins"]["errors"] == 2
+
+
+def test_unanswered_requests_are_explained_where_there_are_some() -> None:
+    ramp, steps = Ramp("rate", [100, 200]), [step(100, 0.01), step(200, 0.01, replies=200)]
+    explained = "unanswered: requests that were due in a step and had no reply when it ended"
+    assert not any(line.startswith(explained) for line in report.limits([steps], ramp, 50))
+    steps[1].measured.unanswered = 3
+    assert next(report.limits([steps], ramp, 50)).startswith(explained)

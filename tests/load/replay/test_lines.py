@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-from wsnode.load.replay.lines import LONGEST_LINE, MOST_SHOWN, Lines, Recorded
+from wsnode.load.replay.lines import LONGEST_LINE, MOST_SHOWN, RecordedRequest, RequestLines
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"eth_chainId","params":[ "latest" ]}\n'
 
@@ -26,17 +26,17 @@ class Endless(io.RawIOBase):
         return len(view)
 
 
-def read(content: bytes) -> tuple[list[Recorded], Lines]:
-    lines = Lines(io.BytesIO(content))
+def read(content: bytes) -> tuple[list[RecordedRequest], RequestLines]:
+    lines = RequestLines(io.BytesIO(content))
     return list(lines), lines
 
 
 def test_a_request_is_read_as_it_is_written() -> None:
     found, lines = read(CALL + b'{"method":"x","time":1.5}\n\n{"method":"y","params":{"a":1},"time":null}')
     assert found == [
-        Recorded("eth_chainId", b'[ "latest" ]', None),
-        Recorded("x", b"[]", 1.5),
-        Recorded("y", b'{"a":1}', None),
+        RecordedRequest("eth_chainId", b'[ "latest" ]', None),
+        RecordedRequest("x", b"[]", 1.5),
+        RecordedRequest("y", b'{"a":1}', None),
     ]
     assert (lines.count, lines.malformed) == (3, 0)
 
@@ -86,6 +86,6 @@ def test_a_line_that_is_too_long_is_passed_over() -> None:
 
 def test_no_more_is_read_than_is_asked_for() -> None:
     source = Endless()
-    requests: Iterator[Recorded] = iter(Lines(io.BufferedReader(source)))
+    requests: Iterator[RecordedRequest] = iter(RequestLines(io.BufferedReader(source)))
     assert len(list(islice(requests, 100))) == 100
     assert source.read_bytes < 100 * len(CALL) + 2 * io.DEFAULT_BUFFER_SIZE

@@ -10,8 +10,8 @@ import pytest
 from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, refusal, reply, silent
-from wsnode.load.replay.lines import ReplayError
-from wsnode.load.replay.measure import MOST_METHODS, OTHERS, Replay, ReplayPlan, measure_replay
+from wsnode.load.replay.lines import NoRequestsError
+from wsnode.load.replay.measure import MOST_METHODS, OTHERS, ReplayPlan, ReplayResult, measure_replay
 from wsnode.load.report import replay as report
 
 
@@ -103,7 +103,7 @@ def test_the_user_may_end_it(tmp_path: Path) -> None:
 def test_a_file_without_a_request_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
     file.write_text("nonsense\n")
-    with remembering() as (url, _), pytest.raises(ReplayError, match="no request in 1 lines; line 1: "):
+    with remembering() as (url, _), pytest.raises(NoRequestsError, match="no request in 1 lines; line 1: "):
         measure_replay(url, ReplayPlan(file), silent)
 
 
@@ -119,7 +119,7 @@ def test_the_results_are_told_in_each_form(tmp_path: Path) -> None:
     file = written(tmp_path, {"method": "<good>"}, {"method": "bad"})
     plan = ReplayPlan(file)
     with remembering() as (url, _):
-        found: list[Replay] = [measure_replay(url, plan, silent) for _ in range(2)]
+        found: list[ReplayResult] = [measure_replay(url, plan, silent) for _ in range(2)]
     told = json.loads(json.dumps(report.document(found, plan)))
     assert [node["methods"]["bad"]["errors"] for node in told["nodes"]] == [1, 1]
     page = report.page(found, plan)

@@ -14,13 +14,13 @@ from websockets.sync.server import ServerConnection
 from tests.load.answering import answering, converse, refusal, silent
 from tests.server.certificates import make_certificate
 from wsnode.load.report import storm as report
-from wsnode.load.storm.measure import FIRST, LAST, Storm, StormPlan, measure_storm
+from wsnode.load.storm.measure import FIRST, LAST, StormPlan, StormResult, measure_storm
 
 ASKERS = 1
 """Connections before a storm."""
 
 
-def measured(url: str, plan: StormPlan) -> Storm:
+def measured(url: str, plan: StormPlan) -> StormResult:
     return measure_storm(url, plan, silent)
 
 

@@ -74,12 +74,32 @@ def skew(counts: list[int]) -> float:
 
 def samples(node: Node) -> dict[str, float]:
     """Return what the page of metrics says."""
-    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=30) as page:
-        text = page.read().decode()
+    with urllib.request.urlopen(node.bare(node.http_url) + "metrics", timeout=PATIENCE) as page:
+        return samples_of(page.read().decode())
+
+
+def samples_of(text: str) -> dict[str, float]:
+    """Return the values of a page of metrics, by their names and labels."""
     return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
+
+
+def wait_for_samples(node: Node, wanted: dict[str, float]) -> dict[str, float]:
+    """Return what the page of metrics says, once that is in it.
+
+    A process that has no turn for half a second is summed up by what it has reported before.
+    """
+    found: dict[str, float] = {}
+
+    def is_told() -> bool:
+        found.update(samples(node))
+        return wanted.items() <= found.items()
+
+    wait_until(is_told)
+    return found
 
 
 def has_replaced(node: Node, workers: int) -> bool:
     """Return whether a worker has ended, and as many as before serve again."""
     found = samples(node)
-    return found["wsnode_workers"] == workers and found["wsnode_workers_ended_total"] == 1
+    # A worker that the parent does not answer in time tells of itself alone.
+    return (found.get("wsnode_workers"), found.get("wsnode_workers_ended_total")) == (workers, 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.node.workers.accepting.placement import Pauses, by_load
+from wsnode.node.workers.master.placement import Pauses, by_load
 
 
 @dataclass

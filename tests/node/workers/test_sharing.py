@@ -14,8 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node.workers.processes import has_replaced, samples, wait_until, workers_of
-from tests.node_process import Node, run, started
+from tests.node.workers.processes import has_replaced, wait_for_samples, wait_until, workers_of
+from tests.node_process import PATIENCE, Node, run, started
 
 pytestmark = pytest.mark.slow
 CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
@@ -36,7 +36,7 @@ def keyed(imported: Path, folder: Path, *limits: str) -> Iterator[tuple[Node, st
 
 def reply(client: ClientConnection, text: str) -> dict[str, object]:
     client.send(text)
-    found: dict[str, object] = json.loads(client.recv(30))
+    found: dict[str, object] = json.loads(client.recv(PATIENCE))
     return found
 
 
@@ -72,7 +72,7 @@ def test_connections_and_subscriptions_of_a_key_are_counted_over_all_workers(
 
         wait_until(lambda: connections() == 2)
         for _ in range(2):
-            stack.enter_context(connect(url, open_timeout=60))
+            stack.enter_context(connect(url, open_timeout=PATIENCE))
         assert connections() == 4
 
 
@@ -89,16 +89,13 @@ def test_metrics_are_the_sum_and_do_not_go_back(imported: Path) -> None:
         clients = [stack.enter_context(connect(node.socket_url)) for _ in range(6)]
         for client in clients * 5:
             assert "result" in reply(client, CALL)
-        before = samples(node)
-        assert before["wsnode_messages_total"] == 30
-        assert before["wsnode_websockets"] == 6
-        assert before["wsnode_workers"] == 2
+        before = wait_for_samples(
+            node, {"wsnode_messages_total": 30, "wsnode_websockets": 6, "wsnode_workers": 2}
+        )
         assert before['wsnode_worker_connections{worker="1"}'] in (3, 4)
         os.kill(workers_of(node)[0], signal.SIGKILL)
         wait_until(lambda: has_replaced(node, 2))
-        after = samples(node)
-        assert after["wsnode_messages_total"] == 30
-        assert after["wsnode_websockets"] == 3
+        after = wait_for_samples(node, {"wsnode_messages_total": 30, "wsnode_websockets": 3})
         assert {
             name for name, value in before.items() if "_total" in name and after.get(name, 0) < value
         } == set()
@@ -108,7 +105,7 @@ def test_health_is_that_of_the_node(imported: Path) -> None:
     arguments = ("--data", str(imported), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
     with started("serve", *arguments) as node:
         for page in ("healthz", "readyz", "healthz", "readyz"):
-            with urllib.request.urlopen(node.bare(node.http_url) + page, timeout=30) as found:
+            with urllib.request.urlopen(node.bare(node.http_url) + page, timeout=PATIENCE) as found:
                 assert found.status == 200
 
 
@@ -139,7 +136,7 @@ def test_any_worker_answers_a_poll_of_a_filter_also_after_its_maker_was_killed(
         for victim in workers_of(node):
             os.kill(victim, signal.SIGKILL)
             wait_until(partial(is_replaced, node, victim))
-        with connect(node.socket_url, open_timeout=60) as three:
+        with connect(node.socket_url, open_timeout=PATIENCE) as three:
             assert reply(three, call("eth_getFilterChanges", made))["result"] == []
             assert reply(three, call("eth_uninstallFilter", made))["result"] is True
             gone = reply(three, call("eth_getFilterChanges", made))["error"]

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from tests.scenarios.model.ledger import Ledger, Place, behind_log, name, named
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import ALL, Position
-from wsnode.ethereum.live.subjects import Form
+from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESTARTING
 
@@ -20,7 +20,9 @@ class Follower(Generic[Item]):
 
     kind: str
 
-    def __init__(self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Item]) -> None:
+    def __init__(
+        self, ledger: Ledger, options: dict[str, Any], form: Extensions, view: Sequence[Item]
+    ) -> None:
         """`view` is what the client knows of before; `options` begin it anew behind a cursor."""
         self.ledger = ledger
         self.options = options
@@ -28,11 +30,11 @@ class Follower(Generic[Item]):
         self.view = list(view)
         self.history: list[tuple[str, list[Item]]] = []
         """Cursors, and the view as it was at each."""
-        self.farewell: str | None = None
+        self.final_notice: str | None = None
 
     def take(self, params: dict[str, Any]) -> None:
         """Apply a notification or a notice."""
-        assert self.farewell is None, "nothing follows the last notice"
+        assert self.final_notice is None, "nothing follows the last notice"
         if "error" in params:
             self._take_error(params["error"])
         elif "reorg" in params:
@@ -56,8 +58,8 @@ class Follower(Generic[Item]):
             return None
         del self.history[max(len(self.history) - forgotten, 1) :]
         cursor, view = self.history[-1]
-        self.farewell = None
-        self.form = Form(cursors=True, reorgs=self.form.reorgs)
+        self.final_notice = None
+        self.form = Extensions(cursors=True, reorgs=self.form.reorgs)
         self.view = self.view_at(Position.parse(cursor), list(view))
         self.history = [(cursor, list(self.view))]
         return [self.kind, {**self.options, "cursor": cursor}]
@@ -90,7 +92,7 @@ class Follower(Generic[Item]):
         assert self.has_notices, "geth has no such message"
         self.history.append((error["data"]["cursor"], list(self.view)))
         if error["code"] == RESTARTING:
-            self.farewell = error["data"]["cursor"]
+            self.final_notice = error["data"]["cursor"]
             return
         assert error["code"] == LIMIT_EXCEEDED, error
         position, missed = Position.parse(error["data"]["cursor"]), error["data"]["missed"]
@@ -112,7 +114,12 @@ class LogFollower(Follower[Place]):
     kind = "logs"
 
     def __init__(
-        self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Place], wanted: LogFilter
+        self,
+        ledger: Ledger,
+        options: dict[str, Any],
+        form: Extensions,
+        view: Sequence[Place],
+        wanted: LogFilter,
     ) -> None:
         super().__init__(ledger, options, form, view)
         self._wanted = wanted
@@ -160,7 +167,9 @@ class HeaderFollower(Follower[Head]):
 
     kind = "newHeads"
 
-    def __init__(self, ledger: Ledger, options: dict[str, Any], form: Form, view: Sequence[Head]) -> None:
+    def __init__(
+        self, ledger: Ledger, options: dict[str, Any], form: Extensions, view: Sequence[Head]
+    ) -> None:
         super().__init__(ledger, options, form, view)
         self._begin()
 
@@ -221,7 +230,7 @@ class PendingFollower:
         self.count = count
         """The number of events received or reported as missed."""
         self.has_notices = has_notices
-        self.farewell: str | None = None
+        self.final_notice: str | None = None
 
     def take(self, params: dict[str, Any]) -> None:
         """Apply a notification or a notice."""
@@ -237,4 +246,4 @@ class PendingFollower:
             assert self.has_notices, "geth has no such message"
             assert params["error"]["code"] == RESTARTING
             assert params["error"]["data"] == {"cursor": None}
-            self.farewell = "told"
+            self.final_notice = "told"

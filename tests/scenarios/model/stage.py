@@ -7,6 +7,7 @@ import trio
 import trio.testing
 from trio.testing import wait_all_tasks_blocked
 
+from tests.ethereum.live.arrived import Arrived
 from tests.ethereum.live.growing import GrowingChain, emitting_genesis
 from tests.live_node import posted
 from tests.scenarios.model.connection import Connection, LockedPeer
@@ -15,24 +16,15 @@ from tests.scenarios.model.loop import Loop
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.server.access.directory import Network
+from wsnode.server.access.router import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING, Server
 
 GRACE_SECONDS = 10.0
-LIMITS = Limits(outbox_bytes=3000, deflate_bytes=300, grace_seconds=GRACE_SECONDS)
+LIMITS = Limits(outbox_bytes=3000, deflate_bytes=300, drain_seconds=GRACE_SECONDS)
 CALL_LIMITS = CallLimits(logs_results=5)
-
-
-class Arrived:
-    """A pending transaction."""
-
-    size = 100
-
-    def __init__(self, number: int) -> None:
-        self.hash = number.to_bytes(32, "big")
 
 
 class Stage:
@@ -59,7 +51,7 @@ class Stage:
         registry = build_registry(self._chain, limits=CALL_LIMITS, hub=self.hub)
         network = Network("test", registry, self._chain.snapshot, fan_out=self.hub.fan_out)
         self.server = Server([network], LIMITS, closes_slow=self._closes_slow)
-        self.server.farewell = RESTARTING
+        self.server.final_notice = RESTARTING
         self._ended = trio.Event()
         await self._loop.nursery.start(self._serve)
 
@@ -119,7 +111,7 @@ class Stage:
     async def announce(self, count: int) -> None:
         """Let pending transactions arrive."""
         first = self.hub.pending.count
-        self.hub.pending.announce([Arrived(number) for number in range(first, first + count)])
+        self.hub.pending.announce([Arrived(number.to_bytes(32)) for number in range(first, first + count)])
 
     @property
     def tasks(self) -> int:

@@ -35,7 +35,7 @@ from tests.scenarios.model.wishes import (
 )
 from tests.scenarios.model.world import World
 from wsnode.ethereum.live import groups, hub, pages
-from wsnode.ethereum.live.subjects import Form
+from wsnode.ethereum.live.subscription_spec import Extensions
 
 MOST_CLIENTS = 5
 
@@ -203,7 +203,7 @@ def test_a_restart_in_the_middle_of_a_replay_is_told_with_where_the_client_stand
     life = Lives()
     blocks: Branch = [[(0, []), (1, []), (2, [])]] * 8
     life.open(small_pages=True, small_steps=False, parts=False, closes=False, blocks=blocks)
-    late = Wish("logs", everything, 0, None, Form())
+    late = Wish("logs", everything, 0, None, Extensions())
     life.restart(told=True, late=[late])
     life.teardown()
 
@@ -213,7 +213,7 @@ def test_a_block_that_comes_back_and_goes_unseen_is_taken_back_from_a_client_tha
     blocks: Branch = [[(0, []), (0, [0])]]
     life.open(small_pages=False, small_steps=False, parts=False, closes=False, blocks=blocks)
     # The third one's removals have no room; what comes next does.
-    life.come(wishes=[Wish("logs", everything, None, None, Form())] * 3, deflate=False, reads=False)
+    life.come(wishes=[Wish("logs", everything, None, None, Extensions())] * 3, deflate=False, reads=False)
     life.shrink(depth=1, told=False)
     life.return_to_a_branch(number=0, told=True)
     life.settle()
@@ -227,6 +227,6 @@ def test_lives_of_a_node_and_its_clients() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_long_lives_of_a_node_and_its_clients() -> None:
     run_state_machine_as_test(Lives, settings=settings(SETTINGS, max_examples=150, stateful_step_count=80))

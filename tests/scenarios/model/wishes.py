@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS
-from wsnode.ethereum.live.subjects import Form
+from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.logs.filter import LogFilter
 
 # Places of emitters and topics, so that a failing example can be read.
@@ -22,7 +22,7 @@ criteria: st.SearchStrategy[Wanted] = st.tuples(
 )
 everything: Wanted = ([], [])
 which = st.integers(0, 5)
-forms = st.builds(Form, st.booleans(), st.booleans())
+forms = st.builds(Extensions, st.booleans(), st.booleans())
 starts = st.one_of(st.none(), st.integers(0, 12))
 ends = st.one_of(st.none(), st.none(), st.integers(0, 12))
 
@@ -34,7 +34,7 @@ class Wish(msgspec.Struct, frozen=True):
     criteria: Wanted
     start: int | None
     end: int | None
-    form: Form
+    form: Extensions
 
 
 kinds = st.sampled_from(["logs", "logs", "newHeads", "newPendingTransactions"])
@@ -48,6 +48,6 @@ def chosen(criteria: Wanted) -> LogFilter:
     )
 
 
-def options_of(first: int | None, form: Form) -> dict[str, Any]:
+def options_of(first: int | None, form: Extensions) -> dict[str, Any]:
     begin = {} if first is None else {"fromBlock": hex(first)}
     return {**begin, "cursors": form.cursors, "reorgs": form.reorgs}

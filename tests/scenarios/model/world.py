@@ -17,7 +17,7 @@ from tests.scenarios.model.polling import BlockFilter, PolledLogs
 from tests.scenarios.model.stage import Stage
 from tests.scenarios.model.wishes import Branch, Wanted, Wish, chosen, options_of
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.subjects import Form
+from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.logs.filter import LogFilter
 
 
@@ -85,7 +85,10 @@ class World:
 
     async def follow(self, connection: Connection, wish: Wish) -> None:
         """Subscribe to something new."""
-        ledger, form = self.stage.ledger, Form(wish.form.cursors or wish.start is not None, wish.form.reorgs)
+        ledger, form = (
+            self.stage.ledger,
+            Extensions(wish.form.cursors or wish.start is not None, wish.form.reorgs),
+        )
         if wish.kind == "newPendingTransactions":
             notices = wish.form.reorgs
             pending = PendingFollower(self.stage.hub.pending.count, has_notices=notices)
@@ -101,7 +104,7 @@ class World:
             connection, follower, [wish.kind, {**follower.options, **options_of(wish.start, form)}]
         )
 
-    def _log_follower(self, wish: Wish, form: Form) -> LogFollower:
+    def _log_follower(self, wish: Wish, form: Extensions) -> LogFollower:
         ledger, height = self.stage.ledger, len(self.stage.ledger.chain)
         criteria, last = chosen(wish.criteria), wish.end
         if wish.start is None or (last is not None and last < wish.start):
@@ -143,7 +146,7 @@ class World:
             del connection.receivers[identity]
             connection.over.add(identity)
 
-        if not connection.closed and follower.farewell is None and identity not in connection.ending:
+        if not connection.closed and follower.final_notice is None and identity not in connection.ending:
             connection.ending.add(identity)
             await connection.ask(end, "eth_unsubscribe", identity)
 
@@ -164,7 +167,9 @@ class World:
                 received = connection.peer.protocol.close_rcvd
                 assert received is not None
                 for follower in connection.receivers.values():
-                    assert (follower.farewell is not None) == follower.has_notices or received.code == 1013
+                    assert (
+                        follower.final_notice is not None
+                    ) == follower.has_notices or received.code == 1013
         else:
             await self.stage.close()
         for connection in list(self.connections):

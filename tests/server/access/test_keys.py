@@ -11,11 +11,14 @@ import pytest
 import trio
 import trio.testing
 
-from tests.server.conftest import NUMBER, OpenSite, Peer, Site
+from tests.memory_transport import Conversation, run, whole
+from tests.server.conftest import NUMBER, Gate, OpenSite, Peer, Site, View, registry
 from tests.server.http.test_connection import ONE, client
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.server.access.grants import Grant, KeyLimits, RateError
-from wsnode.server.access.keys import Key, KeyFile, KeyFileError, KeyFileRing
+from wsnode.jsonrpc.work import Answer, CallTask
+from wsnode.server.access.api_keys import Admission, ApiKey, KeyLimits, RateError
+from wsnode.server.access.keys import KeyFile, KeyFileError, KeyFileStore, StoredKey
 
 
 class Clock:
@@ -26,7 +29,7 @@ class Clock:
         return self.now
 
 
-def admitted(grant: Grant, name: str = "number") -> int:
+def admitted(grant: ApiKey, name: str = "number") -> int:
     count = 0
     while count < 10_000:
         try:
@@ -56,12 +59,12 @@ def test_a_damaged_file_is_reported_and_changes_nothing(
 ) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("bot")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     file.path.write_text("[{")
     assert ring.lookup(key) is not None
     assert "stay in force" in caplog.text
     with pytest.raises(KeyFileError):
-        KeyFileRing(file)
+        KeyFileStore(file)
 
 
 class FailingFile(KeyFile):
@@ -70,7 +73,7 @@ class FailingFile(KeyFile):
     fails = False
     reads = 0
 
-    def read_stored(self) -> list[Key]:
+    def read_stored(self) -> list[StoredKey]:
         self.reads += 1
         if self.fails:
             raise KeyFileError(f"{self.path}: Permission denied")
@@ -82,7 +85,7 @@ async def test_a_key_revoked_in_a_file_that_cannot_be_read_yet_ends_once_it_can(
 ) -> None:
     clock, file = Clock(), FailingFile(tmp_path / "keys.json")
     key = file.add("bot")
-    ring = KeyFileRing(file, clock)
+    ring = KeyFileStore(file, clock)
     file.revoke("bot")
     file.fails = True
     async with trio.open_nursery() as nursery:
@@ -106,7 +109,7 @@ async def test_a_folder_or_a_file_that_goes_away_revokes_nothing(
     folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     file = KeyFile(folder / "keys.json")
     key = file.add("bot")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ring.watch)
         folder.rename(elsewhere)
@@ -128,7 +131,7 @@ async def test_a_folder_or_a_file_that_goes_away_revokes_nothing(
 def test_a_reload_reads_a_file_that_looks_as_before(tmp_path: Path) -> None:
     file = FailingFile(tmp_path / "keys.json")
     file.add("bot")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     before = file.reads
     ring.reload()
     assert file.reads == before + 1
@@ -137,7 +140,7 @@ def test_a_reload_reads_a_file_that_looks_as_before(tmp_path: Path) -> None:
 def test_a_file_written_over_is_read_whatever_times_it_shows(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("bot")
-    ring, before, stored = KeyFileRing(file), file.path.stat(), file.path.read_text()
+    ring, before, stored = KeyFileStore(file), file.path.stat(), file.path.read_text()
     revoked = "[]"
     file.path.write_text(revoked + " " * (len(stored) - len(revoked)))
     os.utime(file.path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -188,7 +191,7 @@ def test_a_user_who_cannot_keep_the_owner_changes_nothing(tmp_path: Path) -> Non
 
 def test_a_ring_follows_the_file(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     key = file.add("bot")
     assert (grant := ring.lookup(key)) is not None
     assert grant.name == "bot"
@@ -203,7 +206,7 @@ def test_a_ring_follows_the_file(tmp_path: Path) -> None:
 
 def test_calls_are_charged_against_a_rate_with_a_burst() -> None:
     clock = Clock()
-    grant = Grant("bot", KeyLimits(requests_per_second=10, burst=25), clock)
+    grant = ApiKey("bot", KeyLimits(requests_per_second=10, burst=25), clock)
     assert admitted(grant) == 25
     clock.now += 0.5
     assert admitted(grant) == 5
@@ -217,7 +220,7 @@ def test_calls_are_charged_against_a_rate_with_a_burst() -> None:
 
 def test_methods_have_their_price() -> None:
     clock = Clock()
-    grant = Grant("bot", KeyLimits(requests_per_second=10, credits={"logs": 4, "dear": 1000}), clock)
+    grant = ApiKey("bot", KeyLimits(requests_per_second=10, credits={"logs": 4, "dear": 1000}), clock)
     assert admitted(grant, "logs") == 2
     assert admitted(grant, "number") == 2
     assert admitted(grant, "dear") == 0
@@ -230,7 +233,7 @@ def test_methods_have_their_price() -> None:
 
 
 def test_only_the_methods_named_may_be_called() -> None:
-    grant = Grant("bot", KeyLimits(methods=("eth_get*", "number")))
+    grant = ApiKey("bot", KeyLimits(methods=("eth_get*", "number")))
     grant.admit("eth_getLogs")
     grant.admit("number")
     with pytest.raises(Exception, match="not allowed") as error:
@@ -239,7 +242,7 @@ def test_only_the_methods_named_may_be_called() -> None:
 
 
 def test_unknown_methods_and_those_not_allowed_are_charged() -> None:
-    grant = Grant("bot", KeyLimits(methods=("eth_*",), requests_per_second=2), Clock())
+    grant = ApiKey("bot", KeyLimits(methods=("eth_*",), requests_per_second=2), Clock())
     with pytest.raises(RpcError, match="not allowed"):
         grant.admit("net_version")
     grant.admit("eth_guess")
@@ -248,7 +251,7 @@ def test_unknown_methods_and_those_not_allowed_are_charged() -> None:
 
 
 def test_only_the_contracts_named_may_be_named() -> None:
-    grant = Grant("bot", KeyLimits(contracts=("0x" + "0A" * 20, "0x7")), Clock())
+    grant = ApiKey("bot", KeyLimits(contracts=("0x" + "0A" * 20, "0x7")), Clock())
     grant.check_contracts([0x7, int("0a" * 20, 16)])
     for others in (None, [0x7, 0x8]):
         with pytest.raises(RpcError, match="contract"):
@@ -266,7 +269,7 @@ def test_a_contract_that_is_none_makes_a_file_unreadable(tmp_path: Path) -> None
 
 def test_other_limits_are_in_force_at_once() -> None:
     clock = Clock()
-    grant = Grant("bot", KeyLimits(), clock)
+    grant = ApiKey("bot", KeyLimits(), clock)
     assert admitted(grant) == 10_000
     grant.change(KeyLimits(requests_per_second=3))
     assert admitted(grant) == 3
@@ -275,7 +278,7 @@ def test_other_limits_are_in_force_at_once() -> None:
 async def test_a_request_needs_a_known_key(open_site: OpenSite, tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("bot")
-    async with open_site(keys=KeyFileRing(file)) as site:
+    async with open_site(keys=KeyFileStore(file)) as site:
         http = client(site)
         assert (await http.ask(target=f"/v3/{key}")).json["result"] == "0x1"
         for target, status in ((f"/v3/{key}x", 401), ("/v3/", 401), ("/v3", 401), ("/", 404)):
@@ -290,7 +293,7 @@ async def test_the_rate_is_the_same_over_websocket_and_http(open_site: OpenSite,
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("bot", KeyLimits(requests_per_second=5))
     clock = Clock()
-    async with open_site(keys=KeyFileRing(file, clock)) as site:
+    async with open_site(keys=KeyFileStore(file, clock)) as site:
         peer = Peer(site.connect(), path=f"/ws/v3/{key}")
         assert (await peer.open()).status_code == 101
         await peer.send(f"[{','.join([NUMBER % 1] * 4)}]")
@@ -317,7 +320,7 @@ async def test_the_rate_is_the_same_over_websocket_and_http(open_site: OpenSite,
 async def test_a_key_may_have_few_connections_and_few_pages(open_site: OpenSite, tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("page", KeyLimits(connections=1, origins=("https://a.example",)))
-    async with open_site(keys=KeyFileRing(file)) as site:
+    async with open_site(keys=KeyFileStore(file)) as site:
         first = Peer(site.connect(), path=f"/ws/v3/{key}")
         assert (await first.open(Origin="https://a.example")).status_code == 101
         await first.call("number")
@@ -370,7 +373,7 @@ async def test_handshakes_at_one_time_are_as_few_as_connections_may_be(
     file, gate, answers = KeyFile(tmp_path / "keys.json"), trio.Event(), list[int]()
     key = file.add("one", KeyLimits(connections=2))
 
-    async with open_site(keys=KeyFileRing(file)) as site:
+    async with open_site(keys=KeyFileStore(file)) as site:
 
         async def shake() -> None:
             peer = Peer(open_held(site, gate), path=f"/ws/v3/{key}")
@@ -389,7 +392,7 @@ async def test_a_key_that_is_revoked_during_a_handshake_ends_the_connection(
 ) -> None:
     file, gate = KeyFile(tmp_path / "keys.json"), trio.Event()
     key = file.add("bot")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     async with open_site(keys=ring) as site:
         peer, answers = Peer(open_held(site, gate), path=f"/ws/v3/{key}"), list[int]()
 
@@ -412,7 +415,7 @@ async def test_a_revoked_key_ends_its_connections(
 ) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key, other = file.add("bot"), file.add("other")
-    ring = KeyFileRing(file)
+    ring = KeyFileStore(file)
     async with open_site(keys=ring) as site:
         site.nursery.start_soon(ring.watch)
         peers = [Peer(site.connect(), path=f"/ws/v3/{each}") for each in (key, other)]
@@ -428,7 +431,7 @@ async def test_every_limit_in_force_is_told(open_site: OpenSite, tmp_path: Path)
     file = KeyFile(tmp_path / "keys.json")
     key = file.add("bot", KeyLimits(requests_per_second=5))
     ask = b'{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}'
-    async with open_site(keys=KeyFileRing(file)) as site:
+    async with open_site(keys=KeyFileStore(file)) as site:
         result = (await client(site).ask(ask, target=f"/v3/{key}")).json["result"]
         assert result["server"]["batch_items"] == 1000
         assert result["key"] == {"name": "bot", "requests_per_second": 5}
@@ -436,3 +439,50 @@ async def test_every_limit_in_force_is_told(open_site: OpenSite, tmp_path: Path)
         assert key not in json.dumps(result)
     async with open_site() as site:
         assert "key" not in (await client(site).ask(ask)).json["result"]
+
+
+def finished(answer: Answer) -> bytes:
+    return whole(run(answer) if isinstance(answer, CallTask) else answer)
+
+
+def dispatcher() -> Dispatcher:
+    return Dispatcher(registry(), lambda _caller: View(Gate()), clock=lambda: 0.0)
+
+
+NO_CALLS = [
+    pytest.param(b"{", 1, id="no JSON"),
+    pytest.param(b"1", 1, id="no object"),
+    pytest.param(b"[]", 1, id="an empty batch"),
+    pytest.param(b"[%b]" % b",".join([b"1"] * 5), 5, id="items that are no objects"),
+    pytest.param(b'[{"jsonrpc":"2.0"},{"jsonrpc":"2.0","id":1}]', 2, id="items without a method"),
+    pytest.param(b'[{"jsonrpc":"2.0","method":5,"id":1}]', 1, id="a method that is no text"),
+    pytest.param(b'[{"jsonrpc":"2.0","method":"","id":1}]', 1, id="a method without a name"),
+    pytest.param(b"[%b]" % b",".join([b"1"] * 2000), 1, id="too large a batch"),
+    pytest.param(b"[%b]" % b",".join([b'"%b"' % (b"x" * 300)] * 900), 900, id="a long batch"),
+    pytest.param(b"[" + b" " * 300_000, 1, id="a long text that is no JSON"),
+    pytest.param(b'{"jsonrpc":"2.0","id":1,"x":"%b"}' % (b"x" * 300_000), 1, id="a long request"),
+]
+
+
+@pytest.mark.parametrize(("message", "cost"), NO_CALLS)
+def test_what_is_no_call_is_charged_as_one(message: bytes, cost: int) -> None:
+    grant = ApiKey("bot", KeyLimits(requests_per_second=1, burst=1000, methods=("number",)), Clock())
+    for gate in (grant, Admission(grant)):
+        session = Conversation(dispatcher(), None, gate)
+        before = grant.usage()["current_rps"]
+        reply = finished(session.receive(message))
+        assert reply.count(b'"error"') == cost or cost == 900
+        assert grant.usage()["current_rps"] - before == cost
+    assert admitted(grant) == max(1000 - 2 * cost, 0)
+
+
+def test_beyond_the_rate_it_is_refused_as_calls_are() -> None:
+    grant = ApiKey("bot", KeyLimits(requests_per_second=1, burst=3), Clock())
+    admission = Admission(grant)
+    replies = json.loads(finished(Conversation(dispatcher(), None, admission).receive(b"[1,1,1,1]")))
+    assert [reply["error"]["code"] for reply in replies] == [-32600] * 3 + [-32005]
+    assert admission.retry_after is None
+    admission = Admission(grant)
+    reply = json.loads(finished(Conversation(dispatcher(), None, admission).receive(b"{")))
+    assert (reply["id"], reply["error"]["message"]) == (None, "request rate limit exceeded")
+    assert admission.retry_after == 1

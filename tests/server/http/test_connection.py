@@ -12,11 +12,11 @@ import trio.testing
 import zstandard
 
 from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
-from wsnode.jsonrpc.share import Party
-from wsnode.server.access.perimeter import Perimeter
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.server.access.origin_policy import OriginPolicy
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.executor import SHORT_THREADS
 from wsnode.server.transport.transport import StreamTransport
-from wsnode.server.turns.slow_lane import SHORT_THREADS
 
 ONE = (NUMBER % 1).encode()
 RESULT = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
@@ -211,6 +211,41 @@ async def test_what_is_wrong_is_refused_with_its_status_and_a_json_rpc_error(
         assert site.server.connections == 0
 
 
+def of_head(size: int, *headers: str) -> bytes:
+    """Return a request whose head has `size` bytes."""
+    short = post(ONE, *headers, "X: ")
+    return post(ONE, *headers, "X: " + "x" * (size + len(ONE) - len(short)))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [pytest.param((), id="plain"), pytest.param(("TE: trailers",), id="read by the parser")],
+)
+@pytest.mark.parametrize("pieces", [1, 3])
+async def test_the_bound_of_a_head_holds_for_every_request_of_a_connection(
+    open_site: OpenSite, headers: tuple[str, ...], pieces: int
+) -> None:
+    async with open_site(Limits(head_bytes=2000)) as site:
+        stream = site.connect()
+        for size in (300, 2000, 2001):
+            request = of_head(size, *headers)
+            length = -(-len(request) // pieces)
+            for start in range(0, len(request), length):
+                await stream.send_all(request[start : start + length])
+                await trio.testing.wait_all_tasks_blocked()
+            answer = await stream.receive_some()
+            assert status_of(bytes(answer)) == (200 if size <= 2000 else 431), size
+        assert await stream.receive_some() == b""
+
+
+async def test_a_long_head_behind_another_request_is_refused(open_site: OpenSite) -> None:
+    async with open_site(Limits(head_bytes=2000)) as site:
+        stream = site.connect()
+        await stream.send_all(post(ONE) + of_head(2001))
+        answer = await read_all(stream)
+        assert [int(part[:4]) for part in answer.split(b"HTTP/1.1 ")[1:]] == [200, 431]
+
+
 async def test_bodies_and_replies_are_compressed_as_asked(open_site: OpenSite) -> None:
     async with open_site() as site:
         http = client(site)
@@ -250,7 +285,7 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
         refused = await client(site).ask(target="/elsewhere", Origin="https://a.example")
         assert (refused.status, refused.headers["access-control-allow-origin"]) == (404, "*")
         assert (await http.ask(Origin="https://wallet.example")).headers["access-control-allow-origin"] == "*"
-    async with open_site(perimeter=Perimeter.of_origins(["https://wallet.example"])) as site:
+    async with open_site(origin_policy=OriginPolicy.of_origins(["https://wallet.example"])) as site:
         http = client(site)
         answer = await http.ask(Origin="https://wallet.example")
         assert answer.headers["access-control-allow-origin"] == "https://wallet.example"
@@ -261,7 +296,7 @@ async def test_browsers_of_any_origin_may_ask_unless_some_are_named(open_site: O
 async def test_a_page_of_an_allowed_origin_may_reach_a_private_network(open_site: OpenSite) -> None:
     asked = {"method": "OPTIONS", "Access_Control_Request_Private_Network": "true"}
     name = "access-control-allow-private-network"
-    async with open_site(perimeter=Perimeter.of_origins(["https://wallet.example"])) as site:
+    async with open_site(origin_policy=OriginPolicy.of_origins(["https://wallet.example"])) as site:
         http = client(site)
         answer = await http.ask(b"", Origin="https://wallet.example", **asked)
         assert (answer.status, answer.headers[name]) == (204, "true")
@@ -332,7 +367,7 @@ async def test_bodies_and_replies_count_while_they_wait_for_a_thread(open_site: 
     async with open_site() as site:
         shared = site.server.shared
         for _ in range(SHORT_THREADS):
-            site.nursery.start_soon(shared.lane.short_work.run, Party(), site.gate.pass_through)
+            site.nursery.start_soon(shared.executor.short_work.run, ClientId(), site.gate.pass_through)
         await until(lambda: site.gate.entered == SHORT_THREADS)
         noise = random.Random(1).randbytes(200_000).hex()
         body = gzip.compress(
@@ -369,13 +404,13 @@ async def test_a_large_reply_counts_once_until_it_is_read(open_site: OpenSite) -
 async def test_requests_that_wait_their_turn_count_and_go_with_the_largest(open_site: OpenSite) -> None:
     sent = post(ONE) * (60 * 1024 // len(post(ONE)))
     limit = 3 * len(sent)
-    async with open_site(Limits(received_bytes=limit, slice_seconds=0.0)) as site:
+    async with open_site(Limits(input_bytes=limit, slice_seconds=0.0)) as site:
         shared, answers = site.server.shared, list[bytes]()
-        await shared.lane.turns.acquire(None)
+        await shared.executor.turns.acquire(None)
 
         async def ask() -> None:
             client, server = trio.testing.memory_stream_pair()
-            site.nursery.start_soon(site.server.serve_transport, StreamTransport(server), Party("one"))
+            site.nursery.start_soon(site.server.serve_transport, StreamTransport(server), ClientId("one"))
             await client.send_all(sent)
             await client.send_eof()
             answers.append(await read_all(client))
@@ -385,7 +420,7 @@ async def test_requests_that_wait_their_turn_count_and_go_with_the_largest(open_
                 nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
             assert 0 < shared.received.used <= limit / 2
-            shared.lane.turns.release(None)
+            shared.executor.turns.release(None)
         counts = [(answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 503")) for answer in answers]
         # How much one has answered by the time that it goes is up to the clock.
         assert sorted(refused for _, refused in counts) == [0, 1, 1, 1]
@@ -400,15 +435,15 @@ async def test_a_connection_that_is_given_up_while_it_answers_says_so_behind_tha
     open_site: OpenSite,
 ) -> None:
     sent = post(ONE) * (60 * 1024 // len(post(ONE)))
-    async with open_site(Limits(received_bytes=7 * len(sent) // 2)) as site:
-        received, party = site.server.shared.received, Party("one")
+    async with open_site(Limits(input_bytes=7 * len(sent) // 2)) as site:
+        received, client = site.server.shared.received, ClientId("one")
         largest, theirs = trio.testing.lockstep_stream_pair()
-        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), client)
         await largest.send_all(sent)
         answer = bytes(await largest.receive_some())
         await until(lambda: received.used > 0)
         other, there = trio.testing.memory_stream_pair()
-        site.nursery.start_soon(site.server.serve_transport, StreamTransport(there), party)
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(there), client)
         await other.send_all(sent[len(post(ONE)) * 4 :])
         await until(lambda: received.used < len(sent) - 2 * len(post(ONE)))
         await other.send_eof()
@@ -422,15 +457,15 @@ async def test_a_connection_that_is_given_up_with_its_last_answer_is_told_nothin
     open_site: OpenSite,
 ) -> None:
     large, many = post(ONE + b" " * 50_000), post(ONE) * (45_000 // len(post(ONE)))
-    async with open_site(Limits(received_bytes=150_000)) as site:
-        received, party = site.server.shared.received, Party("one")
+    async with open_site(Limits(input_bytes=150_000)) as site:
+        received, client = site.server.shared.received, ClientId("one")
         first, theirs = trio.testing.lockstep_stream_pair()
-        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), client)
         await first.send_all(post(ONE) + large)
         answer = bytes(await first.receive_some())
         await until(lambda: received.used > 50_000)
         other, theirs = trio.testing.lockstep_stream_pair()
-        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), party)
+        site.nursery.start_soon(site.server.serve_transport, StreamTransport(theirs), client)
         await other.send_all(many)
         await other.receive_some()
         await until(lambda: received.used < 50_000)
@@ -446,7 +481,7 @@ async def test_a_call_that_is_given_up_is_answered_once_and_ends_its_connection(
         await stream.send_all(post(ONE))
         await trio.testing.wait_all_tasks_blocked()
         for connection in list(received._holders):
-            connection.give_up()
+            connection.evict()
         await stream.send_eof()
         answer = await read_all(stream)
         assert answer.count(b"HTTP/1.1 503 ") == answer.count(b"HTTP/1.1 ") == 1

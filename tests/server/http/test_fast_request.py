@@ -23,7 +23,7 @@ lines = st.lists(st.builds("{}:{}".format, names, values), max_size=3)
 
 def check(data: bytes) -> bool:
     """Compare the two readers on `data`; True if the quick one took it."""
-    if (quick := quick_post(data, 1000)) is None:
+    if (quick := quick_post(data, 1000, 1000)) is None:
         return False
     parser = h11.Connection(h11.SERVER)
     parser.receive_data(data)
@@ -70,10 +70,13 @@ def test_plain_requests_are_taken() -> None:
 )  # fmt: skip
 def test_what_is_less_plain_is_left(line: str) -> None:
     request = post(ONE, "X: y").replace(b"X: y", line.encode())
-    assert quick_post(request, 1000) is None
+    assert quick_post(request, 1000, 1000) is None
 
 
 def test_what_is_not_whole_or_too_large_is_left() -> None:
     request = post(ONE)
-    assert all(quick_post(request[:size], 1000) is None for size in range(len(request)))
-    assert quick_post(request, len(ONE) - 1) is None
+    assert all(quick_post(request[:size], 1000, 1000) is None for size in range(len(request)))
+    assert quick_post(request, len(ONE) - 1, 1000) is None
+    head = len(request) - len(ONE)
+    assert quick_post(request, 1000, head) is not None
+    assert quick_post(request, 1000, head - 1) is None

@@ -4,7 +4,7 @@ import pytest
 
 from tests.server.conftest import NUMBER, OpenSite, Site
 from tests.server.http.test_connection import Answer, client
-from wsnode.server.access.perimeter import Perimeter
+from wsnode.server.access.origin_policy import OriginPolicy
 from wsnode.server.http.files import StaticFile
 
 PAGE = StaticFile(b"<p>page</p>", "text/html; charset=utf-8", {"X-Of": "page"}, named_only=True)
@@ -77,7 +77,7 @@ async def test_calls_at_the_path_of_the_page_go_on(open_site: OpenSite) -> None:
 
 
 async def test_no_file_is_served_under_a_strange_host(open_site: OpenSite) -> None:
-    async with open_site(files=FILES, perimeter=Perimeter.local([], [])) as site:
+    async with open_site(files=FILES, origin_policy=OriginPolicy.local([], [])) as site:
         for target in FILES:
             answer = await get(site, target, Host="evil.example", Accept=BROWSER)
             assert (answer.status, answer.json["error"]["message"]) == (403, "invalid host specified")

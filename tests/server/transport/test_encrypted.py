@@ -9,8 +9,10 @@ import pytest
 import trio
 import trio.testing
 
+from wsnode.server.http.head import NoHeadError, read_head
+from wsnode.server.limits import Limits
 from wsnode.server.transport.encrypted import EncryptedTransport, tls_context
-from wsnode.server.transport.readiness import Arrivals
+from wsnode.server.transport.poller import Reactor
 from wsnode.server.transport.transport import send_all
 
 
@@ -61,10 +63,10 @@ class Client:
 
 
 class World:
-    """Encrypted transports that are read through one `Arrivals`."""
+    """Encrypted transports that are read through one `Reactor`."""
 
-    def __init__(self, arrivals: Arrivals, nursery: trio.Nursery, certificate: tuple[Path, Path]) -> None:
-        self.arrivals = arrivals
+    def __init__(self, reactor: Reactor, nursery: trio.Nursery, certificate: tuple[Path, Path]) -> None:
+        self.reactor = reactor
         self.nursery = nursery
         self._authority = certificate[0]
         self._tls = tls_context(*certificate)
@@ -76,7 +78,7 @@ class World:
         theirs, ours = socket.socketpair()
         if send_bytes is not None:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
-        transport = EncryptedTransport(ours, tls or self._tls, self.arrivals)
+        transport = EncryptedTransport(ours, tls or self._tls, self.reactor)
         with theirs:
             try:
                 yield Client(theirs, self._authority), transport
@@ -89,13 +91,13 @@ class World:
 
 @pytest.fixture
 async def world(certificate: tuple[Path, Path]) -> AsyncIterator[World]:
-    arrivals = Arrivals()
+    reactor = Reactor()
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(arrivals.run)
-            yield World(arrivals, nursery, certificate)
+            nursery.start_soon(reactor.run)
+            yield World(reactor, nursery, certificate)
             nursery.cancel_scope.cancel()
-    arrivals.close()
+    reactor.close()
 
 
 class Reading:
@@ -182,11 +184,10 @@ async def test_what_arrives_behind_the_last_that_is_taken_is_there_for_the_next_
         await client.send(client.encrypt(b"one") + client.encrypt(b"two") + client.encrypt(b"six"))
         await world.settle()
         assert first.data == b"one"
-        assert transport.receive_by(0) == b"two"
+        assert await transport.receive() == b"two"
         world.nursery.start_soon(second.run, transport)
         await world.settle()
         assert second.data == b"six"
-        assert transport.receive_by(0) is None
 
 
 @pytest.mark.parametrize("is_polite", [True, False])
@@ -232,6 +233,48 @@ async def test_what_is_no_handshake_ends_the_connection(world: World, said: byte
         assert await transport.receive() == b""
 
 
+def hello(size: int) -> bytes:
+    """Return a record with the beginning of a client's greeting of `size` bytes (RFC 8446, section 4)."""
+    greeting = b"\x01" + size.to_bytes(3, "big") + b"\x03\x03"
+    return b"\x16\x03\x01" + len(greeting).to_bytes(2, "big") + greeting
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refused"),
+    [
+        pytest.param(hello(131_396), False, id="a greeting"),
+        pytest.param(hello(131_397), True, id="a longer greeting"),
+    ],
+)
+async def test_a_greeting_is_refused_by_its_length(world: World, said: bytes, *, is_refused: bool) -> None:
+    # The bound is OpenSSL's.
+    async with world.pair() as (client, transport):
+        reading = Reading(10)
+        world.nursery.start_soon(reading.run, transport)
+        await client.send(said)
+        await world.settle()
+        assert reading.has_more is (False if is_refused else None)
+
+
+async def test_a_greeting_that_does_not_end_has_the_time_of_a_head(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    limits = Limits(head_seconds=10)
+    async with world.pair() as (client, transport):
+        began = trio.current_time()
+
+        async def greet_slowly() -> None:
+            for byte in hello(500):
+                await client.send(bytes([byte]))
+                await trio.sleep(4)
+
+        world.nursery.start_soon(greet_slowly)
+        with pytest.raises(NoHeadError) as given_up:
+            await read_head(transport, limits)
+        assert given_up.value.status is None
+        assert trio.current_time() - began == pytest.approx(10)
+
+
 async def test_a_client_that_does_not_read_gets_all_in_the_end(world: World) -> None:
     content = Random(2).randbytes(3_000_000)
     async with world.pair() as (client, transport):
@@ -263,7 +306,7 @@ async def test_a_connection_knows_how_many_others_wait(world: World) -> None:
     known = []
 
     def take(_data: bytes) -> bool:
-        known.append(world.arrivals.ready)
+        known.append(world.reactor.ready)
         return True
 
     async with world.pair() as one, world.pair() as two, world.pair() as three:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode._native.wire import SocketQueue
-from wsnode.server.transport.readiness import Peer
+from wsnode.server.transport.poller import Peer
 
 PEERS = st.sampled_from([None, None, "a", "b", "c"])
 QUICK_COST = 0.0002

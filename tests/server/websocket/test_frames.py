@@ -33,11 +33,20 @@ def masked(first: int, payload: bytes, mask: bytes = b"\x01\x80\x33\xff", *, wid
     return head + mask + apply_mask(payload, mask)
 
 
+class Lenient(Protocol):
+    """The library's parser without its objection to a close inside an unfinished message."""
+
+    def recv_frame(self, frame: Frame) -> None:
+        if frame.opcode is Opcode.CLOSE:
+            self.current_size = None
+        super().recv_frame(frame)
+
+
 class Judge:
     """The library's parser alone, with the check of UTF-8 that it leaves to its users."""
 
     def __init__(self, extensions: Sequence[Extension]) -> None:
-        self.protocol = Protocol(Side.SERVER, max_size=LIMIT)
+        self.protocol = Lenient(Side.SERVER, max_size=LIMIT)
         self.protocol.extensions = list(extensions)
         self.messages: list[bytes] = []
         self.writes: list[bytes] = []
@@ -182,7 +191,7 @@ def test_an_idle_connection_keeps_no_parser() -> None:
     framing.receive(masked(0x89, b"ping") + masked(0x01, b"a") + masked(0x80, b"b") + masked(0x81, b"c"))
 
     assert framing._protocol is None
-    assert framing.waiting_bytes == 0
+    assert framing.output_bytes == 0
 
 
 def test_a_large_message_is_not_looked_at_until_it_is_whole() -> None:
@@ -201,10 +210,10 @@ def test_the_parser_gets_nothing_of_a_long_fragment_but_its_head() -> None:
         assert framing.receive(bytes((byte,))) == []
         assert framing._protocol is None or len(framing._protocol.reader.buffer) == 0
     # All that was sent is kept once, but for the heads.
-    assert framing.waiting_bytes == 500 + 399
+    assert framing.output_bytes == 500 + 399
 
     assert framing.receive(end[-1:]) == [b"y" * 500 + b"z" * 400]
-    assert framing.waiting_bytes == 0
+    assert framing.output_bytes == 0
 
 
 def test_the_long_fragments_of_a_compressed_message_are_left_to_the_extension() -> None:
@@ -222,4 +231,28 @@ def test_a_message_of_long_fragments_is_refused_where_the_head_of_one_says_too_m
     assert framing.receive(masked(0x01, b"y" * 500)[-1:] + masked(0x00, b"z" * 501)[:8]) == []
 
     assert framing.close_code == CloseCode.MESSAGE_TOO_BIG
-    assert framing.waiting_bytes == 0
+    assert framing.output_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"\x03\xe8", b"\x03\xe9going away"], ids=["empty", "code", "reason"]
+)
+def test_a_close_inside_an_unfinished_message_is_answered_as_any_other(payload: bytes) -> None:
+    # RFC 6455, section 5.4: control frames may be injected in the middle of a fragmented message.
+    framing = Framing(LIMIT)
+    stream = masked(0x01, b"half") + masked(0x89, b"?") + masked(0x88, payload)
+    messages = [message for byte in stream for message in framing.receive(bytes((byte,)))]
+
+    assert messages == []
+    assert framing.writes == [b"\x8a\x01?", bytes((0x88, len(payload))) + payload, b""]
+    assert framing.output_bytes == 0
+
+
+def test_the_answer_to_our_close_may_be_inside_an_unfinished_message() -> None:
+    framing = Framing(LIMIT)
+    framing.receive(masked(0x01, b"half"))
+    framing.close(1001, "bye")
+    framing.receive(masked(0x88, b"\x03\xe9bye"))
+
+    assert framing.close_code == CloseCode.GOING_AWAY
+    assert framing.writes == [b"\x88\x05\x03\xe9bye", b""]

@@ -15,9 +15,9 @@ from websockets.frames import Opcode
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.websocket.test_connection import slow_reader
 from tests.server.websocket.test_frames import compressed, masked
-from wsnode.jsonrpc.batches.batch import ITEM_BYTES
+from wsnode.jsonrpc.batch import ITEM_BYTES
 from wsnode.server.limits import Limits
-from wsnode.server.transport.readiness import Arrivals
+from wsnode.server.transport.poller import Reactor
 from wsnode.server.transport.transport import SocketTransport
 from wsnode.server.websocket.connection import MESSAGE_OVERHEAD
 from wsnode.server.websocket.frames import CLOSING_BYTES, FRAME_BYTES, TURN_FRAMES, Framing
@@ -84,7 +84,7 @@ def test_empty_fragments_take_no_room() -> None:
     framing.receive(masked(0x01, b"ab"))
     for _ in range(20):
         turns(framing, masked(0x00, b"") * 1000)
-    assert framing.waiting_bytes == 2
+    assert framing.output_bytes == 2
     assert framing.receive(masked(0x80, b"c")) == [b"abc"]
 
 
@@ -97,7 +97,7 @@ def test_an_unfinished_message_is_kept_once() -> None:
         assert tracemalloc.get_traced_memory()[0] < 5 * MIB
     finally:
         tracemalloc.stop()
-    assert framing.waiting_bytes == 4 * MIB
+    assert framing.output_bytes == 4 * MIB
 
 
 async def test_only_the_last_ping_is_answered_if_nobody_reads(open_site: OpenSite) -> None:
@@ -190,7 +190,7 @@ async def test_messages_one_after_another_are_never_given_up(
 
 
 async def test_the_request_with_the_largest_body_goes_first(open_site: OpenSite) -> None:
-    async with open_site(Limits(received_bytes=150_000)) as site:
+    async with open_site(Limits(input_bytes=150_000)) as site:
         head = POST + b"Content-Length: 100000\r\n\r\n"
         body = b" " * (100_000 - len(NUMBER % 1)) + (NUMBER % 1).encode()
         large, small = site.connect(), site.connect()
@@ -254,11 +254,11 @@ async def test_notifications_end_a_turn_as_calls_do(open_site: OpenSite) -> None
         assert connection.has_more
 
 
-def pair(site: Site, arrivals: Arrivals) -> socket.socket:
+def pair(site: Site, reactor: Reactor) -> socket.socket:
     """Return the client's end of a socket that is served."""
     client, server = socket.socketpair()
     client.setblocking(False)
-    site.nursery.start_soon(site.server.serve_transport, SocketTransport(server, arrivals))
+    site.nursery.start_soon(site.server.serve_transport, SocketTransport(server, reactor))
     return client
 
 
@@ -291,16 +291,16 @@ async def test_requests_behind_one_another_end_a_turn(open_site: OpenSite, form:
         + "0\r\n\r\n",
     }
     ends = {"posts": b'"result"', "pages": b"ok\n", "chunks": b'"result"'}
-    arrivals = Arrivals()
+    reactor = Reactor()
     async with open_site(Limits(slice_seconds=0.0001)) as site:
-        site.nursery.start_soon(arrivals.run)
-        client = pair(site, arrivals)
+        site.nursery.start_soon(reactor.run)
+        client = pair(site, reactor)
         await trio.testing.wait_all_tasks_blocked()
         answers = 1 if form == "chunks" else 300
         assert await passes_while(client, requests[form].encode(), answers, ends[form]) > 20
         await trio.testing.wait_all_tasks_blocked()
         assert site.server.shared.received.used == 0
-    arrivals.close()
+    reactor.close()
 
 
 async def head_of(peer: trio.abc.HalfCloseableStream, request: bytes) -> bytes:

@@ -15,12 +15,12 @@ from websockets.frames import Frame, Opcode
 
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.http.test_connection import client
-from tests.server.upkeep.test_metrics import metrics
+from tests.server.observability.test_metrics import metrics
 from tests.server.websocket.test_connection import AnyStream, slow_reader
 from tests.server.websocket.test_frames import masked
 from wsnode.pubsub.event import IDENTITY_BYTES, Event
-from wsnode.server.access.grants import KeyLimits
-from wsnode.server.access.keys import KeyFile, KeyFileRing
+from wsnode.server.access.api_keys import KeyLimits
+from wsnode.server.access.keys import KeyFile, KeyFileStore
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
 from wsnode.server.websocket.frames import text_frame
@@ -225,7 +225,7 @@ async def test_with_the_other_policy_it_is_told_and_closed(open_site: OpenSite) 
 
 
 async def test_all_slow_subscribers_together_are_bounded(open_site: OpenSite) -> None:
-    async with open_site(Limits(waiting_bytes=300_000)) as site:
+    async with open_site(Limits(output_bytes=300_000)) as site:
         streams = [await stalled(site) for _ in range(6)]
         quick = await site.peer()
         await subscribed(quick)
@@ -291,7 +291,7 @@ async def test_a_restart_is_told_behind_what_was_published_and_before_the_close(
         await peer.call("wait", id=5)
         await until(lambda: site.gate.entered == 1)
         site.feed.publish(3)
-        site.server.farewell = RESTARTING
+        site.server.final_notice = RESTARTING
         site.nursery.start_soon(site.server.drain)
         assert await numbers(peer, 3) == [0, 1, 2]
         assert await peer.reply() == {"subscription": identity, "position": 3}
@@ -307,7 +307,7 @@ async def test_a_restart_waits_for_the_fan_out_only_so_long(
     open_site: OpenSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
-    async with open_site(Limits(grace_seconds=0)) as site:
+    async with open_site(Limits(drain_seconds=0)) as site:
         peers = [await site.peer() for _ in range(3)]
         identities = [await subscribed(peer) for peer in peers]
         site.feed.publish(50)
@@ -372,7 +372,7 @@ async def test_the_process_has_so_many_at_most(open_site: OpenSite) -> None:
 async def test_a_key_has_so_many_on_all_its_connections(open_site: OpenSite, tmp_path: Any) -> None:
     file = KeyFile(tmp_path / "keys.json")
     key, other = file.add("bot", KeyLimits(subscriptions=3)), file.add("other")
-    async with open_site(keys=KeyFileRing(file)) as site:
+    async with open_site(keys=KeyFileStore(file)) as site:
         peers = [await site.peer(path=f"/ws/v3/{key}") for _ in range(2)]
         for peer in (peers[0], peers[0], peers[1]):
             await subscribed(peer)
@@ -399,9 +399,9 @@ async def test_what_is_open_sent_and_missed_is_counted(open_site: OpenSite) -> N
             await numbers(peer, 1)
         found = await metrics(site)
         assert found["wsnode_subscriptions", "numbers,test"] == 2
-        assert found["wsnode_fallen_behind_total", ""] == 1
+        assert found["wsnode_subscriptions_lagged_total", ""] == 1
         assert 20 < found["wsnode_notifications_total", ""] < 40
-        assert found["wsnode_events_bytes", ""] == 0
+        assert found["wsnode_fanout_queued_bytes", ""] == 0
 
 
 async def test_a_bug_in_a_subscription_closes_its_connection_only(

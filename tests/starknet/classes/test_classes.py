@@ -8,7 +8,7 @@ import pytest
 
 from tests.vector_files import find_vectors, require_vectors
 from wsnode.starknet.classes.decode import decode_class
-from wsnode.starknet.classes.definition import Kind, NotAClassError
+from wsnode.starknet.classes.definition import ClassKind, NotAClassError
 from wsnode.starknet.dump.class_files import ClassFiles
 from wsnode.starknet.felt import felt_bytes, felt_text
 
@@ -134,7 +134,7 @@ def test_a_cairo0_class_of_another_hash_is_reported_and_taken(tmp_path: Path) ->
     files.add_folder(tmp_path)
     found = files.find(felt_bytes("0x5"))
     assert found is not None
-    assert found.kind is Kind.CAIRO0
+    assert found.kind is ClassKind.CAIRO0
     assert found.class_hash == felt_bytes("0x5")
     assert "class 0x5 is taken, though it hashes to 0x" in reports[0]
 

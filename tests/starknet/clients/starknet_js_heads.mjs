@@ -14,8 +14,13 @@ const live = await channel.subscribeNewHeads();
 const whole = await channel.subscribeNewHeads({ blockIdentifier: Number(first) });
 const told = { live: [], whole: [] };
 await new Promise((resolve) => {
-  live.on((header) => told.live.push(header));
-  whole.on((header) => told.whole.push(header) === Number(count) && resolve());
+  const take = (kind) => (header) => {
+    told[kind].push(header);
+    const isShared = told.whole.at(-1)?.block_number >= told.live[0]?.block_number;
+    if (isShared && told.whole.length >= Number(count)) resolve();
+  };
+  live.on(take("live"));
+  whole.on(take("whole"));
 });
 told.unsubscribed = [await live.unsubscribe(), await whole.unsubscribe()];
 channel.disconnect();

@@ -8,13 +8,13 @@ import pytest
 
 from tests.starknet.rpc.test_schemas import validate_as
 from tests.vector_files import require_vectors
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.header_json import render_header
 from wsnode.sync.starknet_folder import import_folder
 
 
-def last_header(chain: Chain) -> dict[str, Any]:
+def last_header(chain: StarknetChain) -> dict[str, Any]:
     with chain.snapshot() as view:
         number = view.head
         assert number is not None
@@ -24,7 +24,7 @@ def last_header(chain: Chain) -> dict[str, Any]:
     return header
 
 
-async def test_a_nodes_header_is_told_whole(fresh: Chain) -> None:
+async def test_a_nodes_header_is_told_whole(fresh: StarknetChain) -> None:
     source = require_vectors("starknet/rpc")
     await import_folder(fresh, source, first_block=3100000)
     validate_as("BLOCK_HEADER", last_header(fresh))
@@ -34,7 +34,7 @@ async def test_a_nodes_header_is_told_whole(fresh: Chain) -> None:
     }
 
 
-async def test_the_gateways_header_is_told_in_the_nodes_words(fresh: Chain, tmp_path: Path) -> None:
+async def test_the_gateways_header_is_told_in_the_nodes_words(fresh: StarknetChain, tmp_path: Path) -> None:
     source = require_vectors("starknet/single")
     for name in ("sepolia_integration_35748.json", "sepolia_integration_35748_block.json"):
         (tmp_path / name).write_bytes((source / name).read_bytes())
@@ -48,7 +48,7 @@ async def test_the_gateways_header_is_told_in_the_nodes_words(fresh: Chain, tmp_
     }
 
 
-async def test_of_a_bare_state_update_only_what_it_tells_is_told(fresh: Chain, mainnet: Path) -> None:
+async def test_of_a_bare_state_update_only_what_it_tells_is_told(fresh: StarknetChain, mainnet: Path) -> None:
     await import_folder(fresh, mainnet / "state_update")
     updates = [json.loads((mainnet / f"state_update/{number}.json").read_text()) for number in (8, 9)]
     assert last_header(fresh) == {
@@ -59,7 +59,9 @@ async def test_of_a_bare_state_update_only_what_it_tells_is_told(fresh: Chain, m
     }
 
 
-async def test_the_parent_of_the_first_block_is_told_where_it_is_known(fresh: Chain, tmp_path: Path) -> None:
+async def test_the_parent_of_the_first_block_is_told_where_it_is_known(
+    fresh: StarknetChain, tmp_path: Path
+) -> None:
     source = require_vectors("starknet/single")
     (tmp_path / "2800.json.gz").write_bytes((source / "mainnet_2800.json.gz").read_bytes())
     await import_folder(fresh, tmp_path, first_block=2800)

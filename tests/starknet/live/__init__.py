@@ -1,1 +1,1 @@
-"""Events of an alt chain's subscriptions."""
+"""Events of a Starknet chain's subscriptions."""

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.starknet.live.growing import GrowingChain
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 
 
 @pytest.fixture(scope="session")
 def _growing_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GrowingChain]:
-    with Chain.open(tmp_path_factory.mktemp("growing"), writer=True) as chain:
+    with StarknetChain.open(tmp_path_factory.mktemp("growing"), writer=True) as chain:
         yield GrowingChain(chain)
 
 

@@ -1,9 +1,10 @@
 """A chain of empty blocks that grows, is taken back and grows another way, and beside it the model of it."""
 
 import hashlib
+from typing import Any
 
-from wsnode.starknet.block import Header, VerifiedBlock
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.block import StarknetHeader, VerifiedStarknetBlock
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import ZERO
 from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.tables import DROPPED
@@ -15,10 +16,12 @@ Place = tuple[int, bytes]
 class GrowingChain:
     """The store, and the places of the blocks that it must hold."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: StarknetChain) -> None:
         self.chain = chain
         self.blocks: list[Place] = []
         self._made = 0
+        self.more: dict[str, Any] = {}
+        """Further members of the headers to come."""
 
     def grow(self, count: int = 1) -> None:
         """Add blocks; no two are equal."""
@@ -49,13 +52,21 @@ class GrowingChain:
         """Begin again without a block."""
         self.shrink(len(self.blocks))
 
-    def _next(self) -> VerifiedBlock:
+    def _next(self) -> VerifiedStarknetBlock:
         self._made += 1
         digest = hashlib.sha256(self._made.to_bytes(8, "big")).digest()
         return self._block(len(self.blocks), b"\x00" + digest[1:])
 
-    def _block(self, number: int, block_hash: bytes) -> VerifiedBlock:
+    def _block(self, number: int, block_hash: bytes) -> VerifiedStarknetBlock:
         parent = self.blocks[-1][1] if self.blocks else ZERO
         self.blocks.append((number, block_hash))
-        header = Header(hash=block_hash, number=number, parent_hash=parent, timestamp=1_700_000_000 + number)
-        return VerifiedBlock(number=number, header=header, old_root=ZERO, new_root=ZERO, diff=StateDiff())
+        header = StarknetHeader(
+            hash=block_hash,
+            number=number,
+            parent_hash=parent,
+            timestamp=1_700_000_000 + number,
+            more=self.more,
+        )
+        return VerifiedStarknetBlock(
+            number=number, header=header, old_root=ZERO, new_root=ZERO, diff=StateDiff()
+        )

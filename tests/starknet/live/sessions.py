@@ -1,4 +1,4 @@
-"""A server over a growing alt chain on memory streams, and clients that rebuild the chain from its events."""
+"""A server over a growing Starknet chain, and clients that rebuild the chain from its events."""
 
 import json
 from collections.abc import AsyncIterator
@@ -11,12 +11,13 @@ from tests.live_client import Client
 from tests.live_node import LiveNode
 from tests.server.conftest import Peer
 from tests.starknet.live.growing import GrowingChain, Place
-from wsnode.server.access.directory import Network
+from wsnode.server.access.router import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.starknet.felt import felt_bytes, felt_text
-from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.rpc.methods import build_registry
+from wsnode.starknet.snapshot import SPEC_VERSIONS
 
 
 class HeadClient(Client):
@@ -59,9 +60,15 @@ class Node(LiveNode[HeadClient]):
 
     def __init__(self, growing: GrowingChain, nursery: trio.Nursery, limits: Limits) -> None:
         self.growing = growing
-        self.hub = Hub(growing.chain)
+        self.hub = StarknetHub(growing.chain)
         registry = build_registry(hub=self.hub)
-        network = Network("test", registry, growing.chain.snapshot, fan_out=self.hub.fan_out)
+        network = Network(
+            "test",
+            registry,
+            growing.chain.snapshot,
+            fan_out=self.hub.fan_out,
+            rpc_versions=tuple(SPEC_VERSIONS),
+        )
         super().__init__(Server([network], limits), nursery, HeadClient)
 
 

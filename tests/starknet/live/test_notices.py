@@ -11,7 +11,7 @@ from tests.starknet.live.sessions import HeadView, open_node
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.live.position import Position
+from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.rpc.methods import FAMILIES
 
 SMALL = Limits(outbox_bytes=8192)
@@ -56,7 +56,7 @@ async def test_who_reads_slowly_gets_everything_and_is_told_if_that_is_understoo
         for notice in notices:
             assert notice["code"] == -32005
             assert notice["data"]["missed"] > 0
-            assert Position.parse(notice["data"]["cursor"]).number <= node.hub.head.number
+            assert StarknetPosition.parse(notice["data"]["cursor"]).number <= node.hub.head.number
         assert rebuilt(slow.told[names[0]]).blocks == growing.blocks
         # It is live again.
         growing.grow()
@@ -73,7 +73,7 @@ async def test_a_restart_leaves_the_cursor_with_those_who_understand_it(
     async with open_node(growing) as node:
         client = await node.connect()
         identity = await client.watch(family, block_id={"block_number": 0}, **options)
-        node.server.farewell = RESTARTING
+        node.server.final_notice = RESTARTING
         growing.grow()
         node.hub.advance()
         with trio.move_on_after(1):
@@ -116,7 +116,7 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
         (error,) = errors(client.told[live])
         assert (error["code"], error["message"]) == (-32001, "the block is not known any more")
         assert error["data"]["block_hash"] == felt_text(lost[1])
-        assert Position.parse(error["data"]["cursor"]) == Position(*growing.blocks[3])
+        assert StarknetPosition.parse(error["data"]["cursor"]) == StarknetPosition(*growing.blocks[3])
         assert not other.told.get(plain)
         received = other.peer.protocol.close_rcvd
         assert received is not None
@@ -149,7 +149,7 @@ async def test_a_block_may_be_lost_to_who_catches_up(growing: GrowingChain, curs
             assert (received.code, received.reason) == (1011, "the block told last is not known any more")
             return
         lost = [error for error in errors(slow.told[identity]) if error["code"] == -32001]
-        assert Position.parse(lost[-1]["data"]["cursor"]) == Position(*growing.blocks[-1])
+        assert StarknetPosition.parse(lost[-1]["data"]["cursor"]) == StarknetPosition(*growing.blocks[-1])
         growing.grow()
         node.hub.advance()
         await wait_all_tasks_blocked()

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.starknet.live.position import BEGINNING, Position
+from wsnode.starknet.live.position import BEGINNING, StarknetPosition
 
-positions = st.builds(Position, st.integers(-1, 2**63 - 1), st.binary(min_size=32, max_size=32))
+positions = st.builds(StarknetPosition, st.integers(-1, 2**63 - 1), st.binary(min_size=32, max_size=32))
 
 
 @given(positions)
-def test_a_cursor_is_read_as_it_was_written(position: Position) -> None:
+def test_a_cursor_is_read_as_it_was_written(position: StarknetPosition) -> None:
     text = str(position)
-    assert Position.parse(text) == position
+    assert StarknetPosition.parse(text) == position
     assert text.replace("-", "").replace("_", "").isalnum()
     assert len(text) == 56
 
@@ -22,4 +22,4 @@ def test_a_cursor_is_read_as_it_was_written(position: Position) -> None:
 )
 def test_other_text_is_no_cursor(text: str) -> None:
     with pytest.raises(ValueError, match="invalid cursor"):
-        Position.parse(text)
+        StarknetPosition.parse(text)

@@ -1,15 +1,16 @@
-"""A node that serves an alt chain tells its subscribers what another process imports and replaces."""
+"""A node that serves a Starknet chain tells its subscribers what another process imports and replaces."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.sync.client import ClientConnection, connect
 
-from tests.node_process import run, started
+from tests.node_process import PATIENCE, run, started
 from tests.starknet.branches import branch, write_dump
 from tests.starknet.live.sessions import HeadView
-from wsnode.starknet.block import UnverifiedBlock
+from wsnode.starknet.block import UnverifiedStarknetBlock
 
 OLD = branch([[number] for number in range(1, 9)])
 NEW = branch([*([number] for number in range(1, 6)), *([number, 1] for number in range(6, 12))])
@@ -23,18 +24,19 @@ def import_dump(data: Path, dump: Path, *options: str) -> None:
 
 def subscribe(node: ClientConnection, method: str, **params: Any) -> None:
     node.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
-    assert "result" in json.loads(node.recv(30))
+    assert "result" in json.loads(node.recv(PATIENCE))
 
 
 def follow(node: ClientConnection, view: HeadView, count: int) -> None:
     for _ in range(count):
-        view.apply(json.loads(node.recv(30)))
+        view.apply(json.loads(node.recv(PATIENCE)))
 
 
-def places(blocks: list[UnverifiedBlock]) -> list[tuple[int, bytes]]:
+def places(blocks: list[UnverifiedStarknetBlock]) -> list[tuple[int, bytes]]:
     return [(block.number, block.hash) for block in blocks]
 
 
+@pytest.mark.usefixtures("workers")
 def test_subscribers_follow_imports_and_replacements_by_another_process(tmp_path: Path) -> None:
     data = tmp_path / "data"
     import_dump(data, write_dump(tmp_path / "first.jsonl", OLD[:3]))

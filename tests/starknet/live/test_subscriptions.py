@@ -1,4 +1,4 @@
-"""Subscribing to the alt chain's heads, as starknet-specs has it, under both names."""
+"""Subscribing to the Starknet chain's heads, as starknet-specs has it, under both names."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.starknet.live.growing import GrowingChain, Place
 from tests.starknet.live.sessions import HeadClient, open_node
 from tests.starknet.rpc.test_schemas import validate_as
 from wsnode.starknet.felt import ZERO, felt_text
-from wsnode.starknet.live.position import Position
+from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.rpc import subscriptions
 from wsnode.starknet.rpc.methods import FAMILIES
 
@@ -48,6 +48,24 @@ async def test_new_heads_are_told_under_the_names_that_were_asked(growing: Growi
                 },
             }
         ]
+
+
+async def test_heads_have_the_members_of_the_version_that_the_path_names(growing: GrowingChain) -> None:
+    growing.more = {"event_count": 7, "l1_da_mode": "BLOB"}
+    growing.grow(3)
+    async with open_node(growing) as node:
+        clients = [await node.connect(path=f"/ws/v3/key{end}") for end in ("", "/rpc/v0_10", "/rpc/v0_9")]
+        watched = [await client.watch(block_id={"block_number": 1}) for client in clients]
+        growing.grow()
+        node.hub.advance()
+        await wait_all_tasks_blocked()
+        newest, newer, older = (
+            [message["params"]["result"] for message in client.told[identity]]
+            for client, identity in zip(clients, watched, strict=True)
+        )
+    assert [header["block_number"] for header in newest] == [1, 2, 3]
+    assert newest == newer == [header | {"event_count": 7} for header in older]
+    assert all("event_count" not in header and header["l1_da_mode"] == "BLOB" for header in older)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -159,7 +177,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "no block": {"block_id": {}},
     "a number": {"block_id": 5},
     "a malformed cursor": {"cursor": "x"},
-    "both": {"block_id": "latest", "cursor": str(Position(0, ZERO))},
+    "both": {"block_id": "latest", "cursor": str(StarknetPosition(0, ZERO))},
 }
 
 
@@ -178,7 +196,9 @@ async def test_a_cursor_of_an_unknown_block_is_refused(growing: GrowingChain) ->
     growing.grow()
     async with open_node(growing) as node:
         client = await node.connect()
-        reply = await client.call_named("alt_subscribeNewHeads", cursor=str(Position(7, b"\x05" * 32)))
+        reply = await client.call_named(
+            "alt_subscribeNewHeads", cursor=str(StarknetPosition(7, b"\x05" * 32))
+        )
         assert reply["error"] == {
             "code": -32001,
             "message": "the cursor's block is unknown",

@@ -14,10 +14,10 @@ from websockets.sync.client import connect
 
 from tests.vector_files import require_vectors
 from wsnode.server.accepting import serve
-from wsnode.server.access.directory import Network
+from wsnode.server.access.router import Network
 from wsnode.server.server import Server
 from wsnode.server.transport.sockets import open_tcp
-from wsnode.starknet.chain import Chain
+from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
@@ -34,7 +34,7 @@ BLOCK_NUMBER = '{"jsonrpc":"2.0","id":2,"method":"alt_blockNumber"}'
 
 
 @pytest.fixture
-async def url(fresh: Chain) -> AsyncIterator[str]:
+async def url(fresh: StarknetChain) -> AsyncIterator[str]:
     single, rpc = require_vectors("starknet/single/mainnet_550000.json.gz"), require_vectors("starknet/rpc")
     await import_folder(fresh, single, rpc, first_block=550000)
     server = Server([Network("main", build_registry(), lambda _caller: fresh.snapshot())])

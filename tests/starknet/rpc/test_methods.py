@@ -2,16 +2,19 @@
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.memory_transport import Conversation
 from tests.starknet.conftest import Call, caller_of
 from tests.starknet.models import state_updates
 from tests.vector_files import CHECKOUT
-from wsnode.starknet.chain import Chain
-from wsnode.starknet.live.hub import Hub
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.rpc.methods import build_registry
 
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
@@ -29,6 +32,44 @@ def test_the_block_is_judged_before_the_contract(call: Call) -> None:
 @pytest.mark.parametrize("address", ["0x1", "0x2", "0x0", "0x5"])
 def test_system_addresses_have_no_class_and_no_nonce(call: Call, method: str, address: str) -> None:
     assert call(f"starknet_{method}", ["latest", address])["code"] == 20
+
+
+class Gate:
+    """Takes note of the contracts that calls name."""
+
+    def __init__(self) -> None:
+        self.named: list[int | None] = []
+
+    def admit(self, name: str) -> None:
+        """Admit all."""
+
+    def charge(self) -> None:
+        """Charge nothing."""
+
+    def check_contracts(self, contracts: Iterable[int] | None) -> None:
+        """Note the contracts, None for any."""
+        self.named += [None] if contracts is None else contracts
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "named"),
+    [
+        ("starknet_getClassHashAt", ["latest", ADDRESS], [int(ADDRESS, 16)]),
+        ("starknet_getStorageAt", ["0x1", "0x5", "latest"], [1]),
+        ("starknet_getEvents", [{"chunk_size": 1, "address": ["0x1", "0x2"]}], [1, 2]),
+        ("starknet_getEvents", [{"chunk_size": 1, "address": "0x3"}], [3]),
+        ("starknet_getEvents", [{"chunk_size": 1, "address": []}], [None]),
+        ("starknet_getEvents", [{"chunk_size": 1}], [None]),
+    ],
+)
+def test_the_contracts_of_a_call_are_those_that_a_key_may_be_restricted_to(
+    chain: StarknetChain, method: str, params: list[Any], named: list[int | None]
+) -> None:
+    gate = Gate()
+    session = Conversation(Dispatcher(build_registry(), chain.snapshot), None, gate=gate)
+    session.receive(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+    session.end_turn()
+    assert gate.named == named
 
 
 def test_system_addresses_have_storage(call: Call) -> None:
@@ -98,7 +139,7 @@ def test_the_head_and_the_chain_are_told(call: Call, prefix: str) -> None:
     assert call(f"{prefix}_blockNumber", {"x": 1})["code"] == -32602
 
 
-def test_an_empty_chain_has_no_blocks(fresh: Chain) -> None:
+def test_an_empty_chain_has_no_blocks(fresh: StarknetChain) -> None:
     call = caller_of(fresh)
     assert call("alt_blockNumber") == {"code": 32, "message": "There are no blocks"}
     assert call("alt_blockHashAndNumber")["code"] == 32
@@ -142,7 +183,7 @@ def test_the_pending_block_knows_the_classes_of_the_head(call: Call, classes: Pa
     assert "program" in call("starknet_getClassAt", [tag, ADDRESS])
 
 
-def test_every_method_is_documented(chain: Chain) -> None:
-    page = (CHECKOUT / "docs" / "alt.md").read_text()
+def test_every_method_is_documented(chain: StarknetChain) -> None:
+    page = (CHECKOUT / "docs" / "reference/starknet.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert {name.partition("_")[2] for name in build_registry(hub=Hub(chain)).methods} <= documented
+    assert {name.partition("_")[2] for name in build_registry(hub=StarknetHub(chain)).methods} <= documented

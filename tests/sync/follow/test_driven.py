@@ -15,16 +15,16 @@ from tests.upstream.providers import Error
 from wsnode.ethereum.codec.blocks import Payload
 from wsnode.ethereum.codec.rendering import render_payload
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.payloads import driven as driven_chain
-from wsnode.ethereum.payloads.driven import Beside, DrivenChain, ForkchoiceError
-from wsnode.sync.follow.report import Stage
+from wsnode.ethereum.payloads import engine_chain as driven_chain
+from wsnode.ethereum.payloads.engine_chain import EngineChain, ForkchoiceError, PayloadSidecar
+from wsnode.sync.follow.sync_report import SyncStage
 
 
 class Driver:
     """Gives blocks of a source as payloads, and chooses them, as a consensus client of that chain does."""
 
     def __init__(self, world: World, source: Source) -> None:
-        self.chain = DrivenChain(world.chain, world.live, world.follower.want)
+        self.chain = EngineChain(world.chain, world.live, world.follower.want)
         self._source = source
 
     async def give(self, number: int) -> str:
@@ -33,7 +33,7 @@ class Driver:
             header, body = view.header(number), view.body(number)
         assert header is not None
         assert body is not None
-        beside = Beside(blob_hashes=[], parent_beacon_block_root=bytes(32))
+        beside = PayloadSidecar(blob_hashes=[], parent_beacon_block_root=bytes(32))
         return (await self.chain.take(Payload(render_payload(header, body)), beside)).status
 
     async def choose(self, head: Head, finalized: Head | None = None) -> str:
@@ -65,11 +65,11 @@ async def driven(
 async def test_the_upstreams_head_is_not_the_head_until_it_is_chosen(tmp_path: Path) -> None:
     async with driven(tmp_path, "a", blocks=5) as (world, (source,), driver):
         await source.tell()
-        await world.until_stage(Stage.CATCHING_UP)
+        await world.until_stage(SyncStage.CATCHING_UP)
         assert (world.chain.head.number, world.follower.lag) == (0, 5)
         await driver.until_valid(source.head)
         await world.until_at(source.head)
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
 
 
 async def test_a_payload_whose_parents_are_unknown_is_valid_as_soon_as_upstreams_gave_them(
@@ -165,5 +165,5 @@ async def test_without_upstreams_what_is_driven_is_ready_and_takes_transactions(
         source.provider.is_gone = True
         await source.provider.close()
         await world.until(lambda: world.follower.peers == 0)
-        assert world.follower.hindrance() is None
+        assert world.follower.not_ready_reason() is None
         await world.follower.send(b"\x01")

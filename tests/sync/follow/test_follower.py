@@ -7,28 +7,29 @@ import msgspec
 import pytest
 
 from tests.ethereum.live.growing import emitting_genesis
-from tests.sync.follow.world import NOT_SAID, Open, Source
+from tests.sync.follow.world import HEADS, NOT_SAID, Open, Override, Source
 from tests.upstream.providers import Error
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.sync.follow import attending
+from wsnode.sync.follow import session
+from wsnode.sync.follow.blocks import batch_fetcher
 from wsnode.sync.follow.follower import Follower
-from wsnode.sync.follow.heard import HeardTransactions
-from wsnode.sync.follow.report import Stage
-from wsnode.sync.follow.upstream import Standing, Unfit
-from wsnode.sync.progress import Silence
+from wsnode.sync.follow.sync_report import SyncStage
+from wsnode.sync.follow.upstream import PeerError, PeerState
+from wsnode.sync.follow.upstream_txs import UpstreamTransactions
+from wsnode.sync.progress import NullProgress
 from wsnode.upstream.address import UpstreamAddress
 
 
 async def test_what_is_there_is_fetched_and_what_comes_is_followed(opened: Open) -> None:
     async with opened("a") as (world, sources):
         await world.until_at(sources["a"].head)
-        await world.until_stage(Stage.LIVE)
-        assert world.follower.hindrance() is None
+        await world.until_stage(SyncStage.LIVE)
+        assert world.follower.not_ready_reason() is None
         for _ in range(3):
             sources["a"].grow()
             await sources["a"].tell()
@@ -39,7 +40,7 @@ async def test_what_is_there_is_fetched_and_what_comes_is_followed(opened: Open)
 
 async def test_blocks_told_only_by_their_last_are_all_fetched(opened: Open) -> None:
     async with opened("a") as (world, sources):
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         sources["a"].grow(20)
         await sources["a"].tell()
         await world.until_at(sources["a"].head)
@@ -48,7 +49,7 @@ async def test_blocks_told_only_by_their_last_are_all_fetched(opened: Open) -> N
 async def test_a_long_way_is_fetched_by_numbers_and_a_short_one_by_hashes(opened: Open) -> None:
     async with opened("a", blocks=150) as (world, sources):
         await world.until_at(sources["a"].head)
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         raw = sources["a"].asked["debug_getRawBlock"]
         sources["a"].grow(5)
         await sources["a"].tell()
@@ -88,7 +89,7 @@ async def test_blocks_that_a_batch_leaves_out_are_asked_for_alone(opened: Open) 
 async def test_blocks_of_several_upstreams_make_one_chain(opened: Open) -> None:
     async with opened("a", "b", blocks=120) as (world, sources):
         await world.until_at(sources["a"].head)
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
 
 
 async def test_an_upstream_without_raw_blocks_is_asked_for_json(opened: Open) -> None:
@@ -141,13 +142,13 @@ async def test_an_upstream_that_only_lags_takes_nothing_back(opened: Open) -> No
         sources["a"].provider.is_gone = True
         await sources["a"].provider.close()
         await world.until(lambda: world.follower.peers == 1)
-        await world.follower._advance.choose()
+        await world.follower._head_tracker.choose()
         assert world.chain.head == head
 
 
 async def test_a_block_that_is_null_at_first_is_asked_for_again(opened: Open) -> None:
     async with opened("a") as (world, sources):
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         nulls = iter([None, None, None])
         sources["a"].overrides["debug_getRawBlock"] = lambda params: next(nulls, NOT_SAID)
         sources["a"].grow()
@@ -159,7 +160,7 @@ async def test_a_block_that_is_null_at_first_is_asked_for_again(opened: Open) ->
 @pytest.mark.parametrize(
     ("method", "answer", "words"),
     [
-        ("eth_chainId", "0x5", "it is of chain 5, and this is chain 1"),
+        ("eth_chainId", "0x5", "it is chain 5, not 1"),
         ("eth_chainId", None, "its chain id is None"),
     ],
 )
@@ -209,18 +210,52 @@ async def test_a_block_with_another_hash_is_never_served(opened: Open) -> None:
 async def test_an_upstream_that_is_quarantined_for_a_while_by_another_task_comes_back(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attending, "RECHECK_SECONDS", 0.01)
+    monkeypatch.setattr(session, "RECHECK_SECONDS", 0.01)
     async with opened("a", blocks=0) as (world, sources):
         await world.until(lambda: world.follower.peers == 1)
         (upstream,) = world.follower.upstreams
-        upstream.quarantine(Unfit("its chain leaves ours", is_forked=True))
+        upstream.quarantine(PeerError("its chain leaves ours", is_forked=True))
         await world.until(lambda: world.state_of("a")[0] == "followed")
         sources["a"].grow()
         await sources["a"].tell()
         await world.until_at(sources["a"].head)
-        upstream.quarantine(Unfit("it sent an invalid block", for_good=True))
+        upstream.quarantine(PeerError("it sent an invalid block", permanent=True))
         await world.until(lambda: world.follower.peers == 0)
         assert world.state_of("a")[0] == "quarantined"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"[" * 100_000 + b"]" * 100_000, id="nested"),
+        pytest.param(b'"0x' + b"f" * 5000 + b'"', id="a long number"),
+        pytest.param(b"9" * 5000, id="a long integer"),
+        pytest.param(b'{"hash":"0x%b","number":"0x%b"}' % (b"1" * 64, b"f" * 5000), id="a long height"),
+    ],
+)
+@pytest.mark.parametrize(
+    "method", ["eth_chainId", "eth_getBlockByNumber", "eth_subscribe", "debug_getRawBlock"]
+)
+async def test_an_answer_that_cannot_be_decoded_stops_following_of_its_sender_alone(
+    method: str, answer: bytes, opened: Open
+) -> None:
+    async with opened("a", "b") as (world, sources):
+        await world.until_at(sources["b"].head)
+        sources["a"].overrides[method] = lambda _params: msgspec.Raw(answer)
+        await sources["a"].provider.close()
+        for _ in range(3):
+            sources["b"].grow()
+            await sources["b"].tell()
+            await world.until_at(sources["b"].head)
+
+
+async def test_an_announcement_that_cannot_be_decoded_counts_against_its_sender(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(SyncStage.LIVE)
+        await sources["a"].provider.tell(HEADS, msgspec.Raw(b"[" * 100_000 + b"]" * 100_000))
+        await world.until(lambda: world.upstream("a").client.score.failures > 0)
+        sources["a"].grow()
+        await world.until_at(sources["a"].head)
 
 
 async def test_an_invalid_block_quarantines_the_upstream_that_sent_it(opened: Open) -> None:
@@ -240,7 +275,7 @@ async def test_an_invalid_block_quarantines_the_upstream_that_sent_it(opened: Op
 async def test_marks_take_back_nothing_that_is_executed_and_not_stored_yet(opened: Open) -> None:
     async with opened("a", blocks=5) as (world, sources):
         await world.until_at(sources["a"].head)
-        head, advance = world.chain.head, world.follower._advance
+        head, advance = world.chain.head, world.follower._head_tracker
         assert await advance.mark(safe=head.hash, finalized=head.hash)
         with world.chain.snapshot() as view:
             assert (view.safe, view.finalized) == (5, 5)
@@ -265,7 +300,7 @@ async def test_no_version_of_the_store_is_held_while_upstreams_say_what_is_final
             return NOT_SAID
 
         sources["a"].overrides["eth_getBlockByNumber"] = note
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         await world.until(lambda: len(held) == 2)
         assert held == {"safe": 0, "finalized": 0}
 
@@ -300,6 +335,46 @@ async def test_beside_one_that_gives_an_invalid_block_another_is_asked(opened: O
         await world.until_at(sources["b"].head)
 
 
+@pytest.mark.parametrize("raw", [True, False], ids=["raw", "JSON"])
+async def test_a_block_of_another_number_is_not_the_one_that_was_asked_for(
+    opened: Open, raw: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(batch_fetcher, "PAUSE_SECONDS", 0.001)
+
+    def first(method: str) -> Override:
+        return lambda params: sources["a"]._ask(method, "0x1", *params[1:])["result"]
+
+    async with opened("a", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 1)
+        sources["a"].grow(61)
+        if raw:
+            sources["a"].overrides["debug_getRawBlock"] = first("debug_getRawBlock")
+        else:
+            sources["a"].overrides["debug_getRawBlock"] = lambda params: Error(-32601, "does not exist")
+            whole = first("eth_getBlockByNumber")
+            sources["a"].overrides["eth_getBlockByNumber"] = lambda params: (
+                whole(params) if params[1] else NOT_SAID
+            )
+        await sources["a"].tell()
+        await world.until(lambda: "has the number 1" in caplog.text)
+        assert world.chain.head.number <= 1
+
+
+async def test_beside_one_that_gives_another_block_another_upstream_is_asked(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_fetcher, "PAUSE_SECONDS", 0.001)
+    async with opened("a", "b", blocks=0) as (world, sources):
+        await world.until(lambda: world.follower.peers == 2)
+        for source in sources.values():
+            source.grow(61)
+        first = sources["a"]._ask("debug_getRawBlock", "0x1")["result"]
+        sources["a"].overrides["debug_getRawBlock"] = lambda params: first
+        await sources["a"].tell()
+        await sources["b"].tell()
+        await world.until_at(sources["b"].head)
+
+
 async def test_a_long_branch_replaces_ours_in_one_change(opened: Open) -> None:
     async with opened("a", blocks=60) as (world, sources):
         await world.until_at(sources["a"].head)
@@ -316,12 +391,12 @@ async def test_a_long_branch_replaces_ours_in_one_change(opened: Open) -> None:
 
 def invalid_block(source: Source) -> tuple[dict[str, Any], bytes]:
     """Return a block whose state root is wrong and whose hash is right, as JSON and as RLP."""
-    from wsnode.ethereum.codec.blocks import encode_told_block
+    from wsnode.ethereum.codec.blocks import encode_json_block
     from wsnode.ethereum.codec.headers import block_hash
 
     source.grow()
     block = source._ask("eth_getBlockByNumber", "latest", True)["result"] | {"stateRoot": f"0x{'11' * 32}"}
-    encoded = encode_told_block(msgspec.json.encode(block), [])
+    encoded = encode_json_block(msgspec.json.encode(block), [])
     found = block_hash(encoded)
     assert found is not None
     return block | {"hash": f"0x{found.hex()}"}, encoded
@@ -347,21 +422,24 @@ async def test_upstreams_that_replace_what_is_final_stop_following(opened: Open,
         head = world.chain.head
         sources["a"].growing.reorganise(3, [[], [], [], []])
         await sources["a"].tell()
-        await world.until_stage(Stage.STOPPED)
+        await world.until_stage(SyncStage.STOPPED)
         assert "leaves ours below block 5" in world.state_of("a")[1]
-        assert world.follower.hindrance() == "following stopped: what is final here was replaced elsewhere"
+        assert (
+            world.follower.not_ready_reason()
+            == "following stopped: what is final here was replaced elsewhere"
+        )
         assert world.chain.head == head
 
 
 async def test_what_is_final_can_be_given_up(opened: Open) -> None:
-    async with opened("a", blocks=5, accept_reorg=True) as (world, sources):
+    async with opened("a", blocks=5, accept_finalized_reorg=True) as (world, sources):
         world.chain.mark_final(world.chain.head)
         await world.until_at(sources["a"].head)
 
 
 async def test_an_upstream_that_comes_back_is_followed_again(opened: Open) -> None:
     async with opened("a") as (world, sources):
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         await sources["a"].provider.close()
         sources["a"].grow(2)
         await world.until_at(sources["a"].head)
@@ -371,14 +449,14 @@ async def test_an_upstream_that_comes_back_is_followed_again(opened: Open) -> No
 async def test_an_upstream_that_tells_nothing_is_asked(opened: Open) -> None:
     async with opened("a") as (world, sources):
         sources["a"].overrides["eth_subscribe"] = lambda params: Error(-32601, "no subscriptions")
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         sources["a"].grow()
         await world.until_at(sources["a"].head)
 
 
 async def test_silence_is_noticed_and_the_head_asked_for(opened: Open) -> None:
     async with opened("a") as (world, sources):
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         sources["a"].grow()
         # It is not announced.
         await world.until_at(sources["a"].head)
@@ -411,15 +489,38 @@ async def test_a_node_near_the_head_is_not_ready_and_unready_by_turns(
     with Chain.open(tmp_path / "ours", emitting_genesis(), writer=True, durable=False) as chain:
         addresses = [UpstreamAddress.parse("ws://a/")]
         hub = Hub(chain)
-        heard = HeardTransactions(chain.spec, hub.pending.announce)
-        follower = Follower(chain, LiveTree(BlockTree(chain), hub), addresses, Silence(), heard)
+        heard = UpstreamTransactions(chain.spec, hub.pending.announce)
+        follower = Follower(chain, LiveTree(BlockTree(chain), hub), addresses, NullProgress(), heard)
         (upstream,) = follower.upstreams
         seen = []
         for lag in lags:
-            upstream.standing = Standing.UNREACHABLE if lag is None else Standing.FOLLOWED
+            upstream.standing = PeerState.UNREACHABLE if lag is None else PeerState.FOLLOWED
             head = Head(BlockNumber(lag or 0), Hash32(bytes(32)))
             upstream.announced = None if lag is None else head
             follower.announced(upstream, head)
-            seen.append(follower.hindrance() is None)
+            seen.append(follower.not_ready_reason() is None)
             assert follower.announced_height() == lag
         assert seen == readiness
+
+
+@pytest.mark.parametrize(
+    "number", ["0x1" + "0" * 16, "0x" + "f" * 5000, "-0x1", "0x_1", " 0x1", "0x", "0x01", "1", ""]
+)
+async def test_an_announcement_of_no_block_number_is_not_believed(opened: Open, number: str) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(SyncStage.LIVE)
+        told = {"hash": "0x" + "11" * 32, "parentHash": "0x" + "22" * 32, "number": number}
+        await sources["a"].provider.tell(HEADS, told)
+        sources["a"].grow()
+        await sources["a"].tell()
+        await world.until_at(sources["a"].head)
+        assert world.follower.highest == sources["a"].head.number
+        assert world.follower.progress is None
+
+
+async def test_an_announcement_of_the_highest_number_is_one(opened: Open) -> None:
+    async with opened("a") as (world, sources):
+        await world.until_stage(SyncStage.LIVE)
+        told = {"hash": "0x" + "11" * 32, "parentHash": "0x" + "22" * 32, "number": hex(2**64 - 1)}
+        await sources["a"].provider.tell(HEADS, told)
+        await world.until(lambda: world.follower.highest == 2**64 - 1)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.file_limits import files_of_at_most
 from tests.sync.follow.world import Open
-from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.sync_report import SyncStage
 
 FULL = 4096
 
@@ -20,19 +20,19 @@ async def test_following_goes_on_when_there_is_room_again(
 ) -> None:
     async with opened("a") as (world, sources):
         await world.until_at(sources["a"].head)
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         before = world.chain.head
         sources["a"].grow(blocks)
         with caplog.at_level(logging.INFO, "wsnode.follow"), files_of_at_most(FULL):
             await sources["a"].tell()
-            await world.until_stage(Stage.UNSTORED)
+            await world.until_stage(SyncStage.UNSTORED)
             assert world.chain.head == before
-            assert world.follower.hindrance() == "blocks cannot be stored"
+            assert world.follower.not_ready_reason() == "blocks cannot be stored"
             assert world.follower.status()["state"] == "cannot store"
             assert world.state_of("a") == ("followed", "")
         await world.until_at(sources["a"].head)
-        await world.until_stage(Stage.LIVE)
-        assert world.follower.hindrance() is None
+        await world.until_stage(SyncStage.LIVE)
+        assert world.follower.not_ready_reason() is None
         numbers = [head.number for change in world.changes for head in change.added]
         assert numbers == list(range(1, before.number + blocks + 1))
         assert [line for line in caplog.messages if "cannot be stored" in line] == [
@@ -42,15 +42,15 @@ async def test_following_goes_on_when_there_is_room_again(
 
 async def test_what_is_announced_meanwhile_is_followed_afterwards(opened: Open) -> None:
     async with opened("a", "b") as (world, sources):
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         sources["a"].grow(2)
         with files_of_at_most(FULL):
             await sources["a"].tell()
-            await world.until_stage(Stage.UNSTORED)
+            await world.until_stage(SyncStage.UNSTORED)
         sources["a"].grow(2)
         with files_of_at_most(FULL):
             await sources["a"].tell()
-            await world.until_stage(Stage.UNSTORED)
+            await world.until_stage(SyncStage.UNSTORED)
         await world.until_at(sources["a"].head)
 
 
@@ -61,7 +61,7 @@ async def test_a_driven_chain_that_lacks_room_brings_what_is_wanted_afterwards(o
         await world.until(lambda: world.follower.highest == 100)
         with files_of_at_most(FULL):
             coming = world.follower.want(sources["a"].head.hash)
-            await world.until_stage(Stage.UNSTORED)
+            await world.until_stage(SyncStage.UNSTORED)
             assert not coming.is_set()
         await coming.wait()
         assert world.live.tree.header(sources["a"].head.hash) is not None

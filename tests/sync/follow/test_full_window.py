@@ -9,14 +9,14 @@ from tests.ethereum.live.growing import SENDER
 from tests.memory_transport import asking
 from tests.sync.follow.world import Open, World, opened_world
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
     """Return what opens a full folder with a window that follows new upstreams."""
-    return partial(opened_world, tmp_path, blocks=100, kind=Kind(20), final=10)
+    return partial(opened_world, tmp_path, blocks=100, kind=FolderKind(20), final=10)
 
 
 def earliest(world: World) -> int:

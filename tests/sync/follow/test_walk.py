@@ -8,21 +8,21 @@ import msgspec
 import pytest
 import trio
 
-from tests.sync.follow.world import Source, followed, sources_of
-from wsnode.ethereum.codec.blocks import encode_told_block
-from wsnode.sync.follow.blocks import fetching
-from wsnode.sync.follow.blocks.walk import patience
-from wsnode.sync.follow.report import Stage
+from tests.sync.follow.world import Open, Source, followed, sources_of
+from wsnode.ethereum.codec.blocks import encode_json_block
+from wsnode.sync.follow.blocks import block_client
+from wsnode.sync.follow.blocks.ancestor_fetcher import patience
+from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.upstream.score import Score
 
 
 async def test_one_that_has_no_block_yet_holds_up_no_other(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "MOST_DELAYS", inf)
+    monkeypatch.setattr(block_client, "MOST_DELAYS", inf)
     with sources_of(tmp_path, ("a", "b"), nursery) as sources:
         async with followed(tmp_path, sources) as world:
-            await world.until_stage(Stage.LIVE)
+            await world.until_stage(SyncStage.LIVE)
             await world.until(lambda: world.follower.peers == 2)
             for upstream in world.follower.upstreams:
                 for _ in range(200):
@@ -36,11 +36,27 @@ async def test_one_that_has_no_block_yet_holds_up_no_other(
             await world.until_at(sources["b"].head)
 
 
+async def test_a_block_that_is_replaced_before_it_is_there_is_waited_for_no_longer(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_client, "MOST_DELAYS", inf)
+    async with opened("a") as (world, sources):
+        source = sources["a"]
+        await world.until_at(source.head)
+        asked = source.asked["debug_getRawBlock"]
+        await source.tell(hash=f"0x{7:064x}", number=hex(source.head.number + 1))
+        await world.until(lambda: source.asked["debug_getRawBlock"] > asked)
+        source.grow()
+        await source.tell()
+        await world.until_at(source.head)
+        assert world.state_of("a")[0] == "followed"
+
+
 def with_another_body(source: Source) -> bytes:
     """Return the RLP of a source's head with a withdrawal more, which its header says nothing of."""
     block = source._ask("eth_getBlockByNumber", "latest", True)["result"]
     withdrawal = {"index": "0x0", "validatorIndex": "0x0", "address": f"0x{bytes(20).hex()}", "amount": "0x1"}
-    return encode_told_block(msgspec.json.encode({**block, "withdrawals": [withdrawal]}), [])
+    return encode_json_block(msgspec.json.encode({**block, "withdrawals": [withdrawal]}), [])
 
 
 def with_a_broken_signature(source: Source) -> bytes:
@@ -50,7 +66,7 @@ def with_a_broken_signature(source: Source) -> bytes:
     numbers = dict.fromkeys(("type", "nonce", "gasPrice", "value"), "0x0")
     names = dict.fromkeys(("from", "to"), f"0x{bytes(20).hex()}") | {"hash": f"0x{bytes(32).hex()}"}
     broken = {**numbers, **names, "gas": "0x5208", "input": "0x", **signature}
-    return encode_told_block(msgspec.json.encode({**block, "transactions": [broken]}), [])
+    return encode_json_block(msgspec.json.encode({**block, "transactions": [broken]}), [])
 
 
 def of_another_hash(source: Source) -> bytes:
@@ -74,10 +90,10 @@ async def test_what_is_wrong_with_a_block_is_held_against_the_upstream_that_sent
     lie: Callable[[Source], bytes],
     reason: str,
 ) -> None:
-    monkeypatch.setattr(fetching, "MOST_DELAYS", 0)
+    monkeypatch.setattr(block_client, "MOST_DELAYS", 0)
     with sources_of(tmp_path, ("announcer", "liar"), nursery) as sources:
         async with followed(tmp_path, sources) as world:
-            await world.until_stage(Stage.LIVE)
+            await world.until_stage(SyncStage.LIVE)
             await world.until(lambda: world.follower.peers == 2)
             for source in sources.values():
                 source.grow()

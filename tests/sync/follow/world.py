@@ -1,10 +1,10 @@
 """A follower and its upstreams in one process: chains on disk, everything between them in memory."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import trio
 
@@ -17,15 +17,16 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import FULL, Kind
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.state import StateBusyError
+from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.follow.follower import Follower
-from wsnode.sync.follow.heard import HeardTransactions
-from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.sync.follow.upstream import Upstream
-from wsnode.sync.progress import Silence
+from wsnode.sync.follow.upstream_txs import UpstreamTransactions
+from wsnode.sync.progress import NullProgress
 from wsnode.upstream.address import UpstreamAddress
 
 HEADS = "0x1"
@@ -72,35 +73,52 @@ class Source:
         assert block_hash is not None
         self.growing.chain.mark_final(Head(number, block_hash))
 
-    async def tell(self) -> None:
-        """Announce the head, whatever it is."""
-        await self.provider.tell(HEADS, self._answer("eth_getBlockByNumber", ["latest", False]))
+    async def tell(self, **changed: str) -> None:
+        """Announce the head, whatever it is, with these members changed."""
+        head = self._answer("eth_getBlockByNumber", ["latest", False])
+        await self.provider.tell(HEADS, head | changed if changed else head)
+
+
+class BeaconSource(Protocol):
+    """A beacon node in memory."""
+
+    async def connect(self, address: UpstreamAddress, /) -> trio.abc.Stream:
+        """Return a connection to it."""
 
 
 class World:
     """One follower."""
 
-    def __init__(self, chain: Chain, sources: dict[str, Source], **settings: Any) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        sources: dict[str, Source],
+        beacons: Mapping[str, "BeaconSource"] | None = None,
+        **settings: Any,
+    ) -> None:
         self.chain = chain
+        self._beacons = beacons or {}
         self.hub = Hub(chain)
         self.changes: list[HeadChange] = []
         self.hub.on_change.append(self.changes.append)
         self._sources = sources
-        heard = HeardTransactions(chain.spec, self.hub.pending.announce)
+        heard = UpstreamTransactions(chain.spec, self.hub.pending.announce)
         addresses = [UpstreamAddress.parse(f"ws://{name}/") for name in sources]
         self.live = LiveTree(BlockTree(chain), self.hub)
         self.follower = Follower(
             chain,
             self.live,
             addresses,
-            Silence(),
+            NullProgress(),
             heard,
             connect=self._connect,
-            pace=lambda chain: 0.3,
+            block_time=lambda chain: 0.3,
             **settings,
         )
 
     async def _connect(self, address: UpstreamAddress) -> trio.abc.Stream:
+        if address.host in self._beacons:
+            return await self._beacons[address.host].connect(address)
         return await self._sources[address.host].provider.connect(address)
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -114,7 +132,7 @@ class World:
         """Return once the chain has a head and its subscribers have it too."""
         await self.until(lambda: self.hub.head == head)
 
-    async def until_stage(self, stage: Stage) -> None:
+    async def until_stage(self, stage: SyncStage) -> None:
         await self.until(lambda: self.follower.stage is stage)
 
     def upstream(self, name: str) -> Upstream:
@@ -132,18 +150,40 @@ class World:
 
 
 @contextmanager
-def sources_of(folder: Path, names: Sequence[str], nursery: trio.Nursery) -> Iterator[dict[str, Source]]:
+def sources_of(
+    folder: Path, names: Sequence[str], nursery: trio.Nursery, genesis: bytes | None = None
+) -> Iterator[dict[str, Source]]:
     """Open a chain for each name, all with one genesis."""
     with ExitStack() as stack:
-        yield {name: Source(stack.enter_context(growing_chain(folder / name)), nursery) for name in names}
+        chains = {name: stack.enter_context(growing_chain(folder / name, genesis)) for name in names}
+        yield {name: Source(chain, nursery) for name, chain in chains.items()}
+
+
+async def opened_chain(folder: Path, genesis: bytes, kind: FolderKind) -> Chain:
+    """Open a chain, once threads of an earlier follower of this process have let go of it.
+
+    A thread that has told its result holds what it worked on until it is run again.
+    """
+    with trio.fail_after(PATIENCE):
+        while True:
+            try:
+                return Chain.open(folder, genesis, writer=True, durable=False, kind=kind)
+            except StateBusyError:
+                await trio.sleep(0.01)
 
 
 @asynccontextmanager
 async def followed(
-    folder: Path, sources: dict[str, Source], *, kind: Kind = FULL, **settings: Any
+    folder: Path,
+    sources: dict[str, Source],
+    *,
+    kind: FolderKind = FULL,
+    genesis: bytes | None = None,
+    **settings: Any,
 ) -> AsyncIterator[World]:
     """Run a follower of `sources` on a folder of its own, of that `kind`, until the block ends."""
-    with Chain.open(folder / "ours", emitting_genesis(), writer=True, durable=False, kind=kind) as chain:
+    begun = genesis or emitting_genesis()
+    with await opened_chain(folder / "ours", begun, kind) as chain:
         world = World(chain, sources, **settings)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.follower.run)
@@ -155,16 +195,21 @@ async def followed(
 
 @asynccontextmanager
 async def opened_world(
-    folder: Path, *names: str, blocks: int = 3, final: int | None = None, **settings: Any
+    folder: Path,
+    *names: str,
+    blocks: int = 3,
+    final: int | None = None,
+    genesis: bytes | None = None,
+    **settings: Any,
 ) -> AsyncIterator[tuple[World, dict[str, Source]]]:
     """Run a follower of new upstreams of these names and lengths, final but for the last `final` blocks."""
     async with trio.open_nursery() as nursery:
-        with sources_of(folder, names, nursery) as sources:
+        with sources_of(folder, names, nursery, genesis) as sources:
             for source in sources.values():
                 source.grow(blocks)
                 if final is not None:
                     source.finalize(final)
-            async with followed(folder, sources, **settings) as world:
+            async with followed(folder, sources, genesis=genesis, **settings) as world:
                 yield world, sources
         nursery.cancel_scope.cancel()
 

@@ -12,9 +12,9 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import STRANGER, playground
 from wsnode.demo.genesis import forked_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.state import LackingError, WrongProofError
-from wsnode.node.growth.fork_point import fetch_first
-from wsnode.sync.proofs.wanted import SLOTS_AT_ONCE, Proof, Wanted, grouped, proofs_of, questions
+from wsnode.ethereum.state import MissingStateError, WrongProofError
+from wsnode.node.services.fork_point import fetch_first
+from wsnode.sync.proofs.state_request import SLOTS_AT_ONCE, Proof, StateRequest, grouped, proofs_of, questions
 
 FIRST_SLOT = bytes(32)
 UNUSED_SLOT = b"\x99" * 32
@@ -29,7 +29,7 @@ class World:
         self._client = client
         self.head = fork.head
 
-    def proofs(self, *wanted: Wanted, block: str = "latest") -> list[Proof]:
+    def proofs(self, *wanted: StateRequest, block: str = "latest") -> list[Proof]:
         """Return what the chain sends."""
         answers = [
             trio.run(self._client.ask_text, method, params) for method, params in questions(wanted, block)
@@ -40,13 +40,13 @@ class World:
         self.fork.state.keep_proofs([proof])
 
     @property
-    def contract(self) -> Wanted:
-        return Wanted(bytes.fromhex(self.market.token[2:]), (FIRST_SLOT, UNUSED_SLOT))
+    def contract(self) -> StateRequest:
+        return StateRequest(bytes.fromhex(self.market.token[2:]), (FIRST_SLOT, UNUSED_SLOT))
 
-    def is_known(self, wanted: Wanted) -> bool:
+    def is_known(self, wanted: StateRequest) -> bool:
         try:
             self.fork.state.account(wanted.address, (self.head.number, self.head.hash))
-        except LackingError:
+        except MissingStateError:
             return False
         return True
 
@@ -101,8 +101,8 @@ def test_every_flipped_byte_and_every_dropped_node_is_refused(world: World) -> N
 
 
 def test_a_proof_of_another_account_is_refused(world: World) -> None:
-    other = Wanted(bytes.fromhex(world.market.exchange[2:]), (FIRST_SLOT,))
-    ours, theirs = world.proofs(Wanted(world.contract.address, (FIRST_SLOT,)), other)
+    other = StateRequest(bytes.fromhex(world.market.exchange[2:]), (FIRST_SLOT,))
+    ours, theirs = world.proofs(StateRequest(world.contract.address, (FIRST_SLOT,)), other)
     with pytest.raises(WrongProofError):
         world.keep((ours[0], *theirs[1:]))
     with pytest.raises(WrongProofError):
@@ -123,14 +123,14 @@ def test_code_is_needed_with_an_account_that_has_some(world: World) -> None:
 
 
 def test_one_wrong_proof_of_several_keeps_none(world: World) -> None:
-    good, bad = world.proofs(Wanted(b"\x31" * 20), Wanted(b"\x32" * 20))
+    good, bad = world.proofs(StateRequest(b"\x31" * 20), StateRequest(b"\x32" * 20))
     with pytest.raises(WrongProofError):
         world.fork.state.keep_proofs([good, (bad[0], bad[1][:-1], [], b"")])
-    assert not world.is_known(Wanted(b"\x31" * 20))
+    assert not world.is_known(StateRequest(b"\x31" * 20))
 
 
 def test_an_account_that_is_not_there_is_proved_to_be_missing(world: World) -> None:
-    stranger = Wanted(bytes.fromhex(STRANGER[2:]), (FIRST_SLOT,))
+    stranger = StateRequest(bytes.fromhex(STRANGER[2:]), (FIRST_SLOT,))
     (proof,) = world.proofs(stranger)
     world.keep(proof)
     block = world.head.number, world.head.hash
@@ -150,7 +150,7 @@ def test_what_is_right_is_known_then(world: World) -> None:
     value = int(told["storageProof"][0]["value"], 16)
     assert known.storage(world.contract.address, FIRST_SLOT, block) == value.to_bytes(32, "big")
     assert known.storage(world.contract.address, UNUSED_SLOT, block) == bytes(32)
-    with pytest.raises(LackingError) as lacking:
+    with pytest.raises(MissingStateError) as lacking:
         known.storage(world.contract.address, b"\x01" * 32, block)
     assert lacking.value.slots == [(world.contract.address, b"\x01" * 32)]
 

@@ -10,12 +10,12 @@ import trio
 from tests.demo.test_exchange import Market
 from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import CREATOR, ETHER, GENESIS_TIME, STRANGER, playground
-from tests.sync.proofs.test_supply import damage
+from tests.sync.proofs.test_fetcher import damage
 from tests.sync.proofs.windows import Window, genesis_of, window_of
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.state import LackingError
+from wsnode.ethereum.state import MissingStateError
 from wsnode.jsonrpc.errors import RpcError
 
 TRADER = f"0x{ACCOUNTS[3].address.hex()}"
@@ -148,7 +148,7 @@ def test_a_lie_is_refused_and_the_next_upstream_asked(tmp_path: Path) -> None:
 
 
 def wrong_proofs(light: Window) -> list[Any]:
-    return [figure for figure in light.network.figures() if figure.name == "wsnode_wrong_proofs"]
+    return [figure for figure in light.network.figures() if figure.name == "wsnode_wrong_proofs_total"]
 
 
 def test_a_block_that_no_upstream_proves_any_more_is_a_typed_error(scene: Scene) -> None:
@@ -160,7 +160,7 @@ def test_a_block_that_no_upstream_proves_any_more_is_a_typed_error(scene: Scene)
 def test_a_block_that_left_the_chain_while_proofs_were_fetched_is_not_found(scene: Scene) -> None:
     chain, state = scene.market.chain, scene.light.chain.state
     head = scene.light.chain.head
-    with pytest.raises(LackingError) as lacking:
+    with pytest.raises(MissingStateError) as lacking:
         state.account(bytes.fromhex(STRANGER[2:]), (head.number, head.hash))
     chain("anvil_rollback", "0x1")
     chain.send(value="0x2")
@@ -180,7 +180,7 @@ def test_eight_callers_fetch_once(scene: Scene) -> None:
         while True:
             try:
                 assert state.account(stranger, block) is None
-            except LackingError as error:
+            except MissingStateError as error:
                 await scene.light.supply.fetch(error)
             else:
                 return
@@ -197,8 +197,6 @@ def test_eight_callers_fetch_once(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("eth_getBalance", [CREATOR, "pending"]),
-        ("eth_call", [{"to": CREATOR}, "pending"]),
         ("debug_codeByHash", ["0x" + "77" * 32]),
         ("debug_getModifiedAccountsByNumber", [2, 3]),
         ("debug_executionWitness", ["0x3"]),
@@ -208,6 +206,42 @@ def test_what_cannot_be_proved_is_error_4444(scene: Scene, method: str, params: 
     error = scene.light.error(method, *params)
     assert (error["code"], error["message"]) == (4444, "pruned history unavailable")
     assert error["data"]["reason"]
+
+
+def test_pending_is_the_head_as_no_block_is_built(scene: Scene) -> None:
+    token_call = {
+        "from": CREATOR,
+        "to": scene.market.token,
+        "data": f"0x{token.transfer(b'9' * 20, 7).hex()}",
+    }
+    methods: list[tuple[str, list[Any], list[Any]]] = [
+        ("eth_getBalance", [CREATOR], []),
+        ("eth_getTransactionCount", [CREATOR], []),
+        ("eth_getCode", [scene.market.token], []),
+        ("eth_getStorageAt", [scene.market.token, "0x0"], []),
+        ("eth_getStorageValues", [{scene.market.token: ["0x" + "00" * 32]}], []),
+        ("eth_getAccountInfo", [CREATOR], []),
+        ("eth_getProof", [CREATOR, []], []),
+        ("eth_call", [token_call], []),
+        ("eth_estimateGas", [token_call], []),
+        ("eth_createAccessList", [token_call], []),
+        ("eth_simulateV1", [{"blockStateCalls": [{"calls": [token_call]}]}], []),
+        ("debug_traceCall", [token_call], [{"tracer": "callTracer"}]),
+        ("debug_traceBlockByNumber", [], [{"tracer": "callTracer"}]),
+        ("trace_block", [], []),
+        ("eth_getBlockByNumber", [], [True]),
+        ("eth_getHeaderByNumber", [], []),
+        ("eth_getBlockReceipts", [], []),
+        ("eth_getBlockTransactionCountByNumber", [], []),
+        ("eth_getTransactionByBlockNumberAndIndex", [], ["0x0"]),
+        ("eth_feeHistory", ["0x2"], [[50]]),
+        ("ots_hasCode", [scene.market.token], []),
+        ("ots_getBlockDetails", [], []),
+    ]
+    for method, before, after in methods:
+        pending, latest = (scene.light.reply(method, *before, tag, *after) for tag in ("pending", "latest"))
+        assert "result" in latest, (method, latest)
+        assert pending == latest, method
 
 
 def test_simulated_blocks_are_the_full_chains_with_their_roots(scene: Scene) -> None:

@@ -10,24 +10,24 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import Playground
 from tests.memory_transport import asking
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.genesis import development_genesis
+from wsnode.demo.genesis import DEFAULT_FORK, development_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import (
     BuiltBlock,
     UnverifiedBlock,
     decode_blocks,
-    encode_told_receipts,
-    verify_told_block,
+    encode_json_receipts,
+    verify_with_receipts,
 )
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.node.growth.proving import proved, proving
+from wsnode.node.services.proofs import proved, proving
 from wsnode.node.views import opening
-from wsnode.server.access.directory import Network
-from wsnode.sync.follow.upstream import Standing, Upstream, Upstreams
+from wsnode.server.access.router import Network
+from wsnode.sync.follow.upstream import PeerState, Upstream, Upstreams
 
 WINDOW = 64
 
@@ -38,9 +38,11 @@ class Window:
     def __init__(self, chain: Chain, source: Playground, clients: Sequence[MemoryClient]) -> None:
         self.chain = chain
         self.source = source
+        self.has_lists = True
+        """Whether blocks come with their access lists."""
         upstreams = Upstreams([Upstream(str(client), client) for client in clients])
         for upstream in upstreams:
-            upstream.standing = Standing.FOLLOWED
+            upstream.standing = PeerState.FOLLOWED
         self.supply = proving(chain, upstreams)
         network = Network("light", build_registry(chain), opening(chain, None, is_proved=True), ())
         self.network = proved(network, self.supply)
@@ -58,19 +60,19 @@ class Window:
         self.chain.begin_at(self._told(number)[1], 1)
         self._tree.reset()
 
-    def follow(self) -> None:
-        """Make the source's head the head."""
+    def follow(self, last: int | None = None) -> None:
+        """Make a block of the source the head, by default its head."""
         branch: list[int] = []
-        number = self.source.head
+        number = last = self.source.head if last is None else last
         while not self._has(number):
             branch.append(number)
             number -= 1
-        assert self.chain.told is not None
+        assert self.chain.receipt_verified is not None
         for each in reversed(branch):
             unverified, told = self._told(each)
-            self.chain.told.tell([told])
+            self.chain.receipt_verified.tell([told])
             self._tree.judge(unverified)
-        self._tree.set_head(Hash32(bytes.fromhex(self.source.block()["hash"][2:])))
+        self._tree.set_head(Hash32(bytes.fromhex(self.source.block(last)["hash"][2:])))
 
     def _has(self, number: int) -> bool:
         block_hash = self.source.block(number)["hash"]
@@ -82,7 +84,10 @@ class Window:
         (block,), error = decode_blocks(self.chain.spec, [bytes.fromhex(raw[2:])])
         assert error is None
         receipts = json.dumps(self.source("eth_getBlockReceipts", hex(number))).encode()
-        told = verify_told_block(self.chain.spec, block, encode_told_receipts(receipts))
+        access_list = None
+        if self.has_lists and block.access_list_hash is not None:
+            access_list = bytes.fromhex(self.source("debug_getRawBlockAccessList", hex(number))[2:])
+        told = verify_with_receipts(self.chain.spec, block, encode_json_receipts(receipts), access_list)
         assert isinstance(told, BuiltBlock), str(told)
         return block, told
 
@@ -92,13 +97,15 @@ def window_of(
     folder: Path, source: Playground, genesis: bytes, clients: Sequence[MemoryClient], first: int = 1
 ) -> Iterator[Window]:
     """Open a new light folder at the head of a development chain, from a block on."""
-    with Chain.open(folder, genesis, writer=True, durable=False, kind=Kind(WINDOW, is_light=True)) as chain:
+    with Chain.open(
+        folder, genesis, writer=True, durable=False, kind=FolderKind(WINDOW, is_light=True)
+    ) as chain:
         window = Window(chain, source, clients)
         window.begin(first)
         window.follow()
         yield window
 
 
-def genesis_of(balance: int, time: int) -> bytes:
+def genesis_of(balance: int, time: int, fork: str = DEFAULT_FORK) -> bytes:
     """Return the genesis of a playground."""
-    return development_genesis([account.address for account in ACCOUNTS], balance, time)
+    return development_genesis([account.address for account in ACCOUNTS], balance, time, fork=fork)

@@ -8,11 +8,12 @@ from wsnode.cli.bench.lag import lag
 from wsnode.cli.bench.mix import mix
 from wsnode.cli.bench.replay import replay
 from wsnode.cli.bench.storm import storm
+from wsnode.cli.options import Commands
 
 USUAL: Final = "mix"
 
 
-class Kinds(click.Group):
+class DefaultCommandGroup(Commands):
     """Commands of which one needs no name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -30,12 +31,8 @@ class Kinds(click.Group):
         self.commands[USUAL].format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the kinds, the usual one first."""
-        return list(self.commands)
 
-
-@click.group(cls=Kinds, subcommand_metavar="KIND")
+@click.group(cls=DefaultCommandGroup, subcommand_metavar="KIND")
 def bench() -> None:
     """Put load on any node over WebSocket, and measure its answers.
 

@@ -1,18 +1,18 @@
-"""`wsnode bench lag`: how late subscribers hear of blocks and logs."""
+"""`wsnode bench lag`: how late subscribers hear of blocks, of logs and of outcomes of calls."""
 
 from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, option, results_options, urls_of
+from wsnode.cli.bench.options import SectionCommand, option, results_options, urls_of
 from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
 
-KINDS = ("newHeads", "logs")
+KINDS = ("newHeads", "logs", "calls")
 LISTEN, BLOCKS = "Subscribers", "Blocks"
 
 
-@click.command(cls=Sectioned)
+@click.command(cls=SectionCommand)
 @click.argument("url", metavar="URL")
 @option(
     LISTEN,
@@ -31,7 +31,7 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     multiple=True,
     default=("newHeads",),
     show_default=True,
-    help="To what; give it twice for both.",
+    help="To what; once for each kind.",
 )
 @option(
     LISTEN,
@@ -60,6 +60,15 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     help="Logs of each block made, with --subscribe logs.",
 )
 @option(
+    LISTEN,
+    "--calls",
+    type=click.IntRange(1, 1_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Calls of each subscriber, with --subscribe calls; a block changes one of them.",
+)
+@option(
     BLOCKS,
     "--interval",
     type=FiniteRange(min=0),
@@ -78,11 +87,12 @@ def lag(
     seconds: float,
     drive: str,
     logs: int,
+    calls: int,
     interval: float,
     as_json: bool,
     page_file: Path | None,
 ) -> None:
-    """Measure how late subscribers hear of new blocks and of logs.
+    """Measure how late subscribers hear of new blocks, of logs and of outcomes of calls.
 
     The time counts from the first of all subscribers that hears of a block, and from the reply to the call
     that made it. A development node is made to produce blocks; with any other this listens.
@@ -91,5 +101,5 @@ def lag(
     from wsnode.load.report import lag as report
 
     urls = urls_of(url, against)
-    plan = LagPlan(subscribers, tuple(dict.fromkeys(kinds)), logs, drive, interval, seconds)
+    plan = LagPlan(subscribers, tuple(dict.fromkeys(kinds)), logs, calls, drive, interval, seconds)
     run_kind(urls, plan, measure_lag, report, connections=subscribers, as_json=as_json, page_file=page_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wsnode.cli.bench.options import (
-    Sectioned,
+    SectionCommand,
     connections_option,
     depth_option,
     http_option,
@@ -22,12 +22,12 @@ from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
 if TYPE_CHECKING:
     from wsnode.load.mix.ramp import Ramp
-    from wsnode.load.plan import Plan
+    from wsnode.load.plan import MixPlan
 
-LOAD, TIME = "Load", "Ramp and regions"
+LOAD, TIME = "Load", "Ramp and intervals"
 
 
-@click.command(cls=Sectioned)
+@click.command(cls=SectionCommand)
 @click.argument("url", metavar="URL")
 @option(
     LOAD,
@@ -63,7 +63,8 @@ LOAD, TIME = "Load", "Ramp and regions"
     TIME,
     "--ramp",
     metavar="WHAT=VALUES",
-    help="In steps: connections=1,8,64 or rate=1000..8000/8.",
+    help="In steps: connections=1,8,64 or rate=1000..8000/8. Requests of a rate that were due in a step "
+    "and had no reply when it ended count as unanswered.",
 )
 @option(
     TIME,
@@ -75,7 +76,11 @@ LOAD, TIME = "Load", "Ramp and regions"
     help="Name the step from which p99 is over it.",
 )
 @option(
-    TIME, "--regions", type=click.IntRange(1, 1000), metavar="N", help="Results by N equal parts of the time."
+    TIME,
+    "--intervals",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Results by N equal parts of the time.",
 )
 @option(
     TIME,
@@ -100,7 +105,7 @@ def mix(
     over_http: bool,
     ramp: str | None,
     p99_limit: float,
-    regions: int | None,
+    intervals: int | None,
     pids: tuple[int, ...],
     as_json: bool,
     page_file: Path | None,
@@ -108,19 +113,19 @@ def mix(
 ) -> None:
     """Put a mix of calls on any node."""
     from wsnode.load.mix.processes import usual_processes
-    from wsnode.load.mix.window import Pattern
-    from wsnode.load.plan import Plan
+    from wsnode.load.mix.window import LoadPattern
+    from wsnode.load.plan import MixPlan
 
     urls = urls_of(url, against, over_http=over_http)
     if len(pids) > len(urls):
         raise click.UsageError("--pid: one for each node, in their order")
     growth = None if ramp is None else _ramp(ramp)
-    if growth is not None and regions is not None:
-        raise click.UsageError("--ramp and --regions exclude each other: the steps are the regions")
-    pattern = Pattern(connections, 1 if over_http else depth, seconds, rate)
+    if growth is not None and intervals is not None:
+        raise click.UsageError("--ramp and --intervals exclude each other: the steps are the intervals")
+    pattern = LoadPattern(connections, 1 if over_http else depth, seconds, rate)
     fewest = pattern.connections if growth is None else growth.least_connections(pattern)
     count = min(processes or usual_processes(fewest), fewest)
-    plan = Plan(_mix(shares), pattern, seed, count, growth, p99_limit, regions or 0, list(pids))
+    plan = MixPlan(_mix(shares), pattern, seed, count, growth, p99_limit, intervals or 0, list(pids))
     _run(urls, plan, as_json=as_json, page_file=page_file)
 
 
@@ -142,7 +147,7 @@ def _ramp(text: str) -> "Ramp":
         raise click.BadParameter(str(error), param_hint="--ramp") from error
 
 
-def _run(urls: Sequence[str], plan: "Plan", *, as_json: bool, page_file: Path | None) -> None:
+def _run(urls: Sequence[str], plan: "MixPlan", *, as_json: bool, page_file: Path | None) -> None:
     import msgspec
 
     from wsnode.load.descriptors import allow_connections

@@ -8,7 +8,7 @@ import click
 from wsnode.cli.options import FILE, Command, checked_addresses
 
 
-class SectionedOption(click.Option):
+class SectionOption(click.Option):
     """An option that is listed in a section of the help."""
 
     def __init__(self, *names: Any, section: str, **settings: Any) -> None:
@@ -16,14 +16,14 @@ class SectionedOption(click.Option):
         self.section = section
 
 
-class Sectioned(click.Command):
+class SectionCommand(click.Command):
     """A command whose help lists its options by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections in the order in which options of theirs come."""
         sections = dict[str, list[tuple[str, str]]]()
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        for each in sorted(options, key=lambda each: not isinstance(each, SectionedOption)):
+        for each in sorted(options, key=lambda each: not isinstance(each, SectionOption)):
             if (record := each.get_help_record(ctx)) is not None:
                 sections.setdefault(getattr(each, "section", "Options"), []).append(record)
         for title, records in sections.items():
@@ -33,7 +33,7 @@ class Sectioned(click.Command):
 
 def option(section: str, *names: str, **settings: Any) -> Callable[[Command], Command]:
     """Return a decorator that adds an option to a section."""
-    return click.option(*names, cls=SectionedOption, section=section, **settings)
+    return click.option(*names, cls=SectionOption, section=section, **settings)
 
 
 def connections_option(section: str, default: int, metavar: str = "N") -> Callable[[Command], Command]:

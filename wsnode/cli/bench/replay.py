@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from wsnode.cli.bench.options import (
-    Sectioned,
+    SectionCommand,
     connections_option,
     depth_option,
     http_option,
@@ -19,7 +19,7 @@ from wsnode.cli.options import FiniteRange
 LOAD, PACE = "Load", "Pace"
 
 
-@click.command(cls=Sectioned)
+@click.command(cls=SectionCommand)
 @click.argument("url", metavar="URL")
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @connections_option(LOAD, 16)

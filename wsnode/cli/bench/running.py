@@ -8,12 +8,12 @@ from typing import Any, Protocol, TypeVar
 from wsnode.cli.terminal import INTERRUPTED, PassingLine, one_line_failures, say
 
 Plan = TypeVar("Plan")
-Found = TypeVar("Found", bound="Result")
+Found = TypeVar("Found", bound="BenchResult")
 PlanOf = TypeVar("PlanOf", contravariant=True)
 FoundOf = TypeVar("FoundOf", contravariant=True)
 
 
-class Result(Protocol):
+class BenchResult(Protocol):
     """What was found of a node."""
 
     @property
@@ -21,7 +21,7 @@ class Result(Protocol):
         """Return why it ended before its time."""
 
 
-class Report(Protocol[FoundOf, PlanOf]):
+class BenchReport(Protocol[FoundOf, PlanOf]):
     """The forms of the results of all nodes."""
 
     def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]:
@@ -38,7 +38,7 @@ def run_kind(
     urls: Sequence[str],
     plan: Plan,
     measure: Callable[[str, Plan, Callable[[str], bool]], Found],
-    report: Report[Found, Plan],
+    report: BenchReport[Found, Plan],
     *,
     connections: int,
     as_json: bool,

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import Sectioned, connections_option, option, results_options, urls_of
+from wsnode.cli.bench.options import SectionCommand, connections_option, option, results_options, urls_of
 from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
 
 STORM = "Storm"
 
 
-@click.command(cls=Sectioned)
+@click.command(cls=SectionCommand)
 @click.argument("url", metavar="URL")
 @connections_option(STORM, 1000, "C")
 @option(

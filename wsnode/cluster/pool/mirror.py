@@ -6,18 +6,18 @@ from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.cluster.pool.changes import MOST_TRANSACTIONS, Encoded
+from wsnode.cluster.pool.pool_changes import MOST_TRANSACTIONS, Encoded
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
+from wsnode.ethereum.pool.errors import KnownError, PoolError
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.pool.refusals import KnownError, PoolError
 from wsnode.ethereum.state import ReorganisedError
 
 logger = logging.getLogger("wsnode.journal")
 
 
-class Hearer(Protocol):
+class PoolObserver(Protocol):
     """Keeps in mind what the writer says to have."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
@@ -27,7 +27,7 @@ class Hearer(Protocol):
         """Take note of transactions that the writer may not have any more."""
 
 
-class Deaf:
+class NullObserver:
     """Keeps nothing in mind: nothing is sent from here to the writer."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
@@ -37,7 +37,7 @@ class Deaf:
         """Do nothing."""
 
 
-class Counts(msgspec.Struct):
+class MirrorCounts(msgspec.Struct):
     """What became of transactions that the writer has, or had."""
 
     taken: int = 0
@@ -49,7 +49,7 @@ class Counts(msgspec.Struct):
 class Mirror:
     """Brings a pool to the contents of the writer's, as far as it takes them itself."""
 
-    def __init__(self, pool: TransactionPool, hearer: Hearer, most: int = MOST_TRANSACTIONS) -> None:
+    def __init__(self, pool: TransactionPool, hearer: PoolObserver, most: int = MOST_TRANSACTIONS) -> None:
         """The writer has no more than `most` transactions at once."""
         self._pool = pool
         self._hearer = hearer
@@ -61,7 +61,7 @@ class Mirror:
         self._listed: dict[bytes, None] = {}
         self._before: dict[bytes, None] = {}
         """What it had before its contents began anew."""
-        self.counts = Counts()
+        self.counts = MirrorCounts()
 
     @property
     def listed(self) -> int:

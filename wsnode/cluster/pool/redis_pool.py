@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.changes import (
+from wsnode.cluster.pool.pool_changes import (
     MOST_BYTES,
     STREAM_BYTES,
     STREAM_CHANGES,
     Encoded,
-    Said,
+    RecordedChange,
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import Kept, MovedError
+from wsnode.cluster.pool.stream import StreamMovedError, StreamState
 from wsnode.cluster.records import RecordId
-from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal
+from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal, record_id
 
 READ_AT_ONCE: Final = 16
 """Changes, so that a reply has 8 MiB at most."""
@@ -59,7 +59,7 @@ return {{'appended'}}
 """
 
 
-class RedisPool:
+class RedisPoolStream:
     """A `PoolStream` in the Redis of a journal."""
 
     def __init__(
@@ -73,16 +73,16 @@ class RedisPool:
     async def append(
         self,
         lease: Lease,
-        before: Kept,
-        said: Said | None,
+        before: StreamState,
+        said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
         """Change the contents, and append what readers are to do, which may be nothing.
 
         Raises:
-            LeaseLostError, MovedError: As `PoolStream.append`.
-            JournalAwayError: Redis cannot be reached; it may be done.
+            LeaseLostError, StreamMovedError: As `PoolStream.append`.
+            JournalUnavailableError: Redis cannot be reached; it may be done.
         """
         what, *values = await self._journal.run_fenced(
             lease,
@@ -98,25 +98,25 @@ class RedisPool:
             *(each for pair in added.items() for each in pair),
         )
         if what == "moved":
-            raise MovedError(before.tip, RecordId.parse(values[0].decode()) if values[0] else None)
+            raise StreamMovedError(before.tip, record_id(values[0]))
 
-    async def tip(self) -> Said | None:
+    async def tip(self) -> RecordedChange | None:
         """Return the last change, None if there is none.
 
         Raises:
             UnreadableRecordError: It is no change.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         with self._journal.asking() as client:
             entries = await client.xrevrange(self._stream, count=1)
         return next(map(_said, entries), None)
 
-    async def read(self, after: RecordId | None, seconds: float) -> Sequence[Said]:
+    async def read(self, after: RecordId | None, seconds: float) -> Sequence[RecordedChange]:
         """Return changes after one, oldest first; wait up to `seconds` for the first of them.
 
         Raises:
             UnreadableRecordError: One is no change.
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         start, milliseconds = "0-0" if after is None else str(after), max(1, int(seconds * 1000))
         with self._journal.asking(seconds) as client:
@@ -127,7 +127,7 @@ class RedisPool:
         """Yield the contents in parts, in no order, and no more of them than a writer puts there.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         cursor, size = 0, 0
         while size <= MOST_BYTES:
@@ -143,24 +143,24 @@ class RedisPool:
         """Return transactions of the contents, None for each that is not there.
 
         Raises:
-            JournalAwayError: Redis cannot be reached.
+            JournalUnavailableError: Redis cannot be reached.
         """
         with self._journal.asking() as client:
             return list(await client.hmget(self._contents, list(hashes)))
 
 
 @asynccontextmanager
-async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[RedisPool]:
+async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[RedisPoolStream]:
     """Return the pool's stream in the journal at an address, of the chain with a first block of that hash.
 
     Raises:
-        JournalAwayError: Redis cannot be reached; of single servers the first use says so.
+        JournalUnavailableError: Redis cannot be reached; of single servers the first use says so.
     """
     async with open_journal(address, genesis) as journal:
-        yield RedisPool(journal)
+        yield RedisPoolStream(journal)
 
 
-def _said(entry: Any) -> Said:
+def _said(entry: Any) -> RecordedChange:
     """Return a change.
 
     Raises:

@@ -7,11 +7,11 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.changes import Encoded, Said
+from wsnode.cluster.pool.pool_changes import Encoded, RecordedChange
 from wsnode.cluster.records import RecordId
 
 
-class MovedError(Exception):
+class StreamMovedError(Exception):
     """The stream, or the contents, are not as the writer has left them: something is lost."""
 
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
@@ -19,7 +19,7 @@ class MovedError(Exception):
         self.expected, self.found = expected, found
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StreamState(msgspec.Struct, frozen=True):
     """The stream and the contents as a writer has left them."""
 
     tip: RecordId | None
@@ -29,33 +29,33 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class PoolStream(Protocol):
-    """The last changes of a pool, and its contents; every method raises JournalAwayError."""
+    """The last changes of a pool, and its contents; every method raises JournalUnavailableError."""
 
     async def append(
         self,
         lease: Lease,
-        before: Kept,
-        said: Said | None,
+        before: StreamState,
+        said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
         """Change the contents, and append what readers are to do, which may be nothing.
 
-        `added` is by hash, `removed` are hashes. Whether it was done is unknown after JournalAwayError.
+        `added` is by hash, `removed` are hashes. After JournalUnavailableError it may have been done.
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
-            MovedError: Something was not as `before`; nothing is changed then.
+            StreamMovedError: Something was not as `before`; nothing is changed then.
         """
 
-    async def tip(self) -> Said | None:
+    async def tip(self) -> RecordedChange | None:
         """Return the last change, None if there is none.
 
         Raises:
             UnreadableRecordError: It is no change.
         """
 
-    async def read(self, after: RecordId | None, seconds: float) -> Sequence[Said]:
+    async def read(self, after: RecordId | None, seconds: float) -> Sequence[RecordedChange]:
         """Return changes after one, oldest first; wait up to `seconds` for the first of them.
 
         Raises:

@@ -1,6 +1,6 @@
 """Why a replica stops, each in one line."""
 
-from wsnode.cluster.records import RecordId, Standing
+from wsnode.cluster.records import ChainState, RecordId
 
 RESTORE = "stop this node, restore a snapshot of a node that has it (`wsnode restore`), and start again"
 
@@ -20,7 +20,7 @@ class RefusedRecordError(ReplicaError):
 class GapError(ReplicaError):
     """The chain has not the block, or not the state, that a record follows."""
 
-    def __init__(self, mine: Standing, wanted: Standing) -> None:
+    def __init__(self, mine: ChainState, wanted: ChainState) -> None:
         here = f"the head here is {mine.head}" if mine.head.number >= 0 else "there is no block here"
         super().__init__(f"the journal continues after block {wanted.head}, and {here}: {RESTORE}")
         self.mine, self.wanted = mine, wanted

@@ -4,22 +4,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from wsnode.cluster.records import Record, Standing
-from wsnode.cluster.replica.repeating import Repeater
-from wsnode.cluster.replica.standings import is_reachable
+from wsnode.cluster.records import ChainState, Record
+from wsnode.cluster.replica.apply import LogApplier
+from wsnode.cluster.replica.chain_states import is_reachable
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 
-class EthereumCopy:
+class EthereumReplicaChain:
     """Implements `Copy`."""
 
     def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
         """With `is_development`, blocks may have unsigned transactions, and states be changed without one."""
         self._chain = chain
         self._live = live
-        self._repeater = Repeater(chain, live.tree, is_development=is_development)
+        self._applier = LogApplier(chain, live.tree, is_development=is_development)
 
     @property
     def head(self) -> Head:
@@ -29,10 +29,10 @@ class EthereumCopy:
     def __str__(self) -> str:
         return f"block {self.head}"
 
-    def reaches(self, standing: Standing) -> bool:
+    def reaches(self, state: ChainState) -> bool:
         """Return whether the chain need only take something back to stand like this."""
         with self._chain.snapshot() as view:
-            return is_reachable(view, standing)
+            return is_reachable(view, state)
 
     def has_left(self, head: Head) -> bool:
         """Return whether a block was in the chain and left it again."""
@@ -47,9 +47,9 @@ class EthereumCopy:
                 yield
 
     async def apply(self, record: Record) -> None:
-        """Do what a record says, as `Repeater.apply`."""
-        await in_thread(partial(self._repeater.apply, record))
+        """Do what a record says, as `LogApplier.apply`."""
+        await in_thread(partial(self._applier.apply, record))
 
-    async def go_back(self, standing: Standing) -> None:
-        """Take back what the chain has beyond a standing, as `Repeater.go_back`."""
-        await in_thread(partial(self._repeater.go_back, standing))
+    async def go_back(self, state: ChainState) -> None:
+        """Take back what the chain has beyond a standing, as `LogApplier.go_back`."""
+        await in_thread(partial(self._applier.go_back, state))

@@ -8,24 +8,24 @@ from typing import Final, Protocol
 
 import trio
 
-from wsnode.cluster.journal import Journal, JournalAwayError
+from wsnode.cluster.journal import Journal, JournalUnavailableError
 from wsnode.cluster.records import (
     BLOCKS,
     BrokenLinkError,
-    Classes,
-    Down,
-    OtherChainError,
+    ChainMismatchError,
+    ChainState,
+    ClassesRecord,
     Record,
     RecordId,
-    Standing,
+    Rollback,
     UnreadableRecordError,
 )
 from wsnode.cluster.replica.errors import GapError, ReplicaError
-from wsnode.cluster.replica.gauge import LATE_SECONDS, MAX_LAG, Gauge
+from wsnode.cluster.replica.lag import LATE_SECONDS, MAX_LAG, ReplicaLag
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
-from wsnode.sync.follow.outage import Outage
-from wsnode.sync.follow.report import Stage
+from wsnode.sync.follow.storage_retry import StorageRetry
+from wsnode.sync.follow.sync_report import SyncStage
 
 READ_SECONDS: Final = 1.0
 """For records to come. After this and the time for an answer it is known that a server stands still.
@@ -38,8 +38,8 @@ HELD_SECONDS: Final = 20.0
 HELD_PAUSE: Final = 0.2
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
-REFUSALS: Final = (ReplicaError, UnreadableRecordError, OtherChainError)
-"""What ends following until an operator has looked."""
+REFUSALS: Final = (ReplicaError, UnreadableRecordError, ChainMismatchError)
+"""What ends following until an operator has looked; bytes that are no record only while they are there."""
 
 OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 Bridge = Callable[[GapError], Awaitable[bool]]
@@ -53,7 +53,7 @@ async def no_bridge(_gap: GapError) -> bool:
     return False
 
 
-class Copy(Protocol):
+class ReplicaChain(Protocol):
     """A chain that repeats records; `str` names its head."""
 
     @property
@@ -61,7 +61,7 @@ class Copy(Protocol):
         """Return the head."""
         ...
 
-    def reaches(self, standing: Standing, /) -> bool:
+    def reaches(self, state: ChainState, /) -> bool:
         """Return whether the chain need only take something back to stand like this."""
         ...
 
@@ -82,7 +82,7 @@ class Copy(Protocol):
             StateError, StoreError: It cannot be stored now.
         """
 
-    async def go_back(self, standing: Standing, /) -> None:
+    async def go_back(self, state: ChainState, /) -> None:
         """Take back what the chain has beyond a standing.
 
         Raises:
@@ -96,7 +96,7 @@ class Replica:
 
     def __init__(
         self,
-        copy: Copy,
+        copy: ReplicaChain,
         open_journal: OpenJournal,
         *,
         max_lag: int = MAX_LAG,
@@ -106,8 +106,8 @@ class Replica:
         self._copy = copy
         self._open = open_journal
         self._bridge = bridge
-        self._outage = Outage(self._stored)
-        self.gauge = Gauge(lambda: copy.head.number, trio.current_time, max_lag)
+        self._outage = StorageRetry(self._stored)
+        self.replica_lag = ReplicaLag(lambda: copy.head.number, trio.current_time, max_lag)
         self.position: RecordId | None = None
         """The last record that is repeated."""
         self._latest: RecordId | None = None
@@ -127,21 +127,21 @@ class Replica:
         self.on_height: list[Callable[[], None]] = []
         """Called when the journal's head has another number."""
         self._height: int | None = None
-        self._stage = Stage.CONNECTING
+        self._stage = SyncStage.CONNECTING
         self._starting = copy.head.number
         self._pause = FIRST_PAUSE
         self._scope = trio.CancelScope()
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> SyncStage:
         """Return where following stands."""
-        return self.gauge.stage()
+        return self.replica_lag.stage()
 
     @property
     def progress(self) -> SyncProgress | None:
         """Return how far the way to the journal's head is gone, None at its end."""
-        tip, head = self.gauge.tip, self._copy.head.number
-        if self.stage is not Stage.CATCHING_UP or tip is None or tip <= head:
+        tip, head = self.replica_lag.tip, self._copy.head.number
+        if self.stage is not SyncStage.CATCHING_UP or tip is None or tip <= head:
             return None
         return SyncProgress(self._starting, head, tip)
 
@@ -152,8 +152,10 @@ class Replica:
                 try:
                     async with self._open() as journal:
                         await self._follow(journal)
-                except JournalAwayError as error:
+                except JournalUnavailableError as error:
                     await self._wait_away(error)
+                except UnreadableRecordError as error:
+                    await self._wait_readable(error)
                 except REFUSALS as error:
                     self._stop(error)
                     await trio.sleep_forever()
@@ -161,21 +163,28 @@ class Replica:
     def begin_again(self, open_journal: OpenJournal) -> None:
         """Follow this journal from now on, even after a record was refused."""
         self._open = open_journal
-        self.gauge.is_stopped = False
+        self.replica_lag.is_stopped = False
         self._scope.cancel()
         self._see()
 
-    async def _wait_away(self, error: JournalAwayError) -> None:
+    async def _wait_away(self, error: JournalUnavailableError) -> None:
         if self.is_reachable or self.error is None:
             logger.warning("%s; what is stored is served, and the journal tried again", error)
         self.is_reachable, self.error = False, str(error)
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         await trio.sleep(pause)
 
+    async def _wait_readable(self, error: UnreadableRecordError) -> None:
+        """Stop at what is no record until the journal has it no more, as after XDEL; say so once."""
+        if self.error != str(error):
+            self._stop(error)
+        self.is_reachable = False
+        await trio.sleep(LONGEST_PAUSE)
+
     def _stop(self, error: Exception) -> None:
         self.refused += not isinstance(error, GapError)
         self.error = str(error)
-        self.gauge.is_stopped = True
+        self.replica_lag.is_stopped = True
         logger.error("following stopped at %s: %s", self._copy, error)
         self._see()
 
@@ -188,12 +197,13 @@ class Replica:
             begin = "from its first record on" if self.position is None else f"after record {self.position}"
             logger.info("the journal is followed %s, the head is %s", begin, self._copy)
         self.is_reachable, self.error, self._pause = True, None, FIRST_PAUSE
+        self.replica_lag.is_stopped = False
 
     async def _follow(self, journal: Journal) -> None:
         """Repeat records as they come.
 
         Raises:
-            JournalAwayError: The journal cannot be asked.
+            JournalUnavailableError: The journal cannot be asked.
             REFUSALS: A record is none, does not verify, or cannot be reached.
         """
         await self._align(journal)
@@ -218,16 +228,16 @@ class Replica:
                         await self._hold(journal, group)
                         break
                     self._held = None
-                    await self._outage.outlast(partial(self._repeat_or_look, journal, group))
+                    await self._outage.until_stored(partial(self._repeat_or_look, journal, group))
                     self._see()
             # A full answer has another one after it, and while an answer was late more may have come.
-            is_all = not records or (len(records) < RECORDS_BACK and self.gauge.late <= LATE_SECONDS)
+            is_all = not records or (len(records) < RECORDS_BACK and self.replica_lag.late <= LATE_SECONDS)
             if is_all and self.position is not None:
-                self.gauge.repeated()
+                self.replica_lag.repeated()
             seconds = READ_SECONDS if is_all else 0.0
             self._see()
 
-    async def _align(self, journal: Journal) -> Standing | None:
+    async def _align(self, journal: Journal) -> ChainState | None:
         """Continue after the last record at which this chain was; return its standing there, if there is one.
 
         Without one, begin with the first record that there is. If all behind that one was repeated before,
@@ -241,14 +251,16 @@ class Replica:
             newest = newest or records[0]
             for record in records:
                 # The chain may stand like that without the classes, so they are repeated.
-                if not isinstance(record.change, Classes) and self._copy.reaches(record.after):
+                if not isinstance(record.change, ClassesRecord) and self._copy.reaches(record.after):
                     # What it took off may be here: it is repeated.
-                    is_down = isinstance(record.change, Down)
+                    is_down = isinstance(record.change, Rollback)
                     is_old = is_old and (not is_down or self._is_old(record))
-                    self.position = newest.id if is_old else record.previous if is_down else record.id
+                    self.position = newest.id if is_old else record.id
+                    if is_down and not is_old:
+                        self.position = await _before_classes(journal, record)
                     return record.after
                 # A change of the state that a block was made on was repeated, and has gone, with that block.
-                is_below = record is not newest and not isinstance(record.change, (Down, *BLOCKS))
+                is_below = record is not newest and not isinstance(record.change, (Rollback, *BLOCKS))
                 is_old = is_old and (is_below or self._is_old(record))
             oldest, before = records[-1], records[-1].id
         if oldest is None or not self._copy.reaches(oldest.before):
@@ -261,17 +273,20 @@ class Replica:
         """Return whether a record was repeated, and the chain has left what it leads to, or from, since."""
         if self._latest is not None:
             return record.id <= self._latest
-        return self._copy.has_left((record.before if isinstance(record.change, Down) else record.after).head)
+        return self._copy.has_left(
+            (record.before if isinstance(record.change, Rollback) else record.after).head
+        )
 
     def _is_contradicted(self, group: Sequence[Record]) -> bool:
         """Return whether a record leads away from a higher branch, which nothing in the journal has left.
 
         The journal was emptied, say, and is written anew by a node that has yet to see that branch.
         """
-        first, last = group[0], group[-1]
+        last = group[-1]
         if not isinstance(last.change, BLOCKS) or last.id == self._given_up:
             return False
-        if isinstance(first.change, Down) and self._copy.reaches(first.before):
+        first = next(record for record in group if not isinstance(record.change, ClassesRecord))
+        if isinstance(first.change, Rollback) and self._copy.reaches(first.before):
             return False
         is_lower = last.after.head.number < self._copy.head.number
         return is_lower and not self._copy.reaches(last.after)
@@ -285,7 +300,7 @@ class Replica:
         is_lower = tip.after.head.number < self._copy.head.number
         if is_lower and not tip.is_latest and now - self._held < self._held_seconds:
             # Here is all that the journal can be right about, and more.
-            self.gauge.repeated()
+            self.replica_lag.repeated()
             await trio.sleep(HELD_PAUSE)
             return
         self._held = None
@@ -302,11 +317,11 @@ class Replica:
         """
         common = await self._align(journal)
         if common is not None:
-            await self._outage.outlast(partial(self._go_back, common))
-        elif not await self._outage.outlast(partial(self._bridge, gap)):
+            await self._outage.until_stored(partial(self._go_back, common))
+        elif not await self._outage.until_stored(partial(self._bridge, gap)):
             raise gap
 
-    async def _go_back(self, common: Standing) -> None:
+    async def _go_back(self, common: ChainState) -> None:
         async with self._copy.turn():
             await self._copy.go_back(common)
 
@@ -315,7 +330,7 @@ class Replica:
         if len(records) >= RECORDS_BACK:
             last = await journal.tip() or last
         assert last is not None
-        self.gauge.noted(last.after.head.number)
+        self.replica_lag.noted(last.after.head.number)
         self._see()
 
     async def _repeat_or_look(self, journal: Journal, group: Sequence[Record]) -> None:
@@ -328,12 +343,12 @@ class Replica:
         # What cannot be read is not waited for: it is said once these records are stored.
         try:
             last = await journal.tip()
-        except (JournalAwayError, *REFUSALS) as error:
-            self.is_reachable = not isinstance(error, JournalAwayError)
+        except (JournalUnavailableError, *REFUSALS) as error:
+            self.is_reachable = not isinstance(error, JournalUnavailableError)
             return
         self.is_reachable = True
         if last is not None:
-            self.gauge.noted(last.after.head.number)
+            self.replica_lag.noted(last.after.head.number)
             self._see()
 
     async def _repeat(self, group: Sequence[Record]) -> None:
@@ -347,20 +362,20 @@ class Replica:
         self.position = record.id
         self._latest = record.id if self._latest is None else max(self._latest, record.id)
         self.repeated += 1
-        self.reorganisations += isinstance(record.change, Down)
+        self.reorganisations += isinstance(record.change, Rollback)
 
     def _stored(self) -> None:
-        self.gauge.is_unstored = self._outage.is_on
+        self.replica_lag.is_unstored = self._outage.is_on
         self._see()
 
     def _see(self) -> None:
-        self._take_height(self.gauge.tip)
+        self._take_height(self.replica_lag.tip)
         before, self._stage = self._stage, self.stage
         if before is self._stage:
             return
-        if self._stage is Stage.CATCHING_UP:
+        if self._stage is SyncStage.CATCHING_UP:
             self._starting = self._copy.head.number
-        if self._stage in (Stage.CATCHING_UP, Stage.LIVE):
+        if self._stage in (SyncStage.CATCHING_UP, SyncStage.LIVE):
             logger.info("%s, the head is %s", self._stage.value, self._copy)
         for listener in self.on_stage:
             listener()
@@ -371,18 +386,29 @@ class Replica:
             for listener in self.on_height:
                 listener()
 
-    def hindrance(self) -> str | None:
+    def not_ready_reason(self) -> str | None:
         """Return why this node should not be asked now, None if it is at the journal's head."""
         stage = self.stage
-        if stage is Stage.STOPPED:
+        if stage is SyncStage.STOPPED:
             return f"following stopped: {self.error}"
-        if stage is Stage.UNSTORED:
+        if stage is SyncStage.UNSTORED:
             return "blocks cannot be stored"
-        if stage is Stage.CONNECTING:
+        if stage is SyncStage.CONNECTING:
             return "the journal is empty" if self.is_reachable else "the journal was not reached yet"
-        if stage is Stage.CATCHING_UP:
-            return f"{self.gauge.lag} blocks and {self.gauge.late:.1f} s behind the journal"
+        if stage is SyncStage.CATCHING_UP:
+            return f"{self.replica_lag.lag} blocks and {self.replica_lag.late:.1f} s behind the journal"
         return None
+
+
+async def _before_classes(journal: Journal, record: Record) -> RecordId | None:
+    """Return the record before the classes that go before a record."""
+    position = record.previous
+    while records := await journal.read_back(record.id, RECORDS_BACK):
+        for record in records:
+            if not isinstance(record.change, ClassesRecord):
+                return position
+            position = record.previous
+    return position
 
 
 def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
@@ -390,7 +416,7 @@ def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     group: list[Record] = []
     for record in records:
         group.append(record)
-        if not isinstance(record.change, Down | Classes):
+        if not isinstance(record.change, Rollback | ClassesRecord):
             yield group
             group = []
     if group:

@@ -1,10 +1,13 @@
 /** The page: one connection, and the panels that show what comes over it. */
 
+import { showAccounts } from "./accounts.js";
 import { Explorer } from "./explorer/explorer.js";
 import { Glance } from "./glance/glance.js";
+import { CallTextError, parseCall } from "./lib/abi.js";
 import { Connection } from "./lib/connection.js";
 import { announce, byId, copyButton, element, setText, throttled } from "./lib/dom.js";
 import { grouped, precise, quantity } from "./lib/text.js";
+import { WatchedCall } from "./live/call.js";
 import { Heads } from "./live/heads.js";
 import { Logs } from "./live/logs.js";
 import { ResumePanel } from "./resume/panel.js";
@@ -53,6 +56,7 @@ function begin(key) {
   const page = { connection, chain: null, head: null };
   showConnection(connection);
   showAddresses({ HTTP: http, WebSocket: socket }, key !== "");
+  showAccounts(settings.accounts, settings.contracts);
   offerWallet(() => page.chain && { ...page.chain, rpcUrls: [http] });
   const glance = new Glance(connection, settings.metrics);
   const explorer = new Explorer(connection);
@@ -65,18 +69,22 @@ function begin(key) {
     resume.enable();
   };
   showLive(connection, told);
+  showWatchedCall(connection);
   connection.open();
 }
 
 /** Ask the node who it is and what it can, each time that it is reached: it may be another one by now. */
 async function introduce(page, explorer) {
   const ask = (method) => page.connection.call(method).catch(() => null);
-  const [document, id, accounts] = await Promise.all(["rpc.discover", "eth_chainId", "eth_accounts"].map(ask));
+  const methods = ["rpc.discover", "eth_chainId", "eth_accounts", "wsnode_status"];
+  const [document, id, accounts, status] = await Promise.all(methods.map(ask));
   if (document !== null) explorer.load(document);
   for (const account of accounts ?? []) know("known-addresses", account);
   setText(byId("version"), document?.info.version ?? "");
   if (id === null) return;
-  setText(byId("chain"), `chain ${quantity(id)}`);
+  const { name, family } = status?.chain ?? {};
+  const known = [name, family].filter(Boolean).join(", ");
+  setText(byId("chain"), `chain ${quantity(id)}${known && ` (${known})`}`);
   setText(byId("chain-id"), String(quantity(id)));
   const nativeCurrency = { name: "Ether", symbol: "ETH", decimals: 18 };
   page.chain = { chainId: id, chainName: `wsnode ${quantity(id)}`, nativeCurrency };
@@ -134,9 +142,36 @@ function showLive(connection, told) {
   });
 }
 
+/** A call to the demo's exchange stands there as an example. */
+function showWatchedCall(connection) {
+  const [contract, call] = [byId("watch-contract"), byId("watch-call")];
+  const complain = (text, field) => {
+    for (const each of [contract, call]) each.setAttribute("aria-invalid", String(each === field));
+    setText(byId("watch-problem"), text);
+  };
+  const watched = new WatchedCall(connection, byId("watch-rows"), () => {
+    setText(byId("watch-count"), `${grouped(watched.received)} results`);
+  });
+  if (settings.contracts.exchange !== undefined) {
+    [contract.value, call.value] = [settings.contracts.exchange, "etherReserve()"];
+  }
+  byId("watch-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const address = contract.value.trim();
+    if (!ADDRESS.test(address)) return complain("An address has 0x and 40 digits.", contract);
+    try {
+      watched.watch(address, parseCall(call.value), ({ message }) => complain(message));
+      complain("");
+    } catch (error) {
+      if (!(error instanceof CallTextError)) throw error;
+      complain(error.message, call);
+    }
+  });
+}
+
 /** A network may have no chain whose blocks and logs these panels know. */
 function showWithoutBlocks() {
-  for (const id of ["live", "resume", "wallet"]) byId(id).hidden = true;
+  for (const id of ["live", "watch", "resume", "wallet"]) byId(id).hidden = true;
   byId("no-blocks").hidden = false;
 }
 

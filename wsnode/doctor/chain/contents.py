@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Final
 
 from wsnode.doctor.chain.rows import StoredBlock
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.codec.blocks import (
     BuiltBlock,
     UnverifiedBlock,
     block_from_rows,
     decode_blocks,
-    verify_told_block,
+    verify_with_receipts,
 )
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp
@@ -25,10 +25,10 @@ OF_RECEIPTS: Final = ("receipts_root", "logs_bloom", "gas_used")
 """Rules that say that the receipts are not those of the header; other rules are about the body."""
 
 
-class Contents:
+class ContentCheck:
     """Checks each block by itself, and the links between them."""
 
-    def __init__(self, spec: ChainSpec, findings: Findings, *, impersonates: bool) -> None:
+    def __init__(self, spec: ChainSpec, findings: FaultCollector, *, impersonates: bool) -> None:
         self._spec = spec
         self._findings = findings
         self._impersonates = impersonates
@@ -96,7 +96,7 @@ class Contents:
             fault("bodies", "a hash or a sender is not its transaction's", stored.number, stored.named)
         if stored.receipts is None:
             return
-        verified = verify_told_block(self._spec, block, stored.receipts)
+        verified = verify_with_receipts(self._spec, block, stored.receipts)
         if isinstance(verified, BuiltBlock):
             self._findings.checked["transactions"] += verified.transaction_count
             self._findings.checked["logs"] += verified.log_count

@@ -2,28 +2,40 @@
 
 from typing import Final, NamedTuple
 
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.storage import meta, patches, window
+from wsnode.ethereum.storage import meta, state_patches, window
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, META, RECEIPTS, number_from, number_key
 from wsnode.store.environment import Reader
 from wsnode.store.table import last_key, scan
 
 KEY: Final = 8
 KEYS: Final = frozenset(
-    (b"schema", b"genesis", b"head", b"safe", b"finalized", b"window", b"first", b"chain_ids", patches.KEPT)
+    (
+        b"schema",
+        b"genesis",
+        b"head",
+        b"safe",
+        b"finalized",
+        b"window",
+        b"window_seconds",
+        b"first",
+        b"chain_ids",
+        state_patches.KEPT,
+        meta.LIGHT_CLIENT,
+    )
 )
 
 
-class Ends(NamedTuple):
+class EndsCheck(NamedTuple):
     """The first and the last canonical block."""
 
     first: int
     last: int
 
 
-def find_ends(reader: Reader, first: int, findings: Findings) -> Ends:
+def find_ends(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
     """Return where the chain begins and ends; what the marks say else than the blocks is a fault."""
     first, highest = _rows(reader, first, findings)
     head = meta.marked_head(reader, meta.HEAD)
@@ -37,17 +49,17 @@ def find_ends(reader: Reader, first: int, findings: Findings) -> Ends:
         if marked is not None and head is not None and marked.number > head.number:
             findings.fault("meta", f"the {name} block is above the head", marked.number, marked.hash)
     for key, _ in scan(reader, META, b""):
-        if key not in KEYS and not patches.is_key(key):
+        if key not in KEYS and not state_patches.is_key(key):
             findings.fault("meta", f"the key {key.hex()} is unknown")
     findings.begins_and_ends(first, last, _hash(reader, last) or b"")
-    return Ends(first, last)
+    return EndsCheck(first, last)
 
 
 def _is_there(reader: Reader, number: int) -> bool:
     return any(reader.get(table, number_key(number)) is not None for table in (HEADERS, BODIES, RECEIPTS))
 
 
-def _rows(reader: Reader, first: int, findings: Findings) -> Ends:
+def _rows(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
     """Return the first and the last block as far as the headers tell: no row of a strange number counts."""
     lowest = next((number_from(key) for key, _ in scan(reader, HEADERS, b"") if len(key) == KEY), first)
     if lowest != first:
@@ -55,12 +67,12 @@ def _rows(reader: Reader, first: int, findings: Findings) -> Ends:
         first = first if reader.get(HEADERS, number_key(first)) else lowest
     greatest = last_key(reader, HEADERS)
     behind = first + max(reader.entries(HEADERS), 1) - 1
-    return Ends(
+    return EndsCheck(
         first, behind if greatest is None or len(greatest) != KEY else min(number_from(greatest), behind)
     )
 
 
-def check_beginning(view: Snapshot, first: int, findings: Findings) -> None:
+def check_beginning(view: Snapshot, first: int, findings: FaultCollector) -> None:
     """Check that the first block is the genesis's; a folder with a window begins with any block."""
     if window.window(view.reader) is not None and first != view.spec.first_number:
         return

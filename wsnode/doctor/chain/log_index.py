@@ -10,7 +10,7 @@ from typing import Final
 from pyroaring import BitMap
 
 from wsnode.doctor.chain.rows import StoredBlock, search_others
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.codec.chain_tables import ITSELF, locate_logs
 from wsnode.ethereum.codec.rows import CorruptRowError, log_entries
 from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
@@ -21,10 +21,10 @@ KINDS: Final = ("address", "first topic", "second topic", "third topic", "fourth
 _CHUNK: Final = 1 << CHUNK_BITS
 
 
-class LogIndex:
+class LogIndexCheck:
     """Takes the logs of each block in order."""
 
-    def __init__(self, reader: Reader, findings: Findings) -> None:
+    def __init__(self, reader: Reader, findings: FaultCollector) -> None:
         self._reader = reader
         self._findings = findings
         self._rows: dict[bytes, array[int]] = {}

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Final
 
 from wsnode.doctor.chain.rows import StoredBlock, search_others
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields, log_count, transaction_hashes
 from wsnode.ethereum.storage import canonical
-from wsnode.ethereum.storage.canonical import Totals
+from wsnode.ethereum.storage.canonical import ChainTotals
 from wsnode.ethereum.storage.tables import (
     BODIES,
     HEADERS,
@@ -32,15 +32,15 @@ _NUMBER: Final = 5
 _HASH: Final = 32
 
 
-class Lookups:
+class LookupCheck:
     """Checks the entries of each block, then that there are no others."""
 
-    def __init__(self, reader: Reader, findings: Findings, first: int, last: int) -> None:
+    def __init__(self, reader: Reader, findings: FaultCollector, first: int, last: int) -> None:
         self._reader = reader
         self._findings = findings
         self._first, self._last = first, last
         self._found = dict.fromkeys((NUMBERS, TRANSACTIONS, LOG_BLOCKS, TOTALS), 0)
-        self.through: Totals | None = Totals(0, 0)
+        self.through: ChainTotals | None = ChainTotals(0, 0)
         """What has added up through the last block, None where that is unknown."""
         if first > 0:
             self.through = self._total(first - 1)
@@ -68,19 +68,19 @@ class Lookups:
         self._search(LOG_BLOCKS, self._found[LOG_BLOCKS], self._is_log_block)
         self._search(TRANSACTIONS, self._found[TRANSACTIONS], self._is_place)
 
-    def _total(self, number: int) -> Totals | None:
+    def _total(self, number: int) -> ChainTotals | None:
         try:
             return canonical.totals(self._reader, number)
         except CorruptRowError:
             return None
 
-    def _check_totals(self, block: StoredBlock, before: Totals | None) -> None:
+    def _check_totals(self, block: StoredBlock, before: ChainTotals | None) -> None:
         stored = self._total(block.number)
         self._found[TOTALS] += stored is not None
         logs = _log_count(block.receipts)
         expected = None
         if before is not None and logs is not None and block.named is not None:
-            expected = Totals(before.logs + logs, before.difficulty + block.difficulty)
+            expected = ChainTotals(before.logs + logs, before.difficulty + block.difficulty)
         if stored is None or (expected is not None and stored != expected):
             text = "there is no row that can be read" if stored is None else f"{stored}, not {expected}"
             self._findings.fault("totals", text, block.number, block.named)

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.doctor.findings import MOST_SHOWN, Findings
+from wsnode.doctor.faults import MOST_SHOWN, FaultCollector
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, number_key
 from wsnode.store.environment import Reader
@@ -49,7 +49,7 @@ def search_others(
     reader: Reader,
     table: Table,
     expected: int,
-    findings: Findings,
+    findings: FaultCollector,
     belongs: Callable[[bytes, bytes], bool],
     what: str = "belongs to no block",
 ) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from wsnode.doctor.findings import Findings
-from wsnode.ethereum.codec.blocks import BuiltBlock, decode_blocks, verify_told_block
+from wsnode.doctor.faults import FaultCollector
+from wsnode.ethereum.codec.blocks import BuiltBlock, decode_blocks, verify_with_receipts
 from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp, header_fields
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.tables import SIDE_BLOCKS
@@ -13,10 +13,10 @@ from wsnode.store.table import scan
 
 _HASH: Final = 32
 _NEEDED: Final = {b"h", b"b", b"t"}
-_KINDS: Final = _NEEDED | {b"r", b"v"}
+_KINDS: Final = _NEEDED | {b"r", b"v", b"a"}
 
 
-def check_side_blocks(view: Snapshot, findings: Findings, *, impersonates: bool) -> None:
+def check_side_blocks(view: Snapshot, findings: FaultCollector, *, impersonates: bool) -> None:
     """Check each block of `side_blocks`; one block is in memory at a time."""
     entries = view.reader.entries(SIDE_BLOCKS)
     done = 0
@@ -60,7 +60,7 @@ def _contents_differ(
         return "header or body are not those of its hash"
     for kind in (b"r", b"v"):
         if kind in rows:
-            verified = verify_told_block(view.spec, block, rows[kind])
+            verified = verify_with_receipts(view.spec, block, rows[kind])
             if not isinstance(verified, BuiltBlock):
                 return str(verified)
     return None

@@ -7,13 +7,14 @@ of the chain store.
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from wsnode.doctor.findings import Findings
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.state import (
     EngineError,
     State,
     StateError,
+    check_state_rows,
     inspect_past,
     inspect_state,
     state_blocks,
@@ -31,10 +32,13 @@ CHANGED: Final = "some blocks changed while they were looked at"
 Found = TypeVar("Found")
 
 
-def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None:
+def check_state(chain: Chain, first: int, last: int, findings: FaultCollector) -> None:
     """Check the state store of a chain whose blocks are `first` to `last`."""
     if chain.is_light:
         findings.note("a light folder has no state of its own: values of it are proved as they are read")
+        return
+    if check_state_rows(chain.state, findings.progress, findings.fault):
+        findings.note("the state was not checked further, because of damaged rows")
         return
     _check_heads(chain, findings)
     _check_blocks(chain, first, last, findings)
@@ -55,7 +59,7 @@ def check_state(chain: Chain, first: int, last: int, findings: Findings) -> None
         _check_history(chain.state, first, findings)
 
 
-def _check_heads(chain: Chain, findings: Findings) -> None:
+def _check_heads(chain: Chain, findings: FaultCollector) -> None:
     for (number, block_hash), reader in _beside(chain, lambda: chain.state.committed_head, findings):
         head = meta.marked_head(reader, meta.HEAD)
         if head is not None and number < head.number:
@@ -68,7 +72,9 @@ def _check_heads(chain: Chain, findings: Findings) -> None:
             )
 
 
-def _beside(chain: Chain, look: Callable[[], Found], findings: Findings) -> Iterator[tuple[Found, Reader]]:
+def _beside(
+    chain: Chain, look: Callable[[], Found], findings: FaultCollector
+) -> Iterator[tuple[Found, Reader]]:
     """Yield once what a look at the state finds, and the version of the chain store beside which it was."""
     for _ in range(TRIES):
         with chain.store.read() as before:
@@ -80,7 +86,7 @@ def _beside(chain: Chain, look: Callable[[], Found], findings: Findings) -> Iter
     findings.note(CHANGED)
 
 
-def _check_blocks(chain: Chain, first: int, last: int, findings: Findings) -> None:
+def _check_blocks(chain: Chain, first: int, last: int, findings: FaultCollector) -> None:
     number = first
     while number <= last:
         blocks = _readable_blocks(chain.state, number, min(AT_ONCE, last + 1 - number))
@@ -114,7 +120,7 @@ def _is_of_chain(header: bytes | None, block: tuple[int, bytes, bytes, bytes]) -
         return True
 
 
-def _look_again(chain: Chain, number: int, findings: Findings) -> None:
+def _look_again(chain: Chain, number: int, findings: FaultCollector) -> None:
     for blocks, reader in _beside(chain, lambda: _readable_blocks(chain.state, number, 1), findings):
         head = meta.marked_head(reader, meta.HEAD)
         header = reader.get(HEADERS, number_key(number))
@@ -126,7 +132,7 @@ def _look_again(chain: Chain, number: int, findings: Findings) -> None:
         findings.fault("state.hashes", f"{found}, not those of the block", number)
 
 
-def _check_history(state: State, first: int, findings: Findings) -> None:
+def _check_history(state: State, first: int, findings: FaultCollector) -> None:
     """Take the state back block by block, as far as that goes in memory."""
     head = state.committed_head[0]
     try:

@@ -26,6 +26,8 @@ class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
     gas_limit: int
     prev_randao: bytes = _ZERO_HASH
     base_fee: int | None = None
+    may_lack_requests: bool = False
+    """True if the block has no requests of a system contract that fails, and is built all the same."""
 
     def base_fee_after(self, spec: ChainSpec, parent: Header) -> int | None:
         """Return its base fee on top of `parent`, None before there are base fees."""
@@ -40,10 +42,11 @@ class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
             gas_limit=self.gas_limit,
             parent_beacon_block_root=_ZERO_HASH,
             base_fee=self.base_fee,
+            may_lack_requests=self.may_lack_requests,
         )
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A block that could be built on a head."""
 
     state_root: bytes

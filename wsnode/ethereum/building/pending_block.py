@@ -8,14 +8,14 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from wsnode.ethereum.building.next_block import NextBlock, Plan, block_now, continues, within
+from wsnode.ethereum.building.next_block import BlockPlan, NextBlock, block_now, continues, within
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec, State
-from wsnode.jsonrpc.work import InThread, Step
+from wsnode.ethereum.state import ChainSpec, InvalidBlockError, State
+from wsnode.jsonrpc.work import RunInThread, Step
 
 SHARE: Final = 0.1
 """Share of the time that rebuilding the pending block on one head may take."""
@@ -42,7 +42,7 @@ class _Kept(msgspec.Struct, frozen=True):
     """A block, and the inputs from which it was built."""
 
     block: BuiltBlock
-    plan: Plan
+    plan: BlockPlan
 
 
 class PendingBlock:
@@ -105,7 +105,7 @@ class PendingBlock:
         plan = self._plan(view, root, "state")
         if plan.gas <= GAS_AT_ONCE:
             return self._build(plan, view.state)
-        built: BuiltBlock = yield InThread(lambda _cancel: self._build_in_turn(plan, view.state))
+        built: BuiltBlock = yield RunInThread(lambda _cancel: self._build_in_turn(plan, view.state))
         return built
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
@@ -130,7 +130,7 @@ class PendingBlock:
     def _version(self) -> int:
         return -1 if self._pool is None else self._pool.version
 
-    def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> Plan:
+    def _plan(self, view: Snapshot, state_root: bytes, wanted: str) -> BlockPlan:
         parent = view.block_rows(view.head.hash)
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
@@ -142,7 +142,7 @@ class PendingBlock:
         if self._pool is not None:
             base_fee, gas_limit = following.base_fee, following.gas_limit
             executable = within(self._pool.executable(base_fee=base_fee, gas_limit=gas_limit), gas_limit)
-        return Plan(
+        return BlockPlan(
             state_root=state_root,
             chain_id=view.spec.chain_id,
             parent=parent,
@@ -152,15 +152,19 @@ class PendingBlock:
             pool_version=version,
         )
 
-    def _build(self, plan: Plan, state: State) -> BuiltBlock:
+    def _build(self, plan: BlockPlan, state: State) -> BuiltBlock:
         began = self._timer()
-        block = plan.build(state)
+        try:
+            block = plan.build(state)
+        except InvalidBlockError:
+            # A system contract fails: no block could follow.
+            raise NoNextBlockError("block") from None
         taken = self._timer() - began
         self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / self._share
         self._kept = _Kept(block, plan)
         return block
 
-    def _build_in_turn(self, plan: Plan, state: State) -> BuiltBlock:
+    def _build_in_turn(self, plan: BlockPlan, state: State) -> BuiltBlock:
         with self._turn:
             # Many callers may have requested it at one time.
             return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)

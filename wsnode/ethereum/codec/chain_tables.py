@@ -12,8 +12,8 @@ from wsnode._native.chain import (
     locate_logs,
     logs_before,
     prepend_block,
-    take_away_block,
-    take_off_block,
+    remove_first_block,
+    remove_last_block,
 )
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "locate_logs",
     "logs_before",
     "prepend_block",
-    "take_away_block",
-    "take_off_block",
+    "remove_first_block",
+    "remove_last_block",
 ]
 
 ITSELF: Final = bytes(4)

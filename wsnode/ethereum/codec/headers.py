@@ -1,10 +1,16 @@
 """The header of a block's RLP, read without decoding the rest."""
 
+from wsnode._native.evm import fork_table
 from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.codec.rlp import LIST, content
 from wsnode.ethereum.primitives.values import Hash32
 
-_SHORT_LIST = 0xC0
-_LONG_LIST = 0xF7
+KNOWN_MEMBERS = max(fork.header_members for fork in fork_table())
+"""Of a header of the last fork that the engine knows."""
+MOST_MEMBERS = 64
+_NUMBER_BYTES = 8
+_NUMBER = 8
+"""The place of the number among the members of a header."""
 
 
 def block_hash(encoded: bytes) -> Hash32 | None:
@@ -18,14 +24,51 @@ def block_hash(encoded: bytes) -> Hash32 | None:
     return Hash32(keccak256(encoded[block[0] : header[1]]))
 
 
+def header_members(encoded: bytes) -> int:
+    """Return how many members the header in a block's RLP has, 0 when there is no header at its start.
+
+    Beyond `MOST_MEMBERS` no more are counted.
+    """
+    header = _header(encoded)
+    if header is None:
+        return 0
+    count, (start, end) = 0, header
+    while start < end and count < MOST_MEMBERS:
+        start, count = _end_of_item(encoded, start), count + 1
+    return count
+
+
+def block_number(encoded: bytes) -> int | None:
+    """Return the number in the header of a block's RLP, None when there is none."""
+    header = _header(encoded)
+    if header is None:
+        return None
+    start, end = header
+    for _ in range(_NUMBER):
+        if start >= end:
+            return None
+        start = _end_of_item(encoded, start)
+    stop = _end_of_item(encoded, start) if start < end else start
+    if not start < stop <= start + 1 + _NUMBER_BYTES:
+        return None
+    # A number below 128 is its own encoding; longer ones have their length in front.
+    return int.from_bytes(encoded[content(encoded, start)[0] : stop], "big")
+
+
+def _header(encoded: bytes) -> tuple[int, int] | None:
+    """Return where the content of the header in a block's RLP begins and ends."""
+    block = _list(encoded, 0)
+    return None if block is None else _list(encoded, block[0])
+
+
+def _end_of_item(encoded: bytes, start: int) -> int:
+    """Return where the item at `start` ends."""
+    return sum(content(encoded, start))
+
+
 def _list(encoded: bytes, start: int) -> tuple[int, int] | None:
     """Return where the content of the list at `start` begins and ends."""
-    if start >= len(encoded) or encoded[start] < _SHORT_LIST:
+    if start >= len(encoded) or encoded[start] < LIST:
         return None
-    first, begin = encoded[start], start + 1
-    size = first - _SHORT_LIST
-    if first > _LONG_LIST:
-        begin += first - _LONG_LIST
-        size = int.from_bytes(encoded[start + 1 : begin], "big")
-    end = begin + size
-    return (begin, end) if end <= len(encoded) else None
+    begin, size = content(encoded, start)
+    return (begin, begin + size) if begin + size <= len(encoded) else None

@@ -1,6 +1,7 @@
 """JSON as bytes, written by the engine straight from stored rows."""
 
 from wsnode._native.chain import (
+    render_access_list,
     render_block,
     render_each_log,
     render_header,
@@ -14,11 +15,9 @@ from wsnode._native.chain import (
     stored_receipt,
     stored_transaction,
 )
-from wsnode._native.wire import read_receipt, read_transaction
 
 __all__ = [
-    "read_receipt",
-    "read_transaction",
+    "render_access_list",
     "render_block",
     "render_each_log",
     "render_header",

@@ -49,10 +49,15 @@ def number(value: int) -> bytes:
 
 def block_transactions(header: bytes, body: bytes) -> list[bytes]:
     """Return the transactions in a block's rows, each as it is signed and sent, without blobs."""
+    return transactions_of(block_rlp(header, body))
+
+
+def transactions_of(block: bytes) -> list[bytes]:
+    """Return the transactions in a block's RLP, each as it is signed and sent, without blobs."""
     # A typed transaction lies in the block as a string, a legacy one as a list.
     return [
         item if item[0] >= LIST else item[content(item, 0)[0] :]
-        for item in encoded_items(encoded_items(block_rlp(header, body))[1])
+        for item in encoded_items(encoded_items(block)[1])
     ]
 
 

@@ -13,6 +13,7 @@ from wsnode._native.chain import (
     ommer_hashes,
     transaction_count,
     transaction_hashes,
+    transaction_parties,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ommer_hashes",
     "transaction_count",
     "transaction_hashes",
+    "transaction_parties",
 ]
 
 Row: TypeAlias = bytes | memoryview

@@ -2,9 +2,11 @@
 
 from wsnode._native.evm import (
     PooledTransaction,
+    blob_cells,
     blob_proof,
     cell_proofs,
     check_transaction,
+    impersonated_sender,
     render_pooled_transaction,
     sign_digest,
     sign_message,
@@ -14,9 +16,11 @@ from wsnode._native.evm import (
 
 __all__ = [
     "PooledTransaction",
+    "blob_cells",
     "blob_proof",
     "cell_proofs",
     "check_transaction",
+    "impersonated_sender",
     "render_pooled_transaction",
     "sign_digest",
     "sign_message",

@@ -13,7 +13,14 @@ DOMAIN: Final = "EIP712Domain"
 PREFIX: Final = b"\x19\x01"
 WORD: Final = 32
 MOST_LEVELS: Final = 64
-"""As deep may values lie in one another."""
+"""As deep may values lie in one another, and an array of arrays have brackets."""
+MOST_TYPES: Final = 256
+MOST_MEMBERS: Final = 256
+"""Members of one struct."""
+MOST_CHARACTERS: Final = 16 * 1024
+"""Characters of the names and types of all members. Each struct's hash is over those of all that it uses."""
+MOST_NAME: Final = 1_024
+"""Characters of one name or type."""
 _DOMAIN_MEMBERS: Final = {
     "name": "string",
     "version": "string",
@@ -26,7 +33,7 @@ _PRIMITIVE: Final = re.compile(
     rf"address|bool|string|bytes|bytes([1-9]|[12][0-9]|3[0-2])|u?int({_WIDTHS})?", re.ASCII
 )
 _STRUCT: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
-_ARRAY: Final = re.compile(r"(.+)\[([0-9]*)\]", re.ASCII | re.DOTALL)
+_ARRAY: Final = re.compile(r"(.+)\[([0-9]{0,20})\]", re.ASCII | re.DOTALL)
 _HEX: Final = re.compile(r"0[xX]([0-9a-fA-F]{2})*")
 _ADDRESS: Final = re.compile(r"(0[xX])?[0-9a-fA-F]{40}")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}|-?[0-9]{1,78}", re.ASCII)
@@ -48,20 +55,21 @@ class TypedData(msgspec.Struct, frozen=True, rename="camel"):
     message: dict[str, Any]
 
 
-def digest_of(told: TypedData) -> bytes:
+def digest_of(typed_data: TypedData) -> bytes:
     """Return the hash that is signed.
 
     Raises:
         ValueError: The types are unsound, or a value does not fit its type.
     """
-    types = {DOMAIN: _domain_type(told.domain), **told.types}
+    types = {DOMAIN: _domain_type(typed_data.domain), **typed_data.types}
+    _check_sizes(types)
     _check_types(types)
-    if told.primary_type not in types:
-        raise ValueError(f'reference type "{told.primary_type}" is undefined')
+    if typed_data.primary_type not in types:
+        raise ValueError(f'reference type "{typed_data.primary_type}" is undefined')
     encoder = _Encoder(types)
-    signed = PREFIX + encoder.struct(DOMAIN, told.domain, 1)
-    if told.primary_type != DOMAIN:
-        signed += encoder.struct(told.primary_type, told.message, 1)
+    signed = PREFIX + encoder.struct(DOMAIN, typed_data.domain, 1)
+    if typed_data.primary_type != DOMAIN:
+        signed += encoder.struct(typed_data.primary_type, typed_data.message, 1)
     return keccak256(signed)
 
 
@@ -70,10 +78,29 @@ def _domain_type(domain: Mapping[str, Any]) -> list[Member]:
     return [Member(name, kind) for name, kind in _DOMAIN_MEMBERS.items() if name in domain]
 
 
+def _check_sizes(types: Mapping[str, Sequence[Member]]) -> None:
+    """Check that the hash takes a time that is linear in the message's length."""
+    if len(types) > MOST_TYPES:
+        raise ValueError(f"too many types: {len(types)}, want at most {MOST_TYPES}")
+    size = 0
+    for name, members in types.items():
+        if len(members) > MOST_MEMBERS:
+            raise ValueError(f'type "{name[:80]}": {len(members)} members, want at most {MOST_MEMBERS}')
+        for text in (name, *(text for member in members for text in (member.name, member.type))):
+            if len(text) > MOST_NAME:
+                raise ValueError(f'"{text[:80]}…" has more than {MOST_NAME} characters')
+            size += len(text)
+    if size > MOST_CHARACTERS:
+        raise ValueError(f"the types have {size} characters, want at most {MOST_CHARACTERS}")
+
+
 def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
     for name, members in types.items():
         if not _STRUCT.fullmatch(name):
             raise ValueError(f'unknown reference type "{name}"' if name else "empty type key")
+        # Each value would be read once for each name, on each level.
+        if len({member.name for member in members}) < len(members):
+            raise ValueError(f'type "{name}" has two members of one name')
         for index, member in enumerate(members):
             if not member.type:
                 raise ValueError(f'type "{name}":{index}: empty Type')
@@ -81,6 +108,8 @@ def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
                 raise ValueError(f'type "{name}":{index}: empty Name')
             if member.type == name:
                 raise ValueError(f'type "{name}" cannot reference itself')
+            if member.type.count("[") > MOST_LEVELS:
+                raise ValueError(f'type "{name}":{index}: more than {MOST_LEVELS} arrays in one another')
             innermost = _innermost(member.type)
             if innermost not in types and not _PRIMITIVE.fullmatch(innermost):
                 raise ValueError(f'reference type "{member.type}" is undefined')
@@ -97,6 +126,11 @@ class _Encoder:
 
     def __init__(self, types: Mapping[str, Sequence[Member]]) -> None:
         self._types = types
+        self._parts = {
+            name: {_innermost(member.type) for member in members} & types.keys()
+            for name, members in types.items()
+        }
+        """The structs that each one names."""
         self._type_hashes: dict[str, bytes] = {}
 
     def struct(self, name: str, values: Mapping[str, Any], level: int) -> bytes:
@@ -130,9 +164,9 @@ class _Encoder:
         waiting = [name]
         while waiting:
             current = waiting.pop()
-            if current in self._types and current not in used:
+            if current not in used:
                 used.add(current)
-                waiting += [_innermost(member.type) for member in self._types[current]]
+                waiting += self._parts[current]
         return used
 
     def _described(self, name: str) -> str:

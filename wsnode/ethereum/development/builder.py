@@ -1,5 +1,6 @@
 """Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -7,22 +8,24 @@ import msgspec
 import trio
 
 from wsnode.ethereum.building.next_block import NextBlock
-from wsnode.ethereum.chain import Chain, Marks
+from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import LackingError
+from wsnode.ethereum.state import MissingStateError
 from wsnode.ethereum.tree.tree import BlockTree
 
-# The safe and the finalized block are as far below the head as in anvil, to leave room for reorganisations.
 EPOCH: Final = 32
+"""Blocks from the head down to the safe one, as in anvil, to leave room for reorganisations."""
 EPOCHS_TO_FINALITY: Final = 2
 MOST_ROUNDS: Final = 256
 """How often what a block lacks of the state below the first one is fetched."""
 
 Result = TypeVar("Result")
+
+logger = logging.getLogger("wsnode.development")
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
@@ -35,14 +38,21 @@ class BuiltBlock(msgspec.Struct, frozen=True):
 class BlockBuilder:
     """Builds on the head of a chain that is open for writing."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, *, epoch: int = EPOCH) -> None:
+        """Build on `chain`, whose safe block is an `epoch` of blocks below the head."""
         self._chain = chain
+        self._epoch = epoch
         self.tree = BlockTree(chain)
 
     @property
     def tip(self) -> Header:
         """Return the head's header."""
         return header_fields(self.tree.tip[0])
+
+    @property
+    def has_arbos(self) -> bool:
+        """Return whether ArbOS runs some accounts of the state, so that transactions may not come to them."""
+        return self._chain.spec.has_arbos
 
     def append(
         self,
@@ -64,6 +74,7 @@ class BlockBuilder:
             timestamp=timestamp,
             gas_limit=head.gas_limit if gas_limit is None else gas_limit,
             prev_randao=random_value(head, salt),
+            may_lack_requests=True,
         )
         return self.append_next(following, transactions, senders=senders, fee_recipient=fee_recipient)
 
@@ -97,15 +108,33 @@ class BlockBuilder:
         built, refused = self._known(
             lambda: self._chain.state.build_next(parent, attributes, transactions, senders=senders)
         )
+        for failure in built.failed_calls:
+            logger.warning("block %d: %s; it has no requests of that contract", built.number, failure)
         self.tree.accept_made(built, attributes)
         head = self.tree.head
         # First the steps that can fail without having written anything.
         self.tree.store_pending(self._marks(head))
         return BuiltBlock(head, refused)
 
-    def _marks(self, head: Head) -> Marks:
+    def _marks(self, head: Head) -> FinalityMarks:
         with self._chain.snapshot() as snapshot:
-            return Marks(_below(snapshot, head, 1), _below(snapshot, head, EPOCHS_TO_FINALITY))
+            return FinalityMarks(
+                _below(snapshot, head, self._epoch), _below(snapshot, head, EPOCHS_TO_FINALITY * self._epoch)
+            )
+
+    def base_fee(self) -> int | None:
+        """Return the base fee of the block after the head, in wei; None before there are base fees."""
+        return self._chain.spec.next_base_fee(self.tip)
+
+    def nonce(self, address: Address) -> int:
+        """Return an account's nonce after the head.
+
+        Raises:
+            RpcError: It cannot be had.
+        """
+        head = self.tree.head
+        account = self._known(lambda: self._chain.state.account(address, (head.number, head.hash)))
+        return 0 if account is None else account[0]
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Remove the blocks above `number` from the chain, and return them, highest first.
@@ -145,7 +174,7 @@ class BlockBuilder:
         for _ in range(MOST_ROUNDS):
             try:
                 return work()
-            except LackingError as error:
+            except MissingStateError as error:
                 if self._chain.fetch is None:
                     raise
                 # The thread is one of the event loop's.
@@ -153,8 +182,11 @@ class BlockBuilder:
         return work()
 
 
-def _below(snapshot: Snapshot, head: Head, epochs: int) -> Head:
-    number = BlockNumber(max(head.number - epochs * EPOCH, snapshot.earliest))
+def _below(snapshot: Snapshot, head: Head, blocks: int) -> Head:
+    if blocks == 0:
+        # It is not stored yet.
+        return head
+    number = BlockNumber(max(head.number - blocks, snapshot.earliest))
     block_hash = snapshot.hash_of(number)
     assert block_hash is not None, "blocks below the head are stored"
     return Head(number, block_hash)

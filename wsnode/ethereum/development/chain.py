@@ -4,32 +4,37 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import trio
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.development.clock import Setting
+from wsnode.ethereum.development.builder import EPOCH
+from wsnode.ethereum.development.clock import ClockSetting
 from wsnode.ethereum.development.control import (
     ControlError,
     DevelopmentLog,
     ForkedFrom,
-    Forking,
+    ForkRequest,
     Impersonation,
-    NotWrittenError,
-    Placed,
-    Reorganisation,
+    ReorganisationRequest,
+    ScheduledTransaction,
+    WriteFailedError,
 )
-from wsnode.ethereum.development.forks import Begun, Forks
+from wsnode.ethereum.development.fork_factory import ForkedChain, ForkFactory
 from wsnode.ethereum.development.maker import FEE_RECIPIENT, BlockMaker, written
-from wsnode.ethereum.development.plans import NO_WISHES
+from wsnode.ethereum.development.next_block_overrides import NO_WISHES
 from wsnode.ethereum.development.reorganisation import check_branch, replace_blocks
-from wsnode.ethereum.development.snapshots import Moment, Moments
+from wsnode.ethereum.development.revert_points import RevertPoint, RevertPoints
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
-from wsnode.ethereum.state import LackingError
+from wsnode.ethereum.state import MissingStateError
 from wsnode.ethereum.storage.errors import ChainIdsError
-from wsnode.ethereum.tree.live import Audience
+from wsnode.ethereum.tree.head_writer import HeadObserver
+
+ACCOUNTS_AT_ONCE = 50
+"""Accounts that are read before other tasks run: 20 us each."""
 
 
 class DevelopmentChain(BlockMaker):
@@ -39,54 +44,72 @@ class DevelopmentChain(BlockMaker):
         self,
         chain: Chain,
         pool: TransactionPool,
-        audience: Audience,
+        audience: HeadObserver,
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
         gas_limit: int = GAS_LIMIT_TARGET,
+        on_request: bool = False,
+        epoch: int = EPOCH,
+        impersonates_all: bool = False,
+        time: int | None = None,
         funds: bytes | None = None,
         fork: ForkedFrom | None = None,
-        forks: Forks | None = None,
+        forks: ForkFactory | None = None,
     ) -> None:
         """Begin with a block every `block_time` seconds, or without it on each transaction.
 
-        The blocks' gas limit moves towards `gas_limit`. `funds` changes accounts of the first block's state,
-        after a reset again; it is JSON as state overrides are. A `fork` begins on other blocks by `forks`.
+        With `on_request` there is none of either kind. The blocks' gas limit moves towards `gas_limit`. An
+        `epoch` is that many blocks long. Without signatures are transactions of all accounts if
+        `impersonates_all`. It is `time` now, after a reset again. `funds` changes accounts of the first
+        block's state, after a reset again; it is JSON as state overrides are. A `fork` begins on other
+        blocks by `forks`.
         """
         super().__init__(
-            chain, pool, audience, block_time=block_time, fee_recipient=fee_recipient, gas_limit=gas_limit
+            chain,
+            pool,
+            audience,
+            block_time=block_time,
+            fee_recipient=fee_recipient,
+            gas_limit=gas_limit,
+            on_request=on_request,
+            epoch=epoch,
         )
-        self._moments = Moments()
+        self._first_time = time
+        self._set_first_time()
+        self._revert_points = RevertPoints()
         self._first_fee_recipient = fee_recipient
         self._funds = funds
         self._forks = forks
         self.fork = fork
-        self.impersonation = Impersonation()
+        self.impersonation = Impersonation(is_general=impersonates_all)
         self.log = DevelopmentLog()
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
         """Return the heads of the snapshots that there are, by their numbers."""
-        return self._moments.heads
+        return self._revert_points.heads
 
     async def snapshot(self) -> int:
         """Return a number under which the chain can be brought back to how it is now, once."""
         async with self._lock:
             state_root = Hash32(self._chain.state.state_root)
-            return self._moments.add(Moment(self._chain.head, state_root, self._pool.held(), *self.decided))
+            return self._revert_points.add(
+                RevertPoint(self._chain.head, state_root, self._pool.held(), *self.decided)
+            )
 
     async def revert(self, identity: int) -> bool:
         """Restore a snapshot, and return whether it existed."""
         async with self._lock:
-            moment = self._moments.take(identity)
+            moment = self._revert_points.take(identity)
             if moment is None:
                 return False
             try:
                 await self._go_back(moment.head.number, moment.state_root)
-            except NotWrittenError:
-                self._moments.put_back(identity, moment)
+            except WriteFailedError:
+                self._revert_points.put_back(identity, moment)
                 raise
-            self.decide(moment.clock, moment.wishes)
+            self.decide(moment.clock, moment.overrides)
             self._pool.put_back(moment.pooled)
             return True
 
@@ -99,11 +122,11 @@ class DevelopmentChain(BlockMaker):
         async with self._lock:
             check_branch(self._chain.head.number, depth, ())
             root = self._chain.head.number - depth
-            with self._told_at_once(takes_back=False):
+            with self._publishing_as_one(takes_back=False):
                 await written(lambda: self._builder.unwind(root))
-                self._moments.forget_above(root)
+                self._revert_points.forget_above(root)
 
-    async def reset(self, forking: Forking | None = None) -> None:
+    async def reset(self, forking: ForkRequest | None = None) -> None:
         """Begin anew after the first block, which may be another one, with all else as in the beginning.
 
         Raises:
@@ -122,13 +145,18 @@ class DevelopmentChain(BlockMaker):
                 await written(lambda: self._builder.patch(funds))
                 self._tree.tell()
                 self._pool.refresh()
-            self._moments.clear()
-            self.decide(Setting(), NO_WISHES)
+            self._revert_points.clear()
+            self.decide(ClockSetting(), NO_WISHES)
+            self._set_first_time()
             self.impersonation.end_all()
             self.fee_recipient = self._first_fee_recipient
             self._mode.reset()
 
-    async def _begun_elsewhere(self, forking: Forking) -> Begun | None:
+    def _set_first_time(self) -> None:
+        if self._first_time is not None:
+            self.set_time(self._first_time)
+
+    async def _begun_elsewhere(self, forking: ForkRequest) -> ForkedChain | None:
         if self.fork is None:
             raise ControlError("nothing can be forked: start with --fork")
         if self._forks is not None:
@@ -138,8 +166,8 @@ class DevelopmentChain(BlockMaker):
             raise ControlError(f"a kept chain stays forked at block {number}: start without --data to move")
         return None
 
-    async def _become(self, begun: Begun) -> None:
-        with self._told_at_once(takes_back=False):
+    async def _become(self, begun: ForkedChain) -> None:
+        with self._publishing_as_one(takes_back=False):
             self._chain.become(begun.chain)
             self._builder.tree.reset()
         self.fork, self._funds = begun.fork, begun.funds
@@ -148,7 +176,7 @@ class DevelopmentChain(BlockMaker):
 
     async def _go_back(self, number: int, state_root: Hash32) -> None:
         """Unwind to a block with a state of that root, and empty the pool."""
-        with self._told_at_once(takes_back=False):
+        with self._publishing_as_one(takes_back=False):
             await written(lambda: self._builder.unwind(number, state_root))
             self._pool.clear()
         self._pool.refresh()
@@ -176,7 +204,9 @@ class DevelopmentChain(BlockMaker):
         """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
         async with self._lock:
             changes = {}
-            for address, changed in accounts.items():
+            for count, (address, changed) in enumerate(accounts.items()):
+                if count % ACCOUNTS_AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
                 nonce, _balance = await self._nonce_and_balance(address)
                 changes[address] = {**changed, "nonce": hex(max(nonce, changed["nonce"]))}
             await self._patch(changes)
@@ -211,8 +241,8 @@ class DevelopmentChain(BlockMaker):
             self._pool.clear()
 
     async def reorganise(
-        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
-    ) -> Reorganisation:
+        self, depth: int, transactions: Sequence[ScheduledTransaction], *, keep_dropped: bool
+    ) -> ReorganisationRequest:
         """Replace the last `depth` blocks by as many others, which hold the transactions given.
 
         Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
@@ -223,7 +253,7 @@ class DevelopmentChain(BlockMaker):
         async with self._lock:
             check_branch(self._chain.head.number, depth, transactions)
             root = self._chain.head.number - depth
-            with self._told_at_once(takes_back=keep_dropped):
+            with self._publishing_as_one(takes_back=keep_dropped):
                 outcome = await written(
                     lambda: replace_blocks(
                         self._chain,
@@ -234,7 +264,7 @@ class DevelopmentChain(BlockMaker):
                         self._gas_limit_after,
                     )
                 )
-                self._moments.forget_above(root)
+                self._revert_points.forget_above(root)
             return outcome
 
     async def _nonce_and_balance(self, address: Address) -> tuple[int, int]:
@@ -242,7 +272,7 @@ class DevelopmentChain(BlockMaker):
         while True:
             try:
                 account = self._chain.state.account(address, (head.number, head.hash))
-            except LackingError as error:
+            except MissingStateError as error:
                 if self._chain.fetch is None:
                     raise
                 await self._chain.fetch(error)
@@ -250,7 +280,10 @@ class DevelopmentChain(BlockMaker):
                 return (0, 0) if account is None else account[:2]
 
     async def _patch(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
-        await written(lambda: self._builder.patch(text))
+        def patch() -> None:
+            text = msgspec.json.encode({hexadecimal(address): each for address, each in accounts.items()})
+            self._builder.patch(text)
+
+        await written(patch)
         self._tree.tell()
         self._pool.refresh()

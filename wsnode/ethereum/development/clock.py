@@ -14,6 +14,10 @@ LATEST: Final = (1 << 63) - 1
 """The latest time that a clock can be set to; blocks behind it are a second apart."""
 
 
+VERIFIED: Final = "as on every verified chain, a block is later than its parent"
+"""The reason why time cannot go backwards, as anvil lets it."""
+
+
 class TimeError(Exception):
     """A time that no block can have, or none any more."""
 
@@ -28,7 +32,7 @@ def _checked(timestamp: int) -> int:
     return timestamp
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ClockSetting(msgspec.Struct, frozen=True):
     """The seconds by which the clock is ahead, the next block's exact time, and the seconds between two
     blocks.
     """
@@ -43,7 +47,7 @@ class BlockClock:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self.setting = Setting()
+        self.setting = ClockSetting()
 
     def increase(self, seconds: int, *, parent: int = 0) -> int:
         """Set the clock forward and return the seconds by which it is now ahead of the system clock.
@@ -61,15 +65,22 @@ class BlockClock:
         self.setting = msgspec.structs.replace(self.setting, offset=offset)
         return offset
 
-    def set(self, timestamp: int) -> int:
-        """Have it be `timestamp` now, and return how many seconds later than the world's time that is.
+    def set(self, timestamp: int, *, parent: int = 0) -> int:
+        """Have it be `timestamp` now, after a block of time `parent`, and return how many seconds later that
+        is than it was; fewer than 0 if it is earlier.
 
         Raises:
-            TimeError: It is later than any block's time can be.
+            TimeError: It is earlier than `parent`, or later than any block's time can be.
         """
-        seconds = _checked(timestamp) - int(self._now())
-        self.setting = msgspec.structs.replace(self.setting, offset=seconds, next_exact=None)
-        return seconds
+        if timestamp < parent:
+            raise TimeError(
+                timestamp,
+                f"Timestamp error: {timestamp} is lower than previous block's timestamp {parent}; {VERIFIED}",
+            )
+        now, before = int(self._now()), self.setting.offset
+        offset = _checked(timestamp) - now
+        self.setting = msgspec.structs.replace(self.setting, offset=offset, next_exact=None)
+        return offset - before
 
     def set_next(self, timestamp: int, *, parent: int) -> None:
         """Give the block after one of time `parent` exactly this time.
@@ -80,12 +91,19 @@ class BlockClock:
         if timestamp <= parent:
             raise TimeError(
                 timestamp,
-                f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp",
+                f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp "
+                f"{parent}; {VERIFIED}",
             )
         self.setting = msgspec.structs.replace(self.setting, next_exact=_checked(timestamp))
 
     def set_interval(self, seconds: int | None) -> None:
-        """Make the timestamps of two blocks differ by `seconds`, whatever the real time between them."""
+        """Make the timestamps of two blocks differ by `seconds`, whatever the real time between them.
+
+        Raises:
+            TimeError: The blocks would have the same time.
+        """
+        if seconds == 0:
+            raise TimeError(0, f"the interval is at least 1 second: {VERIFIED}")
         self.setting = msgspec.structs.replace(self.setting, interval=seconds)
 
     def next(self, parent: int) -> int:

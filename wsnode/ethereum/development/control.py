@@ -1,6 +1,6 @@
 """The interface between the methods of a development chain and its block maker."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ BLOCKS_AT_ONCE: Final = 256
 """Blocks on demand that are made in a row, which takes a tenth of a second."""
 
 
-class NotWrittenError(RpcError):
+class WriteFailedError(RpcError):
     """The chain could not be written: its disk is full or unreachable. It continues once it can be."""
 
     def __init__(self) -> None:
@@ -26,15 +26,20 @@ class ControlError(Exception):
     """Something that cannot be done to the chain; the text is for the caller."""
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """A transaction of a new branch: its bytes, its impersonated sender if any, the index of its block."""
+class ScheduledTransaction(msgspec.Struct, frozen=True):
+    """A transaction of a new branch, which is completed when the block before its own is there."""
 
-    encoded: bytes
-    sender: Address | None = None
+    sender: Address
+    encode: Callable[[int, int | None], bytes]
+    """Returns its bytes for a nonce, and for the base fee of its block; raises RpcError."""
+    nonce: int | None = None
+    """Its nonce, or None for the next one of its sender."""
     block: int = 0
+    """The index of its block in the branch."""
+    is_impersonated: bool = False
 
 
-class Reorganisation(msgspec.Struct, frozen=True):
+class ReorganisationRequest(msgspec.Struct, frozen=True):
     """A change of branch after `ancestor`; the transactions given that could not be in it, and why."""
 
     ancestor: Head
@@ -45,9 +50,10 @@ class Reorganisation(msgspec.Struct, frozen=True):
 class Impersonation:
     """Whose transactions need no signature."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_general: bool = False) -> None:
         self._addresses: dict[Address, None] = {}
-        self.is_general = False
+        self._begins_general = is_general
+        self.is_general = is_general
         """Whether transactions of all accounts need no signature."""
 
     @property
@@ -64,9 +70,9 @@ class Impersonation:
         self._addresses[address] = None
 
     def end_all(self) -> None:
-        """Require signatures of all accounts again."""
+        """Go back to how it began."""
         self._addresses.clear()
-        self.is_general = False
+        self.is_general = self._begins_general
 
     def end(self, address: Address) -> bool:
         """Require signatures of `address` again, and return whether it was named."""
@@ -88,9 +94,11 @@ class ForkedFrom(msgspec.Struct, frozen=True):
     url: str
     chain_id: int
     block: Head
+    network: str | None = None
+    """Its name, if it is a known one with rules of its own."""
 
 
-class Forking(msgspec.Struct, frozen=True):
+class ForkRequest(msgspec.Struct, frozen=True):
     """A chain to begin on, and the block; None leaves either as it is, or is the head of another chain."""
 
     url: str | None = None
@@ -145,10 +153,10 @@ class DevelopmentControl(Protocol):
         """
 
     def set_time(self, timestamp: int) -> int:
-        """Have it be that time now, and return how many seconds later than the world's that is.
+        """Have it be that time now, and return how many seconds later that is than it was.
 
         Raises:
-            ControlError: No block can be as late.
+            ControlError: It is earlier than the head's, or no block can be as late.
         """
 
     def set_next_timestamp(self, timestamp: int) -> None:
@@ -176,7 +184,11 @@ class DevelopmentControl(Protocol):
         """Give the next block this random value."""
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
-        """Set the difference between two blocks' timestamps, and return whether one was set before."""
+        """Set the difference between two blocks' timestamps, and return whether one was set before.
+
+        Raises:
+            ControlError: It is 0.
+        """
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
@@ -239,7 +251,7 @@ class DevelopmentControl(Protocol):
     def fork(self) -> ForkedFrom | None:
         """Return the chain on which this one began, None if it has a genesis of its own."""
 
-    async def reset(self, forking: Forking | None = None) -> None:
+    async def reset(self, forking: ForkRequest | None = None) -> None:
         """Begin anew after the first block, which may be another one, with all else as in the beginning.
 
         Raises:
@@ -247,8 +259,8 @@ class DevelopmentControl(Protocol):
         """
 
     async def reorganise(
-        self, depth: int, transactions: Sequence[Placed], *, keep_dropped: bool
-    ) -> Reorganisation:
+        self, depth: int, transactions: Sequence[ScheduledTransaction], *, keep_dropped: bool
+    ) -> ReorganisationRequest:
         """Replace the last `depth` blocks by as many others, which hold the transactions given.
 
         Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.

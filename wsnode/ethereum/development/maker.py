@@ -11,16 +11,16 @@ from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.building.next_block import NextBlock, named_sender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.development.builder import BlockBuilder, BuiltBlock
+from wsnode.ethereum.development.builder import EPOCH, BlockBuilder, BuiltBlock
 from wsnode.ethereum.development.clock import BlockClock
-from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, NotWrittenError
+from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, ControlError, WriteFailedError
 from wsnode.ethereum.development.mining import MiningMode
-from wsnode.ethereum.development.plans import Plans
+from wsnode.ethereum.development.next_block_overrides import NextBlockPlans
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.state import HistoryError, ReorganisedError, StateError
 from wsnode.ethereum.storage.errors import StoreError
-from wsnode.ethereum.tree.live import Audience, LiveTree, in_thread
+from wsnode.ethereum.tree.head_writer import HeadObserver, LiveTree, in_thread
 
 FEE_RECIPIENT = Address(bytes(20))
 
@@ -29,27 +29,33 @@ logger = logging.getLogger("wsnode.development")
 Result = TypeVar("Result")
 
 
-class BlockMaker(Plans):
+class BlockMaker(NextBlockPlans):
     """Makes blocks from a pool: for each transaction, at an interval, or on request."""
 
     def __init__(
         self,
         chain: Chain,
         pool: TransactionPool,
-        audience: Audience,
+        audience: HeadObserver,
         *,
         block_time: float | None = None,
         fee_recipient: Address = FEE_RECIPIENT,
         gas_limit: int = GAS_LIMIT_TARGET,
+        on_request: bool = False,
+        epoch: int = EPOCH,
     ) -> None:
-        """Begin with a block every `block_time` seconds, or without it on each transaction."""
+        """Begin with a block every `block_time` seconds, or without it on each transaction.
+
+        With `on_request` there is none of either kind. An `epoch` is that many blocks long.
+        """
         self._chain = chain
         self._pool = pool
-        self._mode = MiningMode(block_time)
-        super().__init__(BlockBuilder(chain), BlockClock(), gas_limit_target=gas_limit)
+        self._mode = MiningMode(block_time, on_request=on_request)
+        super().__init__(BlockBuilder(chain, epoch=epoch), BlockClock(), gas_limit_target=gas_limit)
         self._tree = LiveTree(self._builder.tree, audience)
         self._lock = self._tree.lock
         self.fee_recipient = fee_recipient
+        pool.next_gas_limit = lambda head: self.next_block(head).gas_limit
 
     @property
     def is_automatic(self) -> bool:
@@ -68,9 +74,12 @@ class BlockMaker(Plans):
             last = await self._mode.wait_due(last)
             try:
                 await self.mine()
-            except NotWrittenError:
+            except WriteFailedError:
                 # It has been logged.
                 continue
+            except ControlError as error:
+                # A client has set the clock to the latest time that there is.
+                logger.error("no block was made: %s", error)  # noqa: TRY400 - no bug of ours
             except Exception:
                 # The failure of one block must not end the node; the next block may succeed.
                 logger.exception("no block was made")
@@ -128,7 +137,7 @@ class BlockMaker(Plans):
         self._mode.set_seconds(seconds)
 
     @contextmanager
-    def _told_at_once(self, *, takes_back: bool) -> Iterator[None]:
+    def _publishing_as_one(self, *, takes_back: bool) -> Iterator[None]:
         """Publish a change of several steps as one at its end.
 
         Without `takes_back` transactions of dropped blocks do not return to the pool.
@@ -154,8 +163,9 @@ class BlockMaker(Plans):
         self._tree.tell()
         if len(built.refused) == len(transactions):
             # A transaction without room in an empty block fits into no block.
-            for transaction in transactions:
-                self._pool.drop(transaction.hash)
+            for index, reason in built.refused:
+                logger.warning("transaction %s is dropped: %s", transactions[index].hash.hex(), reason)
+                self._pool.drop(transactions[index].hash)
 
     def _executable(self, following: NextBlock) -> list[PooledTransaction]:
         return self._pool.executable(base_fee=following.base_fee, gas_limit=following.gas_limit)
@@ -173,7 +183,7 @@ async def written(work: Callable[[], Result]) -> Result:
     """Return the result of work that writes the chain.
 
     Raises:
-        NotWrittenError: It cannot be written at the moment; the log says why.
+        WriteFailedError: It cannot be written at the moment; the log says why.
     """
     try:
         return await in_thread(work)
@@ -181,4 +191,4 @@ async def written(work: Callable[[], Result]) -> Result:
         raise
     except (StateError, StoreError) as error:
         logger.error("the chain cannot be written: %s", error)  # noqa: TRY400 - no bug of ours
-        raise NotWrittenError from error
+        raise WriteFailedError from error

@@ -6,16 +6,17 @@ import trio
 class MiningMode:
     """One of three ways at a time, as anvil has it; `seconds` is None but for regular times."""
 
-    def __init__(self, seconds: float | None = None) -> None:
-        """Mine a block every `seconds`, or for each transaction if 0."""
+    def __init__(self, seconds: float | None = None, *, on_request: bool = False) -> None:
+        """Mine a block every `seconds`, or if 0 for each transaction, or `on_request` alone."""
         self._first = seconds or None
-        self.is_automatic = self._first is None
+        self._begins_automatic = self._first is None and not on_request
+        self.is_automatic = self._begins_automatic
         self.seconds = self._first
         self._changed = trio.Event()
 
     def reset(self) -> None:
         """Go back to how it began."""
-        self._set(is_automatic=self._first is None, seconds=self._first)
+        self._set(is_automatic=self._begins_automatic, seconds=self._first)
 
     def set_automatic(self, *, enabled: bool) -> None:
         """Make a block on each transaction, or no longer; regular times end only with `enabled`."""

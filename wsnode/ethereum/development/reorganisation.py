@@ -1,20 +1,21 @@
 """The last blocks replaced by others, as a reorganisation does it, to see what clients make of that."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
-from wsnode.ethereum.development.control import ControlError, Placed, Reorganisation
+from wsnode.ethereum.development.control import ControlError, ReorganisationRequest, ScheduledTransaction
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address
+from wsnode.jsonrpc.errors import RpcError
 
 # A block of the new branch must differ from the one that it replaces, even with equal transactions.
 _SALTS = count(1)
 
 
-def check_branch(head: int, depth: int, transactions: Sequence[Placed]) -> None:
+def check_branch(head: int, depth: int, transactions: Sequence[ScheduledTransaction]) -> None:
     """Check that the last `depth` blocks can be replaced by blocks with these transactions.
 
     Raises:
@@ -36,11 +37,14 @@ def replace_blocks(
     chain: Chain,
     builder: BlockBuilder,
     depth: int,
-    transactions: Sequence[Placed],
+    transactions: Sequence[ScheduledTransaction],
     fee_recipient: Address,
     gas_limit_after: Callable[[Header], int],
-) -> Reorganisation:
-    """Replace the last `depth` blocks by as many with equal timestamps and the given transactions."""
+) -> ReorganisationRequest:
+    """Replace the last `depth` blocks by as many with equal timestamps and the given transactions.
+
+    What a transaction lacks follows from the block that takes it: its fees may have changed since the head.
+    """
     root = chain.head.number - depth
     times = [_time_of(chain, number) for number in range(root + 1, root + depth + 1)]
     removed = builder.unwind(root)
@@ -48,18 +52,41 @@ def replace_blocks(
     added: list[Head] = []
     refused: list[tuple[int, str]] = []
     for place, timestamp in enumerate(times):
-        chosen = [index for index, placed in enumerate(transactions) if placed.block == place]
+        chosen = {index: placed for index, placed in enumerate(transactions) if placed.block == place}
+        encoded, incomplete = _encoded(builder, chosen)
         built = builder.append(
-            [transactions[index].encoded for index in chosen],
-            senders=[transactions[index].sender for index in chosen],
+            list(encoded.values()),
+            senders=[chosen[index].sender if chosen[index].is_impersonated else None for index in encoded],
             timestamp=timestamp,
             fee_recipient=fee_recipient,
             gas_limit=gas_limit_after(builder.tip),
             salt=next(_SALTS).to_bytes(8, "big"),
         )
         added.append(built.head)
-        refused += [(chosen[index], reason) for index, reason in built.refused]
-    return Reorganisation(ancestor, HeadChange(tuple(removed), tuple(added)), refused)
+        indices = list(encoded)
+        refused += sorted(incomplete + [(indices[index], reason) for index, reason in built.refused])
+    return ReorganisationRequest(ancestor, HeadChange(tuple(removed), tuple(added)), refused)
+
+
+def _encoded(
+    builder: BlockBuilder, transactions: Mapping[int, ScheduledTransaction]
+) -> tuple[dict[int, bytes], list[tuple[int, str]]]:
+    """Return the transactions of the block after the head by their indices, and why others have no bytes."""
+    base_fee, nonces = builder.base_fee(), dict[Address, int]()
+    encoded: dict[int, bytes] = {}
+    incomplete: list[tuple[int, str]] = []
+    for index, placed in transactions.items():
+        try:
+            if placed.sender not in nonces:
+                nonces[placed.sender] = builder.nonce(placed.sender)
+            following = nonces[placed.sender]
+            nonce = following if placed.nonce is None else placed.nonce
+            encoded[index] = placed.encode(nonce, base_fee)
+        except RpcError as error:
+            incomplete.append((index, error.message))
+        else:
+            nonces[placed.sender] = following + (nonce == following)
+    return encoded, incomplete
 
 
 def _time_of(chain: Chain, number: int) -> int:

@@ -2,13 +2,13 @@
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.notices import MOST_LISTED, Reorganisation
+from wsnode.ethereum.live.notices import MOST_LISTED, ReorganisationNotice
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 
 
-class UnknownBlockError(Exception):
+class UnknownPositionError(Exception):
     """The block of a position is not stored, or never was canonical."""
 
     def __init__(self, position: Position) -> None:
@@ -20,13 +20,16 @@ def is_canonical(view: Snapshot, position: Position) -> bool:
     """Return whether a position is on the canonical chain.
 
     Raises:
-        UnknownBlockError: Its number is not that of its block.
+        UnknownPositionError: Its number is not that of its block, or it is before a genesis block that a
+            window does not have.
     """
     if position.number < 0:
+        if view.earliest > 0:
+            raise UnknownPositionError(position)
         return True
     number = view.number_of(position.hash)
     if number is not None and number != position.number:
-        raise UnknownBlockError(position)
+        raise UnknownPositionError(position)
     return number is not None or _is_below_first(view, position)
 
 
@@ -42,7 +45,7 @@ def dropped_from(view: Snapshot, position: Position) -> tuple[list[Head], Head]:
     """Return the dropped blocks from a position down, highest first, and the canonical block under them.
 
     Raises:
-        UnknownBlockError: One of them is not stored.
+        UnknownPositionError: One of them is not stored.
     """
     dropped: list[Head] = []
     while not is_canonical(view, position):
@@ -55,11 +58,11 @@ def parent_of(view: Snapshot, position: Position) -> Position:
     """Return the position behind the parent of a dropped block.
 
     Raises:
-        UnknownBlockError: The block is not stored.
+        UnknownPositionError: The block is not stored.
     """
     header = view.side_header(position.hash)
     if header is None or (fields := header_fields(header)).number != position.number:
-        raise UnknownBlockError(position)
+        raise UnknownPositionError(position)
     return Position.after(Head(BlockNumber(position.number - 1), Hash32(fields.parent_hash)))
 
 
@@ -67,12 +70,12 @@ def dropped_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, byte
     """Return header, body and receipts row of a dropped block.
 
     Raises:
-        UnknownBlockError: It is not stored, or never was canonical.
+        UnknownPositionError: It is not stored, or never was canonical.
     """
     header, body = view.side_header(position.hash), view.side_body(position.hash)
     receipts = view.side_receipts(position.hash)
     if header is None or body is None or receipts is None:
-        raise UnknownBlockError(position)
+        raise UnknownPositionError(position)
     return header, body, receipts
 
 
@@ -80,13 +83,13 @@ def known_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, bytes]
     """Return header, body and receipts row of a position's block, canonical or dropped.
 
     Raises:
-        UnknownBlockError: It is not stored, never was canonical, or has another number.
+        UnknownPositionError: It is not stored, never was canonical, or has another number.
     """
     if is_canonical(view, position):
         return canonical_rows(view, position.number)
     rows = dropped_rows(view, position)
     if header_fields(rows[0]).number != position.number:
-        raise UnknownBlockError(position)
+        raise UnknownPositionError(position)
     return rows
 
 
@@ -99,11 +102,11 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
     return header, body, receipts
 
 
-def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> Reorganisation:
+def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> ReorganisationNotice:
     """Return the reorganisation for a notice when a position's block and its ancestors were dropped."""
     last = min(view.number, ancestor.number + MOST_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
-    return Reorganisation(ancestor, dropped, [head_of(row) for row in rows if row is not None])
+    return ReorganisationNotice(ancestor, dropped, [head_of(row) for row in rows if row is not None])
 
 
 def head_of(header: bytes) -> Head:

@@ -1,25 +1,36 @@
 """The live subscriptions of a network, in groups, and the events of a block for each of them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.contents import BlockContents, BlockRows
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
-from wsnode.ethereum.live.subjects import Form, HeaderSubject, ReceiptSubject, StoredSubject
+from wsnode.ethereum.live.subscription_spec import (
+    STANDARD,
+    BlockSubject,
+    Extensions,
+    HeaderSpec,
+    MinedSubject,
+    ReceiptSpec,
+    StoredSubject,
+)
+from wsnode.ethereum.live.transactions import render_mined
 from wsnode.ethereum.logs.filter import Log, LogFilter
 from wsnode.ethereum.logs.matching import FilterIndex
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, Farewell
+from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, FinalNotice
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
-Rows = tuple[bytes, bytes, bytes]
-"""A block's header, body and receipts row."""
 Parts = Sequence[tuple[Event, Position]]
 """Events and the positions before them."""
+Key = TypeVar("Key")
 
 
 class FilterGroups:
@@ -29,20 +40,22 @@ class FilterGroups:
 
     def __init__(self, wanted: LogFilter) -> None:
         self.wanted = wanted
-        self.groups: dict[Form, Group] = {}
+        self.groups: dict[Extensions, Group] = {}
         self.number = -1
         """Its place in the index."""
 
 
-class Groups:
+class SubjectGroups:
     """One group for each subject with live subscriptions."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
-        self._headers: dict[Form, Group] = {}
+        self._headers: dict[Extensions, Group] = {}
+        self._blocks: dict[BlockContents, dict[Extensions, Group]] = {}
+        self._mined: dict[MinedSubject, Group] = {}
         self._filters: dict[LogFilter, FilterGroups] = {}
         self._index = FilterIndex[FilterGroups]()
-        self._receipts: dict[Hashes, dict[Form, Group]] = {}
+        self._receipts: dict[Hashes, dict[Extensions, Group]] = {}
         self._named = ReceiptIndex()
 
     def __len__(self) -> int:
@@ -50,9 +63,15 @@ class Groups:
 
     def of(self, subject: StoredSubject) -> Group:
         """Return the group of a subject; join it at once, since an empty one may be dropped."""
-        if isinstance(subject, HeaderSubject):
-            return self._group(self._headers, subject.form, lambda: None)
-        if isinstance(subject, ReceiptSubject):
+        if isinstance(subject, HeaderSpec):
+            return self._group(self._headers, subject.form)
+        if isinstance(subject, BlockSubject):
+            contents = subject.contents
+            groups = self._blocks.setdefault(contents, {})
+            return self._group(groups, subject.form, lambda: groups or self._blocks.pop(contents))
+        if isinstance(subject, MinedSubject):
+            return self._group(self._mined, subject)
+        if isinstance(subject, ReceiptSpec):
             return self._receipt_group(subject.hashes, subject.form)
         wanted = subject.wanted
         if (found := self._filters.get(wanted)) is None:
@@ -60,7 +79,7 @@ class Groups:
             found.number = self._index.add(wanted, found)
         return self._group(found.groups, subject.form, lambda: self._drop(wanted))
 
-    def _receipt_group(self, hashes: Hashes, form: Form) -> Group:
+    def _receipt_group(self, hashes: Hashes, form: Extensions) -> Group:
         if (groups := self._receipts.get(hashes)) is None:
             groups = self._receipts[hashes] = {}
             self._named.add(hashes)
@@ -71,14 +90,16 @@ class Groups:
             del self._receipts[hashes]
             self._named.remove(hashes)
 
-    def _group(self, groups: dict[Form, Group], form: Form, on_empty: Callable[[], None]) -> Group:
-        if (group := groups.get(form)) is None:
+    def _group(
+        self, groups: dict[Key, Group], key: Key, on_empty: Callable[[], object] = lambda: None
+    ) -> Group:
+        if (group := groups.get(key)) is None:
 
             def forget() -> None:
-                del groups[form]
+                del groups[key]
                 on_empty()
 
-            group = groups[form] = Group(self._fan_out, forget)
+            group = groups[key] = Group(self._fan_out, forget)
         return group
 
     def _drop(self, wanted: LogFilter) -> None:
@@ -86,7 +107,11 @@ class Groups:
             self._index.remove(self._filters.pop(wanted).number)
 
     def announce(
-        self, notice: Callable[[Position | None], Message], before: Position, *, to: Callable[[Form], bool]
+        self,
+        notice: Callable[[Position | None], Message],
+        before: Position,
+        *,
+        to: Callable[[Extensions], bool],
     ) -> None:
         """Publish a notice, with or without its cursor, to the groups of certain forms."""
         events: dict[Position | None, Event] = {}
@@ -98,35 +123,51 @@ class Groups:
                 events[cursor] = Event([notice(cursor)])
             group.publish(events[cursor], before)
 
-    def notify(self, notice: Message, before: Position, farewell: Farewell) -> None:
+    def notify(self, notice: Message, before: Position, final_notice: FinalNotice) -> None:
         """Publish an error's notice to those that have notices, and close the connections of the others."""
         self.announce(lambda _cursor: notice, before, to=lambda form: form.has_notices)
         for form, group, _position in self._with_positions(before):
             if not form.has_notices:
-                group.close(farewell)
+                group.close(final_notice)
 
-    def _with_positions(self, position: Position) -> Iterator[tuple[Form, Group, Position]]:
+    def _with_positions(self, position: Position) -> Iterator[tuple[Extensions, Group, Position]]:
         """Yield every group, and `position` as its cursors have it."""
         before_logs = Position(position.number, position.hash, 0)
         for form, group in list(self._headers.items()):
             yield form, group, before_logs
-        for groups in list(self._receipts.values()):
+        for groups in (*self._blocks.values(), *self._receipts.values()):
             for form, group in list(groups.items()):
                 yield form, group, before_logs
+        for group in list(self._mined.values()):
+            yield STANDARD, group, position
         for found in list(self._filters.values()):
             for form, group in list(found.groups.items()):
                 yield form, group, position
 
     def publish_header(self, header: bytes, head: Head, before: Position) -> None:
         """Publish a new block's header."""
-        if not self._headers:
-            return
-        text = render_header(header)
-        for form, group in list(self._headers.items()):
-            cursor = Position(head.number, head.hash, 0) if form.cursors else None
-            group.publish(Event([notification(text, cursor)]), before)
+        if self._headers:
+            _publish(self._headers, render_header(header), head, before)
 
-    def publish_receipts(self, view: Snapshot, rows: Rows, head: Head, before: Position) -> None:
+    def publish_block(self, rows: BlockRows, head: Head, before: Position) -> None:
+        """Publish a new block as a whole."""
+        for contents, groups in list(self._blocks.items()):
+            _publish(groups, contents.render(rows), head, before)
+
+    def publish_mined(self, rows: BlockRows, head: Head, before: Position, *, removed: bool) -> None:
+        """Publish a block's transactions, from the first on or, removed, from the last one back."""
+        blocks: dict[bool, _BlockMessages] = {}
+        for subject, group in list(self._mined.items()):
+            if removed and not subject.with_removed:
+                continue
+            if (block := blocks.get(subject.hashes_only)) is None:
+                text = partial(render_mined, rows, hashes_only=subject.hashes_only, removed=removed)
+                block = blocks[subject.hashes_only] = _BlockMessages(text, head, before, removed=removed)
+            if indices := tuple(subject.wanted.matching(rows[1])):
+                for event, position in block.parts(indices, cursors=False):
+                    group.publish(event, position)
+
+    def publish_receipts(self, view: Snapshot, rows: BlockRows, head: Head, before: Position) -> None:
         """Publish a new block's receipts; `view` has the block."""
         if not self._receipts:
             return
@@ -135,11 +176,9 @@ class Groups:
         if ALL_RECEIPTS in self._receipts and (text := render_all(rows)) is not None:
             texts[ALL_RECEIPTS] = text
         for hashes, text in texts.items():
-            for form, group in list(self._receipts[hashes].items()):
-                cursor = Position(head.number, head.hash, 0) if form.cursors else None
-                group.publish(Event([notification(text, cursor)]), before)
+            _publish(self._receipts[hashes], text, head, before)
 
-    def publish_logs(self, rows: Rows, head: Head, before: Position, *, removed: bool) -> int:
+    def publish_logs(self, rows: BlockRows, head: Head, before: Position, *, removed: bool) -> int:
         """Publish a block's logs, from the first on or, removed, from the last one back.
 
         Returns the number of logs compared: all of the block's, or 0 without live subscriptions to logs.
@@ -150,10 +189,12 @@ class Groups:
         wanted = self._matched(logs, head.number)
         if not wanted:
             return len(logs)
-        block = _BlockMessages(rows, head, before, wanted, removed=removed)
-        for found, indices in wanted.items():
+        indices = sorted({index for some in wanted.values() for index in some})
+        texts = dict(zip(indices, render_each_log(*rows, indices, removed=removed), strict=True))
+        block = _BlockMessages(texts.__getitem__, head, before, removed=removed)
+        for found, some in wanted.items():
             for form, group in list(found.groups.items()):
-                for event, position in block.parts(tuple(indices), form.cursors):
+                for event, position in block.parts(tuple(some), form.cursors):
                     group.publish(event, position)
         return len(logs)
 
@@ -162,20 +203,19 @@ class Groups:
         return {groups: indices for groups, indices in found.items() if groups.wanted.covers(number)}
 
 
-class _BlockMessages:
-    """The messages of a block's logs, each rendered once, and the events made of them."""
+def _publish(groups: dict[Extensions, Group], text: bytes, head: Head, before: Position) -> None:
+    """Publish one result of a new block, with the cursor behind its header for those who have cursors."""
+    for form, group in list(groups.items()):
+        cursor = Position(head.number, head.hash, 0) if form.cursors else None
+        group.publish(Event([notification(text, cursor)]), before)
 
-    def __init__(
-        self,
-        rows: Rows,
-        head: Head,
-        before: Position,
-        wanted: dict[FilterGroups, list[int]],
-        *,
-        removed: bool,
-    ) -> None:
-        indices = sorted({index for some in wanted.values() for index in some})
-        self._texts = dict(zip(indices, render_each_log(*rows, indices, removed=removed), strict=True))
+
+class _BlockMessages:
+    """The messages of a block's logs or transactions, each made once, and the events made of them."""
+
+    def __init__(self, text: Callable[[int], bytes], head: Head, before: Position, *, removed: bool) -> None:
+        """`text` renders the one with an index."""
+        self._text = text
         self._head = head
         self._before = before
         self._removed = removed
@@ -183,7 +223,7 @@ class _BlockMessages:
         self._parts: dict[tuple[tuple[int, ...], bool], Parts] = {}
 
     def parts(self, indices: tuple[int, ...], cursors: bool) -> Parts:
-        """Return the events of these logs, shared by all groups that match them."""
+        """Return the events of those with these indices, shared by all groups that match them."""
         key = indices, cursors
         if (parts := self._parts.get(key)) is None:
             parts = self._parts[key] = list(self._split(indices[::-1] if self._removed else indices, cursors))
@@ -203,7 +243,7 @@ class _BlockMessages:
     def _message(self, index: int, cursors: bool) -> Message:
         if (message := self._messages.get((index, cursors))) is None:
             cursor = self._beside(index, behind=not self._removed) if cursors else None
-            message = self._messages[index, cursors] = notification(self._texts[index], cursor)
+            message = self._messages[index, cursors] = notification(self._text(index), cursor)
         return message
 
     def _beside(self, index: int, *, behind: bool) -> Position:

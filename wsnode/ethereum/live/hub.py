@@ -2,16 +2,16 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.branches import (
-    UnknownBlockError,
+    UnknownPositionError,
     canonical_rows,
     dropped_from,
     head_of,
@@ -19,21 +19,23 @@ from wsnode.ethereum.live.branches import (
     known_rows,
     reorganisation,
 )
-from wsnode.ethereum.live.groups import Groups
+from wsnode.ethereum.live.groups import SubjectGroups
 from wsnode.ethereum.live.notices import (
     CLOSE_UNKNOWN,
-    CLOSE_UNTOLD,
+    CLOSE_UNPUBLISHED,
     Message,
+    lost_block_notice,
     reorganisation_notice,
-    unknown_block_notice,
-    untold_notice,
+    unpublished_notice,
 )
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import Replay
-from wsnode.ethereum.live.subjects import LogSubject, Subject
+from wsnode.ethereum.live.subscription_spec import LogSpec, SubscriptionSpec
 from wsnode.ethereum.live.sync_feed import SyncFeed
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import LiveBytes, LiveCalls, MissingStateError, State
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.store.errors import StoreError
@@ -45,7 +47,7 @@ STEP_LOGS: Final = 2000
 logger = logging.getLogger("wsnode.live")
 
 
-class Descent:
+class ReorgInProgress:
     """A reorganisation in publication: the dropped blocks still to publish, highest first."""
 
     __slots__ = ("ancestor", "rest")
@@ -53,6 +55,20 @@ class Descent:
     def __init__(self, dropped: list[Head], ancestor: Head) -> None:
         self.rest = deque(dropped)
         self.ancestor = ancestor
+
+
+class ProofSource(Protocol):
+    """What knows values of states that are not executed here, once they are proved."""
+
+    async def carry(self, error: MissingStateError) -> None:
+        """Keep those of the lacking values that follow from earlier states and access lists."""
+
+    async def fetch(self, error: MissingStateError) -> None:
+        """Have other nodes prove the lacking values.
+
+        Raises:
+            RpcError: None does.
+        """
 
 
 class Hub:
@@ -63,15 +79,30 @@ class Hub:
         self._spec = chain.spec
         self.fan_out = FanOut()
         """Delivers the events to the subscribers; its owner runs it."""
-        self.groups = Groups(self.fan_out)
+        self.groups = SubjectGroups(self.fan_out)
         self.replay = Replay(chain)
         self.pending = PendingFeed(self.fan_out)
         self.syncing = SyncFeed(self.fan_out)
-        self.head = chain.head
-        """The last published head, or the block below the dropped ones published so far."""
-        self._descent: Descent | None = None
+        with chain.snapshot() as view:
+            self.head = view.head
+            """The last published head, or the block below the dropped ones published so far."""
+            self._has_begun = view.has_begun
+            """Whether that is a block of the chain: a light folder begins in place of its genesis block."""
+        self._descent: ReorgInProgress | None = None
         self.parameters = 0
         """Addresses and topics that all subscriptions name together."""
+        self.live_calls = 0
+        """Accounts, slots and calls whose values all subscriptions watch."""
+        self.live_table: LiveCalls | None = None
+        """The calls among them; None without methods that watch any."""
+        self.live_bytes = LiveBytes()
+        """What counts their bytes: with those of other chains, where the owner of all gives one to each."""
+        self.live_late_blocks = 0
+        """Blocks that were passed over for values which were not proved in time."""
+        self.proof_source: ProofSource | None = None
+        """What has values of the state proved in a light folder, where none is executed."""
+        self.background: list[Callable[[], Awaitable[None]]] = []
+        """Tasks of its subscriptions, which its owner runs for ever beside `watch`."""
         self.on_change: list[Callable[[HeadChange], None]] = []
         """Called with each change, once the subscribers' events are on their way."""
         self.on_same_head: list[Callable[[], None]] = []
@@ -84,6 +115,11 @@ class Hub:
         """Set once it has looked at the store again; another event takes its place then."""
         self._once_looked: dict[Callable[[], None], None] = {}
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
+
+    @property
+    def state(self) -> State:
+        """Return the states of the chain."""
+        return self._chain.state
 
     def snapshot(self) -> Snapshot:
         """Return the store as it is now."""
@@ -110,6 +146,7 @@ class Hub:
             version, self._version = self._version, view.version
             is_same = view.head.hash == self.head.hash and self._descent is None
             change = HeadChange((), ()) if is_same else self._step(view)
+            self._has_begun = self._has_begun or view.has_begun
             is_behind = self._descent is not None or self.head.hash != view.head.hash
         # A slice at once: the task that delivers the rest comes to its turn behind all others.
         self.fan_out.begin()
@@ -151,9 +188,9 @@ class Hub:
         """Return the position where a subscription can go live; None while dropped blocks are published."""
         return Position.after(self.head) if self._descent is None else None
 
-    def told(self, subject: Subject) -> Position:
+    def live_position(self, subject: SubscriptionSpec) -> Position:
         """Return the position of the live subscriptions with `subject`."""
-        if self._descent is not None and not isinstance(subject, LogSubject):
+        if self._descent is not None and not isinstance(subject, LogSpec):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)
 
@@ -161,23 +198,23 @@ class Hub:
         descent = self._descent
         try:
             if descent is None:
-                descent = Descent(*dropped_from(view, Position.after(self.head)))
-            return self._told(view, descent)
-        except UnknownBlockError as error:
+                descent = ReorgInProgress(*dropped_from(view, Position.after(self.head)))
+            return self._publish_change(view, descent)
+        except UnknownPositionError as error:
             return self._begin_again(view, error.position)
 
-    def _told(self, view: Snapshot, descent: Descent) -> HeadChange:
+    def _publish_change(self, view: Snapshot, descent: ReorgInProgress) -> HeadChange:
         """Publish a change; a bug in publishing one block must neither end the node nor stay unnoticed."""
         dropped, ancestor = tuple(descent.rest), descent.ancestor
         try:
             return self._change(view, descent)
-        except (StoreError, UnknownBlockError):
+        except (StoreError, UnknownPositionError):
             raise
         except Exception:
             logger.exception("subscribers cannot be told of what follows block %s", self.head)
         untold, before = self.head, Position.after(self.head)
         self._move_to(view)
-        self.groups.notify(untold_notice(untold, Position.after(self.head)), before, CLOSE_UNTOLD)
+        self.groups.notify(unpublished_notice(untold, Position.after(self.head)), before, CLOSE_UNPUBLISHED)
         rows = (view.header(number) for number in range(ancestor.number + 1, view.number + 1))
         return HeadChange(dropped, tuple(head_of(row) for row in rows if row is not None))
 
@@ -185,7 +222,7 @@ class Hub:
         self._descent = None
         self.head = view.head
 
-    def _change(self, view: Snapshot, descent: Descent) -> HeadChange:
+    def _change(self, view: Snapshot, descent: ReorgInProgress) -> HeadChange:
         if descent.rest and self._descent is None:
             self._announce_reorganisation(view, list(descent.rest), descent.ancestor)
         dropped = self._drop_blocks(view, descent)
@@ -199,14 +236,16 @@ class Hub:
             return HeadChange(tuple(dropped), ())
         return HeadChange(tuple(dropped), tuple(self._add_blocks(view, self.head.number + 1)))
 
-    def _drop_blocks(self, view: Snapshot, descent: Descent) -> list[Head]:
+    def _drop_blocks(self, view: Snapshot, descent: ReorgInProgress) -> list[Head]:
         """Take a step's blocks back, even if they are on the chain again: they were announced."""
         dropped: list[Head] = []
         logs = 0
         while descent.rest and len(dropped) < STEP_BLOCKS and logs < STEP_LOGS:
             head = descent.rest[0]
             before = Position.after(head)
-            logs += self.groups.publish_logs(known_rows(view, before), head, before, removed=True)
+            rows = known_rows(view, before)
+            logs += self.groups.publish_logs(rows, head, before, removed=True)
+            self.groups.publish_mined(rows, head, before, removed=True)
             dropped.append(descent.rest.popleft())
             self.head = descent.rest[0] if descent.rest else descent.ancestor
         return dropped
@@ -222,6 +261,9 @@ class Hub:
             self.groups.publish_header(rows[0], head, before)
             self.groups.publish_receipts(view, rows, head, before)
             self.groups.publish_logs(rows, head, before, removed=False)
+            # Larger than the others, which they would delay.
+            self.groups.publish_block(rows, head, before)
+            self.groups.publish_mined(rows, head, before, removed=False)
             self.head = head
             added.append(head)
         return added
@@ -240,12 +282,24 @@ class Hub:
             # The chain is another one by now, and its head follows what was announced before.
             self._spec, self._descent = view.spec, None
             return HeadChange((), tuple(self._add_blocks(view, view.number)))
+        if not self._has_begun and view.has_begun:
+            return self._begin_light(view)
         if lost.number >= view.earliest:
             logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
         before = Position.after(self.head)
         self._move_to(view)
-        self.groups.notify(unknown_block_notice(lost, Position.after(self.head)), before, CLOSE_UNKNOWN)
+        notice = lost_block_notice(lost, view.earliest, Position.after(self.head))
+        self.groups.notify(notice, before, CLOSE_UNKNOWN)
         return HeadChange((), (self.head,))
+
+    def _begin_light(self, view: Snapshot) -> HeadChange:
+        """Publish the blocks of a light folder from its first one on, which has no genesis block below it."""
+        first = view.earliest
+        header = view.header(first)
+        assert header is not None, "the first block is stored"
+        # A subscriber that reads too slowly continues from this block, which need not be stored.
+        self.head = Head(BlockNumber(first - 1), Hash32(view.parent_hash(header)))
+        return HeadChange((), tuple(self._add_blocks(view, first)))
 
     async def watch(self) -> None:
         """Publish blocks that another process writes, and the rest of many blocks, for ever."""

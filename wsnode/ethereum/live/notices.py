@@ -5,16 +5,18 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.codes import PRUNED_HISTORY
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
 from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
-from wsnode.pubsub.event import Farewell
+from wsnode.pubsub.event import FinalNotice
 
-CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
-CLOSE_UNTOLD: Final = Farewell(CONNECTION_ERROR, "a block could not be told")
+CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
+CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be told")
 """Closes a connection whose subscription without notices would lose events."""
+PRUNED_MESSAGE: Final = "pruned history unavailable"
 MOST_LISTED: Final = 256
 """Dropped blocks, and new ones, that a reorganisation's notice lists at most."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
@@ -23,7 +25,7 @@ Message = tuple[bytes, bytes]
 """A notification's text before and after the id."""
 
 
-class Reorganisation(msgspec.Struct, frozen=True):
+class ReorganisationNotice(msgspec.Struct, frozen=True):
     """The last block that both branches have, the dropped blocks highest first, the new ones lowest first."""
 
     ancestor: Head
@@ -31,14 +33,14 @@ class Reorganisation(msgspec.Struct, frozen=True):
     added: Sequence[Head]
 
 
-def notification(result: bytes, cursor: Position | None = None) -> Message:
-    """Return the notification of a rendered result, with a cursor if there is one."""
+def notification(result: bytes, cursor: object | None = None) -> Message:
+    """Return the notification of a rendered result, with the text of a cursor if there is one."""
     if cursor is None:
         return _BEFORE, b'","result":%b}}' % result
     return _BEFORE, b'","result":%b,"cursor":"%b"}}' % (result, str(cursor).encode())
 
 
-def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Message:
+def reorganisation_notice(change: ReorganisationNotice, cursor: object | None) -> Message:
     """Return the notice that precedes the events of a reorganisation."""
     members: dict[str, Any] = {
         "reorg": {
@@ -52,7 +54,7 @@ def reorganisation_notice(change: Reorganisation, cursor: Position | None) -> Me
     return _notice(members)
 
 
-def fallen_behind_notice(cursor: Position, missed: int) -> Message:
+def fallen_behind_notice(cursor: object, missed: int) -> Message:
     """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
     on.
     """
@@ -66,20 +68,32 @@ def missed_notice(missed: int) -> Message:
     return _error(LIMIT_EXCEEDED, message, {"missed": missed})
 
 
-def restart_notice(cursor: Position | None) -> Message:
+def restart_notice(cursor: object | None) -> Message:
     """Return the last notice of a node that stops."""
     data = {"cursor": None if cursor is None else str(cursor)}
     return _error(RESTARTING, "the node is restarting", data)
 
 
-def unknown_block_notice(lost: Position, cursor: Position) -> Message:
-    """Return the notice that the node has lost a block that it published, and continues from `cursor`."""
+def lost_block_notice(lost: Position, earliest: int, cursor: Position) -> Message:
+    """Return the notice that the node does not have a block that it published, and continues from `cursor`.
+
+    A folder with a window has pruned it if it is below the `earliest` block.
+    """
+    if lost.number < earliest:
+        data = {"requested": hex(max(lost.number, 0)), "earliest": hex(earliest), "cursor": str(cursor)}
+        return _error(PRUNED_HISTORY, PRUNED_MESSAGE, data)
     return _error(
         RESOURCE_NOT_FOUND, "the block is not known any more", {**named(lost.head), "cursor": str(cursor)}
     )
 
 
-def untold_notice(untold: Head, cursor: Position) -> Message:
+def pruned_history_notice(lost: Position, reason: str, cursor: Position) -> Message:
+    """Return the notice that blocks below a fork could not be had, and that it continues from `cursor`."""
+    data = {**named(lost.head), "reason": reason, "cursor": str(cursor)}
+    return _error(PRUNED_HISTORY, PRUNED_MESSAGE, data)
+
+
+def unpublished_notice(untold: Head, cursor: Position) -> Message:
     """Return the notice that the node failed to publish a block, and continues from `cursor`."""
     return _error(INTERNAL_ERROR, "a block could not be told", {**named(untold), "cursor": str(cursor)})
 

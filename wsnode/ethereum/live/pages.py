@@ -4,7 +4,7 @@ The generators yield between slices of about a millisecond and return a page. A 
 leads to the next page, from any later snapshot, which includes the reorganisations in between.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
-from wsnode.ethereum.codec.rows import header_fields, log_values
+from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import (
     canonical_rows,
@@ -21,8 +21,10 @@ from wsnode.ethereum.live.branches import (
     is_canonical,
     parent_of,
 )
-from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.contents import BlockContents, BlockRows
+from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
+from wsnode.ethereum.live.transactions import MinedFilter, render_mined
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.pages import page_of_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -34,7 +36,7 @@ PAGE_BYTES: Final = 64 * 1024
 WINDOW: Final = 1 << 22
 """Logs of the chain that one page searches at most, so that no snapshot is held for long."""
 RECEIPT_BLOCKS: Final = 1024
-"""Blocks that one page of all receipts looks at, be they empty."""
+"""Blocks that one page of all receipts, or of transactions, looks at, be they empty."""
 _RENDERED_AT_ONCE: Final = 16
 _BLOCKS_A_SLICE: Final = 32
 
@@ -64,7 +66,7 @@ def log_page(
     No logs of `floor` or of blocks below it are removed, even if they are dropped too.
 
     Raises:
-        UnknownBlockError: The position's block is not stored.
+        UnknownPositionError: The position's block is not stored.
     """
     if is_canonical(view, position):
         return (yield from _following_logs(view, wanted, position, target))
@@ -75,23 +77,87 @@ def header_page(view: Snapshot, position: Position, target: Head, *, hashes: boo
     """Return the headers, or their hashes, of the blocks that follow up to the canonical block `target`.
 
     Raises:
-        UnknownBlockError: The position's block is not stored.
+        UnknownPositionError: The position's block is not stored.
     """
+
+    def text(number: int) -> bytes:
+        if hashes:
+            return b'"0x%b"' % _hash_of(view, number).hex().encode()
+        row = view.header(number)
+        assert row is not None
+        return render_header(row)
+
+    return _texts_of_blocks(view, position, target, text, _BLOCKS_A_SLICE)
+
+
+def block_page(view: Snapshot, contents: BlockContents, position: Position, target: Head) -> Pages:
+    """Return the whole blocks that follow up to the canonical block `target`.
+
+    Raises:
+        UnknownPositionError: The position's block is not stored.
+    """
+
+    def text(number: int) -> bytes:
+        return contents.render(canonical_rows(view, number))
+
+    return _texts_of_blocks(view, position, target, text, 1)
+
+
+def _texts_of_blocks(
+    view: Snapshot, position: Position, target: Head, text: Callable[[int], bytes], blocks_a_slice: int
+) -> Pages:
     _dropped, ancestor = dropped_from(view, position)
     items: list[Item] = []
     size = 0
     for number in range(ancestor.number + 1, target.number + 1):
-        row = view.header(number)
-        assert row is not None
-        block_hash = Hash32(header_fields(row).hash)
-        result = b'"0x%b"' % block_hash.hex().encode() if hashes else render_header(row)
-        items.append(Item(result, Position(number, block_hash, 0)))
-        size += len(result)
+        behind = Position(number, _hash_of(view, number), 0)
+        items.append(Item(text(number), behind))
+        size += len(items[-1].result)
         if size >= PAGE_BYTES and number < target.number:
-            return Page(items, Position.after(Head(BlockNumber(number), block_hash)))
-        if len(items) % _BLOCKS_A_SLICE == 0:
+            return Page(items, Position.after(behind.head))
+        if len(items) % blocks_a_slice == 0:
             yield
     return Page(items, Position.after(target))
+
+
+def mined_page(
+    view: Snapshot,
+    wanted: MinedFilter,
+    position: Position,
+    target: Head,
+    *,
+    hashes_only: bool,
+    with_removed: bool,
+) -> Pages:
+    """Return the page of transactions of new blocks up to `target`, or of removed ones `with_removed`.
+
+    A position counts the transactions of its block that were passed.
+
+    Raises:
+        UnknownPositionError: The position's block is not stored.
+    """
+    on_chain = is_canonical(view, position)
+    if not on_chain and not with_removed:
+        _dropped, ancestor = dropped_from(view, position)
+        return Page((), Position.after(ancestor))
+
+    def pieces(position: Position, rows: BlockRows) -> Iterator[Sequence[tuple[int, bytes]]]:
+        for some in _pieces(_passed(wanted.matching(rows[1]), position.logs, on_chain=on_chain)):
+            yield [
+                (index, render_mined(rows, index, hashes_only=hashes_only, removed=not on_chain))
+                for index in some
+            ]
+
+    if on_chain:
+        return (yield from _following(view, position, target, pieces))
+    return (yield from _removed(view, position, None, pieces))
+
+
+def _passed(indices: Sequence[int], count: int, *, on_chain: bool) -> Sequence[int]:
+    """Return those of a block that are still to be sent, or to be removed, the last one first."""
+    if on_chain:
+        return [index for index in indices if index >= count]
+    return [index for index in indices if index < count][::-1]
 
 
 def receipt_page(view: Snapshot, hashes: Hashes, position: Position, target: Head) -> Pages:
@@ -100,7 +166,7 @@ def receipt_page(view: Snapshot, hashes: Hashes, position: Position, target: Hea
     Each item is a JSON array: those of one block.
 
     Raises:
-        UnknownBlockError: The position's block is not stored.
+        UnknownPositionError: The position's block is not stored.
     """
     _dropped, ancestor = dropped_from(view, position)
     items: list[Item] = []
@@ -162,7 +228,8 @@ def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head)
     if wanted.first > 0:
         begin = max(begin, view.log_count_before(min(wanted.first, target.number + 1)))
     if wanted.last is not None and wanted.last < target.number:
-        end = totals(view.reader, wanted.last).logs
+        # A window may have moved beyond it.
+        end = view.log_count_before(max(wanted.last + 1, view.earliest))
     return begin, max(begin, end)
 
 
@@ -172,13 +239,44 @@ def _behind_log(view: Snapshot, count: int) -> Position:
     return Position(number, _hash_of(view, number), index + 1)
 
 
+_Texts: TypeAlias = Callable[[Position, BlockRows], Iterator[Sequence[tuple[int, bytes]]]]
+"""Yields the texts of a block with their indices, some at a time."""
+
+
 def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: Head | None) -> Pages:
+    def pieces(position: Position, rows: BlockRows) -> Iterator[Sequence[tuple[int, bytes]]]:
+        for some in _pieces(_wanted_logs(wanted, position, rows[2])):
+            yield list(zip(some, render_each_log(*rows, some, removed=True), strict=True))
+
+    return _removed(view, position, floor, pieces)
+
+
+def _following(view: Snapshot, position: Position, target: Head, pieces: _Texts) -> Pages:
+    """Return the page of what follows a position on the chain, up to the block `target`."""
+    items: list[Item] = []
+    size = 0
+    begun = position.number >= view.earliest and position.logs < ALL
+    last = min(target.number, position.number + RECEIPT_BLOCKS)
+    for number in range(position.number if begun else position.number + 1, last + 1):
+        start = position if number == position.number else Position(number, _hash_of(view, number), 0)
+        for some in pieces(start, canonical_rows(view, number)):
+            for index, text in some:
+                items.append(Item(text, Position(number, start.hash, index + 1)))
+                size += len(text)
+            if size >= PAGE_BYTES:
+                return Page(items, items[-1].behind)
+            yield
+        yield
+    return Page(items, Position.after(Head(BlockNumber(last), _hash_of(view, last))))
+
+
+def _removed(view: Snapshot, position: Position, floor: Head | None, pieces: _Texts) -> Pages:
+    """Return the page of what is removed from a position back, down to `floor` or to the chain."""
     items: list[Item] = []
     size = 0
     while position.head != floor and not is_canonical(view, position):
-        rows = dropped_rows(view, position)
-        for some in _pieces(_wanted_logs(wanted, position, rows[2])):
-            for index, text in zip(some, render_each_log(*rows, some, removed=True), strict=True):
+        for some in pieces(position, dropped_rows(view, position)):
+            for index, text in some:
                 items.append(Item(text, Position(position.number, position.hash, index)))
                 size += len(text)
             if size >= PAGE_BYTES:

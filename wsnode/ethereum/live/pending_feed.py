@@ -1,11 +1,14 @@
 """Pending transactions as they come: they are in no store, so the last ones are kept for filters."""
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from wsnode.ethereum.live.notices import Message, notification
+from wsnode.ethereum.live.transactions import PendingIndex, TransactionFilter
 from wsnode.pubsub.event import PART_BYTES, Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
@@ -15,7 +18,7 @@ KEPT: Final = 16_384
 KEPT_BYTES: Final = 32 * 1024 * 1024
 
 
-class Arrival(Protocol):
+class PendingTransaction(Protocol):
     """A transaction that came into the pool."""
 
     @property
@@ -28,8 +31,37 @@ class Arrival(Protocol):
         """Return its bytes on the network."""
         ...
 
+    @property
+    def sender(self) -> bytes:
+        """Return the address of its sender."""
+        ...
 
-class MissedError(Exception):
+    @property
+    def to(self) -> bytes | None:
+        """Return the address of its receiver, None if it creates a contract."""
+        ...
+
+
+class PendingSubject(msgspec.Struct, frozen=True):
+    """Which pending transactions a subscription gets, as hashes or, if `full`, as objects."""
+
+    full: bool = False
+    wanted: TransactionFilter = TransactionFilter()
+
+
+class PendingEvents:
+    """The events of one subject, for as long as a subscription holds it."""
+
+    __slots__ = ("count", "group", "holders")
+
+    def __init__(self, fan_out: FanOut) -> None:
+        self.group = Group(fan_out)
+        self.count = 0
+        """The number of transactions so far."""
+        self.holders = 0
+
+
+class LaggedError(Exception):
     """More transactions came than are kept: `count` of them are gone."""
 
     def __init__(self, count: int) -> None:
@@ -43,9 +75,11 @@ class PendingFeed:
     def __init__(self, fan_out: FanOut) -> None:
         self.count = 0
         """The number of transactions so far."""
-        self.hashes = Group(fan_out)
-        self.full = Group(fan_out)
-        self._kept: deque[Arrival] = deque()
+        self._fan_out = fan_out
+        self._events: dict[PendingSubject, PendingEvents] = {}
+        self._index = PendingIndex()
+        """The filters among the subjects that do not select all."""
+        self._kept: deque[PendingTransaction] = deque()
         self._kept_bytes = 0
         self._heard: dict[bytes, None] = {}
         """Hashes of what was heard of, and has not come into the pool since."""
@@ -54,7 +88,30 @@ class PendingFeed:
         self.render: Callable[[Any], bytes] = render_hash
         """Renders a whole transaction."""
 
-    def hear(self, arrivals: Sequence[Arrival]) -> None:
+    def hold(self, subject: PendingSubject) -> PendingEvents:
+        """Return the events of a subject, until as many calls of `release`."""
+        if (events := self._events.get(subject)) is None:
+            events = self._events[subject] = PendingEvents(self._fan_out)
+            self._index.add(subject.wanted)
+        events.holders += 1
+        return events
+
+    def release(self, subject: PendingSubject) -> None:
+        """Forget the events of a subject that nobody else holds."""
+        events = self._events[subject]
+        events.holders -= 1
+        if events.holders:
+            return
+        del self._events[subject]
+        if PendingSubject(not subject.full, subject.wanted) not in self._events:
+            self._index.remove(subject.wanted)
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether there is any subscription."""
+        return bool(self._events or self._index)
+
+    def hear(self, arrivals: Sequence[PendingTransaction]) -> None:
         """Publish what other nodes have pending; that the pool gets it later, or had it, is no news."""
         if self._pooled is None:
             self._pooled = dict.fromkeys(arrival.hash for arrival in self._kept)
@@ -62,23 +119,36 @@ class PendingFeed:
         self._tell(news)
         _remember(self._heard, news)
 
-    def announce(self, arrivals: Sequence[Arrival]) -> None:
+    def announce(self, arrivals: Sequence[PendingTransaction]) -> None:
         """Publish transactions that have just become pending."""
         news = _without(arrivals, self._heard)
         self._tell(news)
         if self._pooled is not None:
             _remember(self._pooled, news)
 
-    def _tell(self, arrivals: Sequence[Arrival]) -> None:
+    def _tell(self, arrivals: Sequence[PendingTransaction]) -> None:
         if not arrivals:
             return
-        self._publish(self.hashes, render_hash, arrivals)
-        self._publish(self.full, self.render, arrivals)
+        for wanted, some in self._selected(arrivals):
+            for full, render in ((False, render_hash), (True, self.render)):
+                if (events := self._events.get(PendingSubject(full, wanted))) is not None:
+                    _publish(events, render, some)
         self.count += len(arrivals)
         for arrival in arrivals:
             self._keep(arrival)
 
-    def since(self, count: int) -> Sequence[Arrival]:
+    def _selected(
+        self, arrivals: Sequence[PendingTransaction]
+    ) -> Iterable[tuple[TransactionFilter, Sequence[PendingTransaction]]]:
+        """Return the filters that select any of these, and which ones."""
+        selected: defaultdict[TransactionFilter, list[PendingTransaction]] = defaultdict(list)
+        if self._index:
+            for arrival in arrivals:
+                for wanted in self._index.matching(arrival.sender, arrival.to):
+                    selected[wanted].append(arrival)
+        return [(TransactionFilter(), arrivals), *selected.items()]
+
+    def since(self, count: int) -> Sequence[PendingTransaction]:
         """Return what came behind the first `count`.
 
         Raises:
@@ -86,7 +156,7 @@ class PendingFeed:
         """
         wanted = self.count - count
         if wanted > len(self._kept):
-            raise MissedError(wanted - len(self._kept))
+            raise LaggedError(wanted - len(self._kept))
         return list(islice(self._kept, len(self._kept) - wanted, None))
 
     @property
@@ -94,40 +164,49 @@ class PendingFeed:
         """Return how many came before the first that is kept."""
         return self.count - len(self._kept)
 
-    def _publish(self, group: Group, render: Callable[[Arrival], bytes], arrivals: Sequence[Arrival]) -> None:
-        if not len(group):
-            return
-        messages: list[Message] = []
-        size, before = 0, self.count
-        for number, arrival in enumerate(arrivals, self.count):
-            if size >= PART_BYTES:
-                group.publish(Event(messages), before)
-                messages, size, before = [], 0, number
-            messages.append(message := notification(render(arrival)))
-            size += len(message[0]) + len(message[1])
-        group.publish(Event(messages), before)
-
-    def _keep(self, arrival: Arrival) -> None:
+    def _keep(self, arrival: PendingTransaction) -> None:
         self._kept.append(arrival)
         self._kept_bytes += arrival.size
         while len(self._kept) > KEPT or self._kept_bytes > KEPT_BYTES:
             self._kept_bytes -= self._kept.popleft().size
 
 
-def _without(arrivals: Sequence[Arrival], known: dict[bytes, None]) -> Sequence[Arrival]:
+def _publish(
+    events: PendingEvents,
+    render: Callable[[PendingTransaction], bytes],
+    arrivals: Sequence[PendingTransaction],
+) -> None:
+    before = events.count
+    events.count += len(arrivals)
+    if not len(events.group):
+        return
+    messages: list[Message] = []
+    size = 0
+    for number, arrival in enumerate(arrivals, before):
+        if size >= PART_BYTES:
+            events.group.publish(Event(messages), before)
+            messages, size, before = [], 0, number
+        messages.append(message := notification(render(arrival)))
+        size += len(message[0]) + len(message[1])
+    events.group.publish(Event(messages), before)
+
+
+def _without(
+    arrivals: Sequence[PendingTransaction], known: dict[bytes, None]
+) -> Sequence[PendingTransaction]:
     """Return those that are not known; what comes once more after this is news."""
     if not known:
         return arrivals
     return [arrival for arrival in arrivals if known.pop(arrival.hash, arrival) is arrival]
 
 
-def _remember(known: dict[bytes, None], arrivals: Sequence[Arrival]) -> None:
+def _remember(known: dict[bytes, None], arrivals: Sequence[PendingTransaction]) -> None:
     for arrival in arrivals:
         known[arrival.hash] = None
     while len(known) > KEPT:
         del known[next(iter(known))]
 
 
-def render_hash(arrival: Arrival) -> bytes:
+def render_hash(arrival: PendingTransaction) -> bytes:
     """Return the JSON text of a transaction's hash."""
     return b'"0x%b"' % arrival.hash.hex().encode()

@@ -5,9 +5,9 @@ from typing import Any, Final, Self
 import msgspec
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.logs.cursor import Cursor, cursor_text
+from wsnode.ethereum.logs.cursor import LogCursor, cursor_text
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.jsonrpc.cursors import decode_cursor
+from wsnode.jsonrpc.codec import decode_cursor
 
 ALL: Final = (1 << 32) - 1
 """Every log of a block, however many it has."""
@@ -38,7 +38,7 @@ class Position(msgspec.Struct, frozen=True):
             ValueError: It writes none.
         """
         try:
-            cursor = Cursor.parse(text, of_a_filter=False)
+            cursor = LogCursor.parse(text, of_a_filter=False)
         except ValueError:
             return cls._parse_first(text)
         if not 0 <= cursor.logs <= ALL:

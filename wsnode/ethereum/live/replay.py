@@ -8,36 +8,39 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import dropped_from, is_canonical, reorganisation
-from wsnode.ethereum.live.notices import Reorganisation
+from wsnode.ethereum.live.history.pages import ForkHistory, history_of, history_page
+from wsnode.ethereum.live.notices import ReorganisationNotice
 from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.subjects import Form, Subject, page_messages
+from wsnode.ethereum.live.subscription_spec import Extensions, SubscriptionSpec, page_messages
 from wsnode.pubsub.event import Event
 
 SNAPSHOTS: Final = 16
 """Pages that are made at once, each out of a snapshot."""
+HISTORIES: Final = 4
+"""Pages from below the first block that another node is asked for at once."""
 KEPT_BYTES: Final = 4 * 1024 * 1024
 """Bytes of pages cached for other subscriptions at their positions."""
 
 _BLOCK_BYTES: Final = 160
 """Memory of a block in a notice."""
 
-Place = tuple[Subject, Position, Head, Head | None]
+Place = tuple[SubscriptionSpec, Position, Head, Head | None]
 
 
-class SentPage:
+class PageEvent:
     """A page as an event, None if it is empty, and the position after it."""
 
     __slots__ = ("change", "event", "floor", "is_ahead", "position")
 
     def __init__(
         self,
-        form: Form,
+        form: Extensions,
         page: Page,
         *,
         is_ahead: bool = False,
         floor: Head | None = None,
-        change: Reorganisation | None = None,
+        change: ReorganisationNotice | None = None,
     ) -> None:
         self.event = Event(page_messages(form, page)) if page.items else None
         self.position = page.position
@@ -64,15 +67,16 @@ class Replay:
         """The number of pages made; each may be sent to several subscriptions."""
         self.snapshots = trio.Semaphore(SNAPSHOTS)
         """Held while a page is being made."""
+        self._histories = trio.Semaphore(HISTORIES)
         # In the order of asking, so that a long search is only one among many.
         self._turn = trio.StrictFIFOLock()
         self._making: dict[Place, trio.Event] = {}
-        self._kept: OrderedDict[Place, SentPage] = OrderedDict()
+        self._kept: OrderedDict[Place, PageEvent] = OrderedDict()
         self._kept_bytes = 0
 
     async def page(
-        self, subject: Subject, position: Position, target: Head, floor: Head | None = None
-    ) -> SentPage:
+        self, subject: SubscriptionSpec, position: Position, target: Head, floor: Head | None = None
+    ) -> PageEvent:
         """Return the page of `subject` after `position`, on the way to the block `target`.
 
         `floor` is the block above which a notice has named every dropped one: the page removes no
@@ -81,7 +85,8 @@ class Replay:
         Once `target` has left the chain the page is empty and does not advance: repeat with the new head.
 
         Raises:
-            UnknownBlockError: The position's block is not stored.
+            UnknownPositionError: The position's block is not stored.
+            PrunedHistoryError: It is below a fork, and the other chain's node does not give what follows.
         """
         place = subject, position, target, floor
         while (made := self._making.get(place)) is not None:
@@ -100,14 +105,19 @@ class Replay:
             self._making.pop(place).set()
         return page
 
-    async def _make(self, subject: Subject, position: Position, target: Head, floor: Head | None) -> SentPage:
+    async def _make(
+        self, subject: SubscriptionSpec, position: Position, target: Head, floor: Head | None
+    ) -> PageEvent:
+        if (history := self._history(position)) is not None:
+            async with self._histories:
+                return PageEvent(subject.form, await history_page(history, subject, position))
         async with self.snapshots:
             with self._chain.snapshot() as view:
                 on_chain, form = is_canonical(view, position), subject.form
                 is_ahead = on_chain and position.number > target.number
                 if is_ahead or view.hash_of(target.number) != target.hash:
                     await trio.lowlevel.checkpoint()
-                    return SentPage(form, Page((), position), is_ahead=is_ahead, floor=floor)
+                    return PageEvent(form, Page((), position), is_ahead=is_ahead, floor=floor)
                 change = None
                 if form.reorgs and floor is None and not on_chain:
                     change = reorganisation(view, *dropped_from(view, position))
@@ -115,7 +125,13 @@ class Replay:
                 page = await self._by_turns(subject.page(view, position, target, floor))
                 if page.position.head == floor or is_canonical(view, page.position):
                     floor = None
-                return SentPage(form, page, floor=floor, change=change)
+                return PageEvent(form, page, floor=floor, change=change)
+
+    def _history(self, position: Position) -> ForkHistory | None:
+        if self._chain.below is None:
+            return None
+        with self._chain.snapshot() as view:
+            return history_of(view, position)
 
     async def _by_turns(self, slices: Pages) -> Page:
         while True:
@@ -126,7 +142,7 @@ class Replay:
                     page: Page = stop.value
                     return page
 
-    def _keep(self, place: Place, page: SentPage) -> None:
+    def _keep(self, place: Place, page: PageEvent) -> None:
         self._kept[place] = page
         self._kept_bytes += page.size
         while self._kept_bytes > KEPT_BYTES or len(self._kept) > KEPT_BYTES >> 12:

@@ -1,25 +1,26 @@
 """Subscriptions of a client: live in a group, or on their way from a position to the head."""
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.branches import UnknownPositionError
+from wsnode.ethereum.live.history.pages import PrunedHistoryError
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import (
     CLOSE_UNKNOWN,
     Message,
-    Reorganisation,
+    ReorganisationNotice,
     fallen_behind_notice,
+    lost_block_notice,
     missed_notice,
+    pruned_history_notice,
     reorganisation_notice,
     restart_notice,
-    unknown_block_notice,
 )
-from wsnode.ethereum.live.pending_feed import PendingFeed
+from wsnode.ethereum.live.pending_feed import PendingEvents, PendingSubject
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.subjects import StoredSubject
+from wsnode.ethereum.live.subscription_spec import StoredSubject
 from wsnode.ethereum.live.sync_feed import SyncFeed
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import Channel, Subscription
+from wsnode.pubsub.subscription import EventChannel, Subscription
 
 
 class StoreSubscription(Subscription):
@@ -28,7 +29,7 @@ class StoreSubscription(Subscription):
     def __init__(
         self,
         kind: str,
-        channel: Channel,
+        channel: EventChannel,
         hub: Hub,
         subject: StoredSubject,
         position: Position | None = None,
@@ -64,11 +65,11 @@ class StoreSubscription(Subscription):
             self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
         self._catch_up_from(position)
 
-    def farewell(self) -> Event | None:
+    def final_notice(self) -> Event | None:
         """Return the notice of a restart, with the cursor to continue from; None without notices."""
         if not self._subject.form.has_notices:
             return None
-        position = self._position or self._hub.told(self._subject)
+        position = self._position or self._hub.live_position(self._subject)
         return Event([restart_notice(self._subject.cursor(position))])
 
     def _go_live(self) -> None:
@@ -110,15 +111,15 @@ class StoreSubscription(Subscription):
         """Send a page; return True if the hub, which is held, must first reach the position."""
         try:
             return await self._take_page()
-        except UnknownBlockError as error:
-            self._lose(error.position)
+        except UnknownPositionError as error:
+            self._lose(error)
             return False
 
     async def _take_page(self) -> bool:
         """Send a page; return True if the position is ahead of the hub, which is held.
 
         Raises:
-            UnknownBlockError: The position's block is not stored.
+            UnknownPositionError: The position's block is not stored.
         """
         position = self._position
         assert position is not None
@@ -139,37 +140,66 @@ class StoreSubscription(Subscription):
             self._hub.advance()
         return False
 
-    def _tell_reorganisation(self, change: Reorganisation, position: Position) -> None:
+    def _tell_reorganisation(self, change: ReorganisationNotice, position: Position) -> None:
         """Give notice, once of each dropped block."""
         cursor = self._subject.cursor(position) if self._subject.form.cursors else None
         self._tell(reorganisation_notice(change, cursor))
 
-    def _lose(self, position: Position) -> None:
+    def _lose(self, error: UnknownPositionError) -> None:
         if self.ended:
             return
         if not self._subject.form.has_notices:
             self.channel.close(*CLOSE_UNKNOWN)
             return
         self._position, self._floor = Position.after(self._hub.head), None
-        self._tell(unknown_block_notice(position, self._subject.cursor(self._position)))
+        lost, cursor = error.position, self._subject.cursor(self._position)
+        if isinstance(error, PrunedHistoryError):
+            self._tell(pruned_history_notice(lost, f"the forked chain's node: {error.reason}", cursor))
+        else:
+            with self._hub.snapshot() as view:
+                earliest = view.earliest
+            self._tell(lost_block_notice(lost, earliest, cursor))
 
 
 class PendingSubscription(Subscription):
-    """`newPendingTransactions`; events that it missed are lost."""
+    """Pending transactions; events that it missed are lost."""
 
     def __init__(
-        self, kind: str, channel: Channel, feed: PendingFeed, group: Group, *, has_notices: bool = False
+        self,
+        kind: str,
+        channel: EventChannel,
+        hub: Hub,
+        subject: PendingSubject,
+        *,
+        has_notices: bool = False,
     ) -> None:
         """With `has_notices` it gets the number of missed transactions, and a restart of the node."""
         super().__init__(kind, channel)
         self._has_notices = has_notices
-        self._feed = feed
-        self._group = group
+        self._hub = hub
+        self._subject = subject
+        self._events: PendingEvents | None = None
+        """The events of the subject, which it holds from its beginning to its end."""
         self._missed_from = 0
+
+    @property
+    def weight(self) -> int:
+        """Return how many addresses it names."""
+        return self._subject.wanted.weight
 
     def begin(self) -> None:
         """Go live."""
-        self._group.join(self)
+        self._events = self._hub.pending.hold(self._subject)
+        self._events.group.join(self)
+
+    def end(self) -> None:
+        """Get nothing more."""
+        if not self.ended:
+            self._hub.parameters -= self.weight
+        super().end()
+        if self._events is not None:
+            self._hub.pending.release(self._subject)
+            self._events = None
 
     def fall_behind(self, position: int, missed: int) -> None:
         """Go live again once the client has read; a notice then counts everything from `position` on."""
@@ -178,12 +208,13 @@ class PendingSubscription(Subscription):
 
     async def take_step(self) -> bool:
         """Go live, after a notice of the missed transactions."""
+        assert self._events is not None
         if self._has_notices:
-            self.deliver(Event([missed_notice(self._feed.count - self._missed_from)]))
-        self._group.join(self)
+            self.deliver(Event([missed_notice(self._events.count - self._missed_from)]))
+        self._events.group.join(self)
         return False
 
-    def farewell(self) -> Event | None:
+    def final_notice(self) -> Event | None:
         """Return the notice of a restart, if it has notices."""
         return Event([restart_notice(None)]) if self._has_notices else None
 
@@ -191,7 +222,7 @@ class PendingSubscription(Subscription):
 class SyncSubscription(Subscription):
     """`syncing`: a node at its head has nothing to tell; what was missed is old by then."""
 
-    def __init__(self, channel: Channel, feed: SyncFeed) -> None:
+    def __init__(self, channel: EventChannel, feed: SyncFeed) -> None:
         super().__init__("syncing", channel)
         self._feed = feed
 
@@ -208,6 +239,6 @@ class SyncSubscription(Subscription):
         self._feed.group.join(self)
         return False
 
-    def farewell(self) -> None:
+    def final_notice(self) -> None:
         """Return None: it has no notices."""
         return

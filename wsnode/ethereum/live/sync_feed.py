@@ -1,6 +1,7 @@
-"""How far a chain that follows others has come, as `eth_syncing` and the subscription `syncing` tell it."""
+"""How far a chain that follows others has come, for `eth_syncing`, `wsnode_status` and subscribers."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -8,6 +9,9 @@ from wsnode.ethereum.live.notices import notification
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
+
+StatusReporter: TypeAlias = Callable[[], dict[str, Any]]
+"""Returns the state of a service as `wsnode_status` has it."""
 
 
 class SyncProgress(msgspec.Struct, frozen=True):
@@ -36,3 +40,30 @@ class SyncFeed:
         """Tell that blocks are missing, or with None that none are any more (geth, eth/downloader/api.go)."""
         told: Any = False if progress is None else {"syncing": True, "status": progress.members()}
         self.group.publish(Event([notification(msgspec.json.encode(told))]), None)
+
+
+class SyncReporter(Protocol):
+    """What makes a chain live by other nodes."""
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the others' head is gone, None at its end."""
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes are followed now."""
+
+    async def tell_status(self) -> dict[str, Any]:
+        """Return the state of following, and of each node."""
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once a node has taken a signed transaction.
+
+        Raises:
+            SendFailedError: None has.
+        """
+
+
+def with_journal(status: dict[str, Any], journal: StatusReporter | None) -> dict[str, Any]:
+    """Return a node's status with that of the journal to which it publishes its chain, if it does."""
+    return status if journal is None else {**status, "journal": journal()}

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
+from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 
 DIGEST: Final = 8
 """The bytes of a filter's digest."""
@@ -23,7 +23,7 @@ _LOGS: Final = 5
 _PLACE: Final = _HASH + _NUMBER + _LOGS
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class LogCursor(msgspec.Struct, frozen=True):
     """A place among the logs of the chain that ends with a block."""
 
     number: int

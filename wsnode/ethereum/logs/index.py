@@ -13,9 +13,16 @@ from itertools import islice
 from pyroaring import BitMap
 
 from wsnode.ethereum.codec.chain_tables import LogCriteria, blocks_of_logs, locate_logs, logs_before
+from wsnode.ethereum.logs.index_iterators import (
+    NO_CHUNK,
+    ROWS_A_SLICE,
+    AnyValueIterator,
+    ValueIterator,
+    common_positions,
+    within,
+)
 from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_located, first_of
 from wsnode.ethereum.logs.reading import is_read_sooner, read_logs
-from wsnode.ethereum.logs.values import NO_CHUNK, ROWS_A_SLICE, Group, Value, common_positions, within
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.log_entries import (
     CHUNK_BITS,
@@ -25,7 +32,7 @@ from wsnode.ethereum.storage.log_entries import (
 )
 from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Reader
-from wsnode.store.table import Cursor
+from wsnode.store.table import RowCursor
 
 
 def search_logs(
@@ -134,7 +141,7 @@ def _matches(
         return
     # Few values first: their leaps are cheapest, and most searches name one address.
     members = [
-        Value(cursor, prefixes[0]) if len(prefixes) == 1 else Group(cursor, prefixes)
+        ValueIterator(cursor, prefixes[0]) if len(prefixes) == 1 else AnyValueIterator(cursor, prefixes)
         for prefixes in (sorted(groups, key=len) if len(groups) > 1 else groups)
     ]
     seeks = 0
@@ -159,7 +166,7 @@ def _matches(
 
 
 def _matches_of_one(
-    cursor: Cursor, prefix: bytes, begin: int, end: int
+    cursor: RowCursor, prefix: bytes, begin: int, end: int
 ) -> Iterator[tuple[int, Positions] | None]:
     chunk = begin >> CHUNK_BITS
     found = cursor.set_range(prefix + chunk.to_bytes(CHUNK_KEY, "big"))

@@ -48,12 +48,20 @@ class LogPage(msgspec.Struct, frozen=True):
 
 
 def page_of_logs(
-    reader: Reader, wanted: LogFilter, begin: int, end: int, *, room: int, most: int | None = None
+    reader: Reader,
+    wanted: LogFilter,
+    begin: int,
+    end: int,
+    *,
+    room: int,
+    most: int | None = None,
+    may_be_empty: bool = False,
 ) -> Generator[None, None, LogPage]:
     """Return the first logs that match among those numbered `begin` to before `end`, of any block.
 
     They are at most `most`, as many as fit `room` bytes with a comma behind each. A larger log is a page of
-    its own, or no client would get beyond it. The generator yields between slices of about a millisecond.
+    its own, or no client would get beyond it, unless the page `may_be_empty`. The generator yields between
+    slices of about a millisecond.
     """
     most = max(min(most or room, room // SMALLEST_LOG), 1)
     matches = yield from first_logs(reader, wanted.criteria, begin, end, most)
@@ -61,7 +69,7 @@ def page_of_logs(
     places: Places = []
     for some, count in _slices(matches.blocks):
         found = stored_log_texts(reader, some, room)
-        if not found and not texts:
+        if not (found or texts or may_be_empty):
             number, indices = some[0]
             found = stored_log_texts(reader, [(number, indices[:1])], _ANY_ROOM)
         texts += found

@@ -1,7 +1,7 @@
 """What a consensus client decides about the block to build."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,15 @@ Withdrawal: TypeAlias = tuple[int, int, bytes, int]
 """Index, validator's index, address, amount in gwei."""
 
 
+_VERSIONS: Final[dict[tuple[bool, ...], int]] = {
+    (False, False, False, False): 1,
+    (True, False, False, False): 2,
+    (True, True, False, False): 3,
+    (True, True, True, True): 4,
+}
+"""Versions of the structure by which members are there: withdrawals, beacon root, slot, gas limit."""
+
+
 class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """The Engine API's payload attributes; time in seconds, None for what was not given."""
 
@@ -21,13 +30,14 @@ class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
     fee_recipient: Address
     withdrawals: tuple[Withdrawal, ...] | None = None
     parent_beacon_block_root: Hash32 | None = None
+    slot_number: int | None = None
     target_gas_limit: int | None = None
 
     @property
     def version(self) -> int:
-        """Return which version of the structure it is, 1 to 3, or 0 if it has the members of none."""
-        has_withdrawals, has_root = self.withdrawals is not None, self.parent_beacon_block_root is not None
-        return {(False, False): 1, (True, False): 2, (True, True): 3}.get((has_withdrawals, has_root), 0)
+        """Return which version of the structure it is, 1 to 4, or 0 if it has the members of none."""
+        members = self.withdrawals, self.parent_beacon_block_root, self.slot_number, self.target_gas_limit
+        return _VERSIONS.get(tuple(member is not None for member in members), 0)
 
     def identity(self, parent: bytes, method_version: int) -> bytes:
         """Return the 8 bytes that stand for building on a parent with these attributes."""
@@ -45,4 +55,5 @@ class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
             parent_beacon_block_root=self.parent_beacon_block_root or bytes(32),
             extra_data=extra_data,
             withdrawals=withdrawals,
+            slot_number=self.slot_number,
         )

@@ -12,7 +12,7 @@ from wsnode.ethereum.payloads.attributes import PayloadAttributes
 from wsnode.ethereum.pool.blobs import Blob
 
 
-class Build:
+class PayloadBuild:
     """What is decided of a payload, and its best block so far."""
 
     def __init__(self, parent: Rows, attributes: PayloadAttributes, gas_limit: int) -> None:

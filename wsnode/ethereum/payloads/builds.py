@@ -19,8 +19,8 @@ from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.payloads.attributes import PayloadAttributes
-from wsnode.ethereum.payloads.build import Build
-from wsnode.ethereum.payloads.eras import Era, era_of
+from wsnode.ethereum.payloads.build import PayloadBuild
+from wsnode.ethereum.payloads.versions import PayloadVersion, era_of
 from wsnode.ethereum.pool.blobs import Blob
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.state import ReorganisedError
@@ -53,7 +53,7 @@ class PayloadBuilds:
         self._pool = pool
         self._gas_limit = gas_limit
         self._clock = clock
-        self._builds: dict[bytes, Build] = {}
+        self._builds: dict[bytes, PayloadBuild] = {}
         self._has_begun = trio.Event()
 
     def begin(self, parent: bytes, attributes: PayloadAttributes, method_version: int) -> bytes:
@@ -65,17 +65,17 @@ class PayloadBuilds:
             assert rows is not None, "payloads are built on the head"
             limit = header_fields(rows[0]).gas_limit
             target = self._gas_limit if attributes.target_gas_limit is None else attributes.target_gas_limit
-            self._builds[identity] = Build(rows, attributes, gas_limit_after(limit, target))
+            self._builds[identity] = PayloadBuild(rows, attributes, gas_limit_after(limit, target))
             while len(self._builds) > MOST_BUILDS:
                 self._builds.pop(next(iter(self._builds))).end()
             self._has_begun.set()
         return identity
 
-    def find(self, identity: bytes) -> Build | None:
+    def find(self, identity: bytes) -> PayloadBuild | None:
         """Return what is built under an identity."""
         return self._builds.get(identity)
 
-    async def take(self, build: Build) -> BuiltBlock | None:
+    async def take(self, build: PayloadBuild) -> BuiltBlock | None:
         """Return the best block so far, None if there can be none; it is built no further."""
         with trio.move_on_after(FULL_SECONDS):
             await build.is_full.wait()
@@ -94,12 +94,12 @@ class PayloadBuilds:
             with trio.move_on_after(PAUSE_SECONDS if active else float("inf")):
                 await self._has_begun.wait()
 
-    def _is_active(self, build: Build) -> bool:
+    def _is_active(self, build: PayloadBuild) -> bool:
         if build.is_over:
             return False
         return not build.is_full.is_set() or self._clock() <= build.attributes.timestamp + SLOT_SECONDS
 
-    async def _improve(self, build: Build) -> None:
+    async def _improve(self, build: PayloadBuild) -> None:
         try:
             if build.block is None:
                 build.put(await self._built(build, []), -1, [])
@@ -115,13 +115,13 @@ class PayloadBuilds:
         finally:
             build.is_begun.set()
 
-    async def _fill(self, build: Build, version: int) -> None:
+    async def _fill(self, build: PayloadBuild, version: int) -> None:
         block, blobs = await self._filled(build)
         if not build.is_over:
             build.put(block, version, blobs)
             build.is_full.set()
 
-    async def _filled(self, build: Build) -> tuple[BuiltBlock, list[Blob]]:
+    async def _filled(self, build: PayloadBuild) -> tuple[BuiltBlock, list[Blob]]:
         """Return a block of what the pool has, and the blobs of its transactions, in their order."""
         candidates = self._pool.executable(gas_limit=build.gas_limit)
         blobs = {each.encoded: self._blobs_of(each) for each in candidates}
@@ -129,7 +129,7 @@ class PayloadBuilds:
         chosen = [each for each in candidates if len(blobs[each.encoded]) == len(each.blob_hashes)]
         block = await self._built(build, chosen)
         kept = [blob for each in block_transactions(block.header, block.body) for blob in blobs[each]]
-        by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= Era.OSAKA
+        by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= PayloadVersion.OSAKA
         return block, [await self._proved(blob, by_cells=by_cells) for blob in kept]
 
     async def _proved(self, blob: Blob, *, by_cells: bool) -> Blob:
@@ -146,7 +146,7 @@ class PayloadBuilds:
         found = map(self._pool.blobs.get, transaction.blob_hashes)
         return [blob for blob in found if blob is not None]
 
-    async def _built(self, build: Build, transactions: list[PooledTransaction]) -> BuiltBlock:
+    async def _built(self, build: PayloadBuild, transactions: list[PooledTransaction]) -> BuiltBlock:
         decided = build.attributes.decided(build.gas_limit)
         encoded = [transaction.encoded for transaction in transactions]
         senders = list(map(named_sender, transactions))

@@ -1,23 +1,23 @@
 """A block as it is handed to a consensus client, with what it needs beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rendering import render_payload
-from wsnode.ethereum.payloads.eras import Era
-from wsnode.ethereum.pool.blobs import Blob
+from wsnode.ethereum.payloads.versions import PayloadVersion
+from wsnode.ethereum.pool.blobs import CELLS, Blob
 
 
-def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: Era) -> list[bytes]:
+def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: PayloadVersion) -> list[bytes]:
     """Return the JSON text of an era's engine_getPayload in pieces; blobs are what makes it large.
 
     `value` is what the block earns its proposer, in wei.
     """
-    payload = render_payload(block.header, block.body)
+    payload = render_payload(block.header, block.body, block.access_list)
     pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % value]
-    if era >= Era.CANCUN:
+    if era >= PayloadVersion.CANCUN:
         pieces += [b',"blobsBundle":', *bundle(blobs), b',"shouldOverrideBuilder":false']
-    if era >= Era.PRAGUE:
+    if era >= PayloadVersion.PRAGUE:
         pieces += [b',"executionRequests":', *_array(block.requests)]
     return [*pieces, b"}"]
 
@@ -43,7 +43,15 @@ def blob_and_proofs(blob: Blob) -> list[bytes]:
     return [*pieces, b'","proof":"0x', blob.proofs[0].hex().encode(), b'"}']
 
 
-def _array(items: Sequence[bytes]) -> Iterator[bytes]:
+def cells_and_proofs(blob: Blob, cells: bytes, indices: Sequence[int]) -> list[bytes]:
+    """Return some of a blob's cells, which are given one after another, with their proofs, in pieces."""
+    size = len(cells) // CELLS
+    named = (cells[index * size : (index + 1) * size] for index in indices)
+    proofs = [blob.proofs[index] for index in indices]
+    return [b'{"blob_cells":', *_array(named), b',"proofs":', *_array(proofs), b"}"]
+
+
+def _array(items: Iterable[bytes]) -> Iterator[bytes]:
     """Yield an array of bytes in hexadecimal."""
     yield b"["
     for place, item in enumerate(items):

@@ -5,37 +5,40 @@ The rules and their order are geth's: ValidateTransactionWithState, validateAuth
 
 from math import log10
 
-from wsnode.ethereum.pool import refusals
-from wsnode.ethereum.pool.contents import Contents
-from wsnode.ethereum.pool.entry import Entry, check_replacement
-from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.sender import Sender
+from wsnode.ethereum.pool import errors
+from wsnode.ethereum.pool.entry import PoolEntry, check_replacement
+from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
+from wsnode.ethereum.pool.sender import SenderQueue
+from wsnode.ethereum.pool.transaction_index import TransactionIndex
 
 
-def check_admission(contents: Contents, sender: Sender, entry: Entry, limits: PoolLimits) -> None:
+def check_admission(
+    contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits, rules: PoolRules
+) -> None:
     """Check that the pool accepts the transaction.
 
     Raises:
         PoolError: It does not.
     """
     if entry.nonce < sender.account.nonce:
-        raise refusals.nonce_too_low(sender.account.nonce, entry.nonce)
+        raise errors.nonce_too_low(sender.account.nonce, entry.nonce)
     if entry.is_blob:
         _check_gap(contents, sender, entry, limits)
     _check_funds(sender, entry)
     _check_code(sender, entry)
     is_new = sender.at(entry.nonce) is None
-    if entry.is_blob and is_new and len(sender) >= limits.account_blob_transactions:
-        raise refusals.account_limit(len(sender))
-    _check_delegation(contents, sender, entry)
-    _check_authorities(contents, entry)
-    if sender.has_blobs not in (None, entry.is_blob):
-        raise refusals.address_reserved()
+    if entry.is_blob and is_new and sender.blob_transactions >= limits.account_blob_transactions:
+        raise errors.account_limit(len(sender))
+    if rules.limits_delegated:
+        _check_delegation(contents, sender, entry)
+        _check_authorities(contents, entry)
+    if rules.separates_blobs and sender.has_others(entry):
+        raise errors.address_reserved()
     if (old := sender.at(entry.nonce)) is not None:
         check_replacement(old, entry, limits)
 
 
-def _check_gap(contents: Contents, sender: Sender, entry: Entry, limits: PoolLimits) -> None:
+def _check_gap(contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> None:
     """Let an account's blob transactions wait only if it has sent many: one from the tenth nonce on, two …"""
     if entry.nonce <= sender.next_nonce:
         return
@@ -43,42 +46,42 @@ def _check_gap(contents: Contents, sender: Sender, entry: Entry, limits: PoolLim
         int(log10(sender.account.nonce + 1)), limits.account_blob_transactions - len(sender.pending)
     )
     if len(sender.queued) >= allowed or contents.gapped_blobs >= limits.gapped_blob_transactions:
-        raise refusals.nonce_too_high(sender.next_nonce, entry.nonce)
+        raise errors.nonce_too_high(sender.next_nonce, entry.nonce)
 
 
-def _check_funds(sender: Sender, entry: Entry) -> None:
+def _check_funds(sender: SenderQueue, entry: PoolEntry) -> None:
     balance = sender.account.balance
     if entry.cost > balance:
-        raise refusals.insufficient_funds(balance, entry.cost)
+        raise errors.insufficient_funds(balance, entry.cost)
     if sender.is_pending(entry.nonce):
         bump = entry.cost - sender.pending[entry.nonce - sender.account.nonce].cost
         if sender.spent + bump > balance:
-            raise refusals.bumped_overdraft(balance, sender.spent, bump)
+            raise errors.bumped_overdraft(balance, sender.spent, bump)
     elif sender.spent + entry.cost > balance:
-        raise refusals.overdraft(balance, sender.spent, entry.cost)
+        raise errors.overdraft(balance, sender.spent, entry.cost)
 
 
-def _check_code(sender: Sender, entry: Entry) -> None:
+def _check_code(sender: SenderQueue, entry: PoolEntry) -> None:
     """Refuse what no block could hold (EIP-3607); geth finds that out when it builds one."""
     account = sender.account
     if account.code_hash is None or account.is_delegated or entry.transaction.is_impersonated:
         return
-    raise refusals.sender_has_code(sender.address, account.code_hash)
+    raise errors.sender_has_code(sender.address, account.code_hash)
 
 
-def _check_delegation(contents: Contents, sender: Sender, entry: Entry) -> None:
+def _check_delegation(contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry) -> None:
     """Let an account whose code may spend its funds have one transaction, as each may void the next."""
     if not sender.account.is_delegated and not contents.authorities[sender.address]:
         return
     if not sender.pending:
         if entry.nonce != sender.next_nonce:
-            raise refusals.delegated_gap()
+            raise errors.delegated_gap()
     elif not sender.is_pending(entry.nonce):
-        raise refusals.delegated_limit()
+        raise errors.delegated_limit()
 
 
-def _check_authorities(contents: Contents, entry: Entry) -> None:
+def _check_authorities(contents: TransactionIndex, entry: PoolEntry) -> None:
     for authority in entry.transaction.authorities:
         other = contents.senders.get(authority)
-        if other is not None and (len(other) > 1 or other.has_blobs):
-            raise refusals.authority_reserved()
+        if other is not None and (len(other) > 1 or other.blob_transactions):
+            raise errors.authority_reserved()

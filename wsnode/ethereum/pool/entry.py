@@ -3,8 +3,8 @@
 import msgspec
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.pool.errors import replacement_underpriced
 from wsnode.ethereum.pool.limits import SLOT_BYTES, PoolLimits
-from wsnode.ethereum.pool.refusals import replacement_underpriced
 from wsnode.ethereum.state import GAS_PER_BLOB
 
 BLOB_TYPE = 3
@@ -13,7 +13,7 @@ OVERHEAD_BYTES = 1400
 COPIES = 2
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
+class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Amounts in wei; `cost` is the most that the sender can lose, `arrival` orders transactions of equal
     price.
     """
@@ -53,13 +53,13 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
         return self.max_blob_fee is None or self.max_blob_fee >= (blob_fee or 0)
 
 
-def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> Entry:
+def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> PoolEntry:
     """Return the entry of a transaction that came as the `arrival`-th, `now`."""
     # Blobs are looked at once and not kept.
     size = len(transaction.encoded)
     blobs, blob_fee = len(transaction.blob_hashes), transaction.max_blob_fee
     gas, max_fee = transaction.gas, transaction.max_fee
-    return Entry(
+    return PoolEntry(
         transaction=transaction,
         hash=transaction.hash,
         sender=transaction.sender,
@@ -77,7 +77,7 @@ def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> Entry:
     )
 
 
-def check_replacement(old: Entry, new: Entry, limits: PoolLimits) -> None:
+def check_replacement(old: PoolEntry, new: PoolEntry, limits: PoolLimits) -> None:
     """Check that `new` pays enough more than `old`, which has its nonce.
 
     Raises:
@@ -92,7 +92,7 @@ def check_replacement(old: Entry, new: Entry, limits: PoolLimits) -> None:
         raise replacement_underpriced()
 
 
-def _shortfalls(old: Entry, new: Entry, bump: int) -> list[str]:
+def _shortfalls(old: PoolEntry, new: PoolEntry, bump: int) -> list[str]:
     fees = (
         ("gas fee cap", old.max_fee, new.max_fee),
         ("gas tip cap", old.max_priority_fee, new.max_priority_fee),

@@ -1,10 +1,10 @@
-"""The limits of a pool; an operator can change each."""
+"""The limits of a pool, which an operator can change, and the rules that only some chains' pools have."""
 
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-from wsnode.jsonrpc.bounds import Allowance, Count, Room, Seconds
+from wsnode.jsonrpc.session_limits import Count, CountOrZero, MessageBytes, Seconds
 
 ETHER: Final = 10**18
 SLOT_BYTES: Final = 32 * 1024
@@ -25,10 +25,10 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     tip: Wei = 1
     """The lowest tip in wei."""
 
-    price_bump: Allowance = 10
+    price_bump: CountOrZero = 10
     """By how many percent a transaction must pay more than the one that it replaces."""
 
-    blob_price_bump: Allowance = 100
+    blob_price_bump: CountOrZero = 100
 
     account_slots: Count = 16
     """Executable transactions guaranteed to each account."""
@@ -41,15 +41,15 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
 
     global_queue: Count = 1024
 
-    account_blob_transactions: Allowance = 16
+    account_blob_transactions: CountOrZero = 16
 
-    gapped_blob_transactions: Allowance = 128
+    gapped_blob_transactions: CountOrZero = 128
     """Blob transactions of all accounts that wait for one before them."""
 
-    bytes: Room = 64 * 1024 * 1024
+    bytes: MessageBytes = 64 * 1024 * 1024
     """Bytes of all transactions, in the form in which the pool holds them."""
 
-    blob_bytes: Room = 256 * 1024 * 1024
+    blob_bytes: MessageBytes = 256 * 1024 * 1024
     """What the blobs take that are kept where a consensus client drives the chain; elsewhere none are."""
 
     queue_seconds: Seconds = 3 * 3600.0
@@ -64,3 +64,26 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
 
 
 DEFAULT_POOL_LIMITS: Final = PoolLimits()
+DEVELOPMENT_POOL_LIMITS: Final = PoolLimits(fee_cap=0, tip=0)
+"""The defaults of development chains, whose ether is worth nothing."""
+
+
+class PoolRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules beyond those of blocks, which protect senders from mistakes and public pools from abuse."""
+
+    allows_unprotected: bool = False
+    """Whether transactions are taken that name no chain, so that anybody can send them on another one too
+    (geth: `--rpc.allow-unprotected-txs`)."""
+
+    limits_delegated: bool = True
+    """Whether an account whose code may spend its funds has one transaction at a time."""
+
+    separates_blobs: bool = True
+    """Whether an account has either transactions with blobs or others."""
+
+
+DEFAULT_POOL_RULES: Final = PoolRules()
+DEVELOPMENT_POOL_RULES: Final = PoolRules(
+    allows_unprotected=True, limits_delegated=False, separates_blobs=False
+)
+"""The rules of development chains: none, as with anvil."""

@@ -7,19 +7,19 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.pool.entry import Entry
-from wsnode.ethereum.pool.sender import Sender
+from wsnode.ethereum.pool.entry import PoolEntry
+from wsnode.ethereum.pool.sender import SenderQueue
 
 LOWEST_GAS: Final = 21_000
 BLOCK_BYTES: Final = (8 << 20) - 1_000_000
 """The most that transactions may take in a block (EIP-7934), less geth's margin for all else."""
 
 
-Head: TypeAlias = tuple[int, bool, int, int, Entry, list[Entry]]
+Head: TypeAlias = tuple[int, bool, int, int, PoolEntry, list[PoolEntry]]
 """An account's next transaction, behind what orders it and its place among those of the account."""
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
     """A block's fees in wei, None before such fees exist, and its limits."""
 
     base_fee: int | None
@@ -28,7 +28,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     blobs: int
 
 
-class Order(StrEnum):
+class TransactionOrder(StrEnum):
     """The order of the accounts' next transactions."""
 
     FEES = "fees"
@@ -37,7 +37,9 @@ class Order(StrEnum):
     """The one that arrived first."""
 
 
-def in_order(senders: Iterable[Sender], room: Room, order: Order = Order.FEES) -> Iterator[Entry]:
+def in_order(
+    senders: Iterable[SenderQueue], room: BlockSpace, order: TransactionOrder = TransactionOrder.FEES
+) -> Iterator[PoolEntry]:
     """Yield the transactions that could be in such a block.
 
     There may be more of them than fit, as they tend to use less gas than they may.
@@ -61,13 +63,13 @@ def in_order(senders: Iterable[Sender], room: Room, order: Order = Order.FEES) -
             heapq.heapreplace(heap, after)
 
 
-def _head(pending: list[Entry], index: int, room: Room, order: Order) -> Head | None:
+def _head(pending: list[PoolEntry], index: int, room: BlockSpace, order: TransactionOrder) -> Head | None:
     if index >= len(pending):
         return None
     entry = pending[index]
     if entry.gas > room.gas_limit or not entry.pays(room.base_fee, room.blob_fee):
         return None
-    if order is Order.FIFO:
+    if order is TransactionOrder.FIFO:
         return entry.arrival, False, entry.arrival, index, entry, pending
     # At equal prices geth takes a transaction without blobs first, then the older one.
     return -entry.tip(room.base_fee), entry.is_blob, entry.arrival, index, entry, pending

@@ -1,22 +1,23 @@
 """Transactions that wait for a block on the head of a chain, by geth's rules."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.pool import refusals, room
+from wsnode.ethereum.pool import errors, eviction
 from wsnode.ethereum.pool.admission import check_admission
 from wsnode.ethereum.pool.blobs import Blob, Blobs
-from wsnode.ethereum.pool.entry import Entry, entry_of
+from wsnode.ethereum.pool.entry import PoolEntry, entry_of
 from wsnode.ethereum.pool.intake import check_following, decode_sent
-from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, PoolLimits
-from wsnode.ethereum.pool.reading import PoolContents
-from wsnode.ethereum.pool.returned import returned_transactions
-from wsnode.ethereum.pool.sender import Sender
-from wsnode.ethereum.pool.standpoint import standpoint
+from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, DEFAULT_POOL_RULES, PoolLimits, PoolRules
+from wsnode.ethereum.pool.pool_state import standpoint
+from wsnode.ethereum.pool.queries import PoolContents
+from wsnode.ethereum.pool.reinject import returned_transactions
+from wsnode.ethereum.pool.sender import SenderQueue
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
@@ -25,6 +26,8 @@ SWEEP_SECONDS: Final = 60.0
 
 OnAdded = Callable[[Sequence[PooledTransaction]], None]
 OnHashes = Callable[[Sequence[bytes]], None]
+Relay = Callable[[bytes], Awaitable[None]]
+"""Has other nodes, or the node's other processes, take a signed transaction; raises SendFailedError."""
 
 
 class TransactionPool(PoolContents):
@@ -35,9 +38,11 @@ class TransactionPool(PoolContents):
         chain: Chain,
         limits: PoolLimits = DEFAULT_POOL_LIMITS,
         *,
+        rules: PoolRules = DEFAULT_POOL_RULES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits = limits
+        self.rules = rules
         self.on_added: list[OnAdded] = []
         """Called with the transactions that have become executable."""
         self.catch_up: Callable[[], object] = _stay
@@ -52,6 +57,8 @@ class TransactionPool(PoolContents):
         """Called with what is back from blocks that have left the chain."""
         self.on_version: list[Callable[[], None]] = []
         """Called when it has another one, perhaps in the midst of a change."""
+        self.next_gas_limit: Callable[[Header], int] | None = None
+        """Returns the gas limit of the block after a head; without it the head's is taken, as with geth."""
         self.blobs: Blobs | None = None
         """Where the blobs of transactions go; without it nobody needs them once they are checked."""
         super().__init__()
@@ -79,7 +86,7 @@ class TransactionPool(PoolContents):
         Raises:
             PoolError: It is none, or there seems to be a mistake in it.
         """
-        return decode_sent(self._chain.spec, encoded, self.limits)
+        return decode_sent(self._chain.spec, encoded, self.limits, self.rules)
 
     def check(self, transaction: PooledTransaction, *, needs_blobs: bool = True) -> None:
         """Check that a block after the head could include the transaction, apart from the state.
@@ -91,12 +98,13 @@ class TransactionPool(PoolContents):
             PoolError: No block could.
         """
         if transaction.hash in self._contents.entries:
-            raise refusals.KnownError
+            raise errors.KnownError
         check_following(
             self._chain.spec,
             self.at.header,
             transaction,
             self.limits,
+            gas_limit=self._gas_limit,
             keeps_blobs=self.blobs is not None,
             needs_blobs=needs_blobs,
         )
@@ -132,13 +140,13 @@ class TransactionPool(PoolContents):
         """Take everything out."""
         self._drop(list(self._contents.entries.values()))
 
-    def put_back(self, transactions: Iterable[PooledTransaction]) -> list[Entry]:
+    def put_back(self, transactions: Iterable[PooledTransaction]) -> list[PoolEntry]:
         """Add transactions that were here before, if admissible; return the executable ones."""
         promoted = []
         for transaction in transactions:
             try:
                 promoted += self._put(transaction)
-            except refusals.PoolError:
+            except errors.PoolError:
                 # It has been replaced, or the state has gone on without it.
                 continue
         # Not before all are there: until then, those behind them wait, which may be very many.
@@ -168,10 +176,11 @@ class TransactionPool(PoolContents):
             self._stand_on(view)
         if self.at.chain_id != chain_id:
             self._drop_of_other_chains()
-        promoted: list[Entry] = []
+        promoted: list[PoolEntry] = []
+        gas_limit = self._gas_limit
         try:
             for sender in list(self._contents.senders.values()):
-                promoted += self._settle(sender)
+                promoted += self._settle(sender, gas_limit)
             promoted += self.put_back(self._returning)
             self._tell_returned()
             self._returning.clear()
@@ -182,20 +191,27 @@ class TransactionPool(PoolContents):
         self._sweep()
         self._tell(promoted)
 
+    @property
+    def _gas_limit(self) -> int:
+        """Return the most gas that a transaction of the next block may have."""
+        if self.next_gas_limit is None:
+            return self.at.room.gas_limit
+        return self.next_gas_limit(header_fields(self.at.header))
+
     def _stand_on(self, view: Snapshot) -> None:
         self.at = standpoint(view)
         self._contents.cheapest.reprice(self.at.room.base_fee)
         self._note_change()
 
-    def _settle(self, sender: Sender) -> list[Entry]:
+    def _settle(self, sender: SenderQueue, gas_limit: int) -> list[PoolEntry]:
         account = self.at.account(self._chain.state, sender.address)
-        return self._contents.settle(sender, account, self.at.room.gas_limit)
+        return self._contents.settle(sender, account, gas_limit)
 
-    def _admit(self, transaction: PooledTransaction) -> list[Entry]:
+    def _admit(self, transaction: PooledTransaction) -> list[PoolEntry]:
         promoted = self._put(transaction)
         self._drop_surplus()
         if transaction.hash not in self._contents.entries:
-            raise refusals.pool_full()
+            raise errors.pool_full()
         return promoted
 
     def _drop_of_other_chains(self) -> None:
@@ -205,20 +221,20 @@ class TransactionPool(PoolContents):
     def _is_of_chain(self, transaction: PooledTransaction) -> bool:
         return transaction.chain_id in {None, self._chain.spec.chain_id}
 
-    def _put(self, transaction: PooledTransaction) -> list[Entry]:
+    def _put(self, transaction: PooledTransaction) -> list[PoolEntry]:
         contents, limits, now = self._contents, self.limits, self._clock()
         if not self._is_of_chain(transaction):
-            raise refusals.other_chain(transaction.chain_id, self._chain.spec.chain_id)
+            raise errors.other_chain(transaction.chain_id, self._chain.spec.chain_id)
         if transaction.hash in contents.entries:
-            raise refusals.KnownError
+            raise errors.KnownError
         self._arrivals += 1
         entry = entry_of(transaction, self._arrivals, now)
         sender = contents.senders.get(entry.sender)
         if sender is None:
-            sender = Sender(entry.sender, self.at.account(self._chain.state, entry.sender), now)
-        check_admission(contents, sender, entry, limits)
-        leaving = room.beyond_queue(sender, entry, limits)
-        leaving += room.leaving_for(contents, sender, entry, limits)
+            sender = SenderQueue(entry.sender, self.at.account(self._chain.state, entry.sender), now)
+        check_admission(contents, sender, entry, limits, self.rules)
+        leaving = eviction.beyond_queue(sender, entry, limits)
+        leaving += eviction.leaving_for(contents, sender, entry, limits)
         self._drop(leaving)
         replaced = sender.at(entry.nonce)
         promoted = contents.put(sender, entry)
@@ -227,7 +243,7 @@ class TransactionPool(PoolContents):
             self._tell_dropped([replaced])
         return promoted
 
-    def _drop(self, entries: Sequence[Entry]) -> None:
+    def _drop(self, entries: Sequence[PoolEntry]) -> None:
         there = [entry for entry in entries if entry.hash in self._contents.entries]
         for entry in there:
             self._contents.drop(entry)
@@ -236,21 +252,21 @@ class TransactionPool(PoolContents):
             self._tell_dropped(there)
 
     def _drop_surplus(self) -> None:
-        for entry in room.surplus(self._contents, self.limits):
+        for entry in eviction.surplus(self._contents, self.limits):
             self._drop([entry])
 
     def _sweep(self) -> None:
         now = self._clock()
         if now - self._swept >= SWEEP_SECONDS:
             self._swept = now
-            self._drop(room.expired(self._contents, now, self.limits))
+            self._drop(eviction.expired(self._contents, now, self.limits))
 
     def _note_change(self) -> None:
         self.version += 1
         for listener in self.on_version:
             listener()
 
-    def _tell_dropped(self, entries: Sequence[Entry]) -> None:
+    def _tell_dropped(self, entries: Sequence[PoolEntry]) -> None:
         for listener in self.on_dropped:
             listener([entry.hash for entry in entries])
 
@@ -260,7 +276,7 @@ class TransactionPool(PoolContents):
             for listener in self.on_returned:
                 listener(returned)
 
-    def _tell(self, promoted: Sequence[Entry]) -> None:
+    def _tell(self, promoted: Sequence[PoolEntry]) -> None:
         added = [entry.transaction for entry in promoted if entry.hash in self._contents.entries]
         if added:
             for listener in self.on_added:

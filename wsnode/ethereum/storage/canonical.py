@@ -5,26 +5,26 @@ from collections.abc import Sequence
 import msgspec
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
-from wsnode.ethereum.codec.chain_tables import append_blocks, chain_totals, logs_before, take_off_block
+from wsnode.ethereum.codec.chain_tables import append_blocks, chain_totals, logs_before, remove_last_block
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.storage import log_entries, meta, side
-from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, TOTALS, number_key
+from wsnode.ethereum.storage import log_entries, meta, side_blocks
+from wsnode.ethereum.storage.tables import ACCESS_LISTS, BODIES, HEADERS, RECEIPTS, TOTALS, number_key
 from wsnode.store.environment import Reader, Writer
 
 
-class Totals(msgspec.Struct, frozen=True):
+class ChainTotals(msgspec.Struct, frozen=True):
     """Totals of the chain through one block: logs and difficulty."""
 
     logs: int
     difficulty: int
 
 
-def totals(reader: Reader, number: int) -> Totals:
+def totals(reader: Reader, number: int) -> ChainTotals:
     """Return what had added up through a canonical block."""
-    return Totals(*chain_totals(reader, number))
+    return ChainTotals(*chain_totals(reader, number))
 
 
 def begin_at(writer: Writer, number: int) -> None:
@@ -37,11 +37,18 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
     rows = [(block.header, block.body, block.receipts) for block in blocks]
     before = append_blocks(writer, rows)
     for block in blocks:
-        side.remove(writer, block.hash)
+        side_blocks.remove(writer, block.hash)
+        put_access_list(writer, block)
     log_entries.add(writer, entries_of([receipts for _header, _body, receipts in rows], before))
     head = Head.of(blocks[-1])
     meta.set_mark(writer, meta.HEAD, head)
     return head
+
+
+def put_access_list(writer: Writer, block: VerifiedBlock) -> None:
+    """Keep the access list of a canonical block, where it is known."""
+    if block.access_list is not None:
+        writer.put(ACCESS_LISTS, number_key(block.number), block.access_list)
 
 
 def unwind(writer: Writer, number: int, first: int = 0) -> list[Head]:
@@ -72,18 +79,21 @@ def _row(reader: Reader, number: int) -> Header:
 def _take_off(writer: Writer, number: int, first_log: int) -> Head:
     key = number_key(number)
     header, body, receipts = (writer.get(table, key) for table in (HEADERS, BODIES, RECEIPTS))
+    access_list = writer.get(ACCESS_LISTS, key)
     assert header is not None
     assert body is not None
     assert receipts is not None
     block_hash, through = Hash32(header_fields(header).hash), totals(writer, number)
     log_entries.remove(writer, entries_of([receipts], logs_before(writer, number)), first_log)
-    take_off_block(writer, number)
-    side.add(
+    remove_last_block(writer, number)
+    writer.delete(ACCESS_LISTS, key)
+    side_blocks.add(
         writer,
         block_hash,
         header_row=header,
         body_row=body,
         receipts_row=receipts,
+        access_list=access_list,
         difficulty=through.difficulty,
     )
     return Head(BlockNumber(number), block_hash)

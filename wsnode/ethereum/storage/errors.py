@@ -3,20 +3,22 @@
 from pathlib import Path
 
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.store.errors import StoreError
 
 __all__ = [
     "ChainBusyError",
     "ChainError",
     "ChainIdsError",
+    "CorruptHeadError",
     "NoAllocationError",
     "NoChainError",
     "OtherConfigurationError",
     "OtherGenesisError",
     "OtherKindError",
+    "PassedForkError",
     "StoreError",
-    "StoresDisagreeError",
+    "StoreMismatchError",
     "UnknownSchemaError",
 ]
 
@@ -42,17 +44,21 @@ class NoChainError(ChainError):
 
 
 class UnknownSchemaError(ChainError):
-    """Another version of the program wrote the folder in a form unknown here."""
+    """Another version of the program wrote the folder in a form unknown here.
 
-    def __init__(self, folder: Path, found: int, known: int) -> None:
-        super().__init__(f"{folder} has storage schema {found}, this program knows {known}: import again")
+    `found` is None for a version before rows had checksums, or whose row is damaged.
+    """
+
+    def __init__(self, folder: Path, found: int | None, known: int) -> None:
+        schema = "an older storage schema, or a damaged one" if found is None else f"storage schema {found}"
+        super().__init__(f"{folder} has {schema}, this program knows {known}: import again")
         self.folder, self.found, self.known = folder, found, known
 
 
 class OtherKindError(ChainError):
     """The folder is light and was to be a full one, or keeps another window: it stays what it was made as."""
 
-    def __init__(self, folder: Path, found: Kind, given: Kind) -> None:
+    def __init__(self, folder: Path, found: FolderKind, given: FolderKind) -> None:
         super().__init__(f"{folder} is {found}, not {given}: take another folder")
         self.folder, self.found, self.given = folder, found, given
 
@@ -63,6 +69,17 @@ class NoAllocationError(ChainError):
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: the genesis has no alloc, which all but light folders need")
         self.folder = folder
+
+
+class UnsupportedExecutionError(ChainError):
+    """Blocks of the chain's family are verified and not executed, so its folder can only be light."""
+
+    def __init__(self, folder: Path, family: str) -> None:
+        super().__init__(
+            f"{folder}: wsnode does not execute blocks of the family {family}: follow the chain with --light"
+        )
+        self.folder = folder
+        self.family = family
 
 
 class OtherGenesisError(ChainError):
@@ -84,6 +101,25 @@ class OtherConfigurationError(ChainError):
         self.folder = folder
 
 
+class PassedForkError(ChainError):
+    """The genesis schedules a fork otherwise that the folder's chain has passed.
+
+    `stored` and `given` are block numbers or times in seconds, None for a fork that is not scheduled;
+    `position` is the head's number or time.
+    """
+
+    def __init__(
+        self, folder: Path, fork: str, stored: object, given: object, number: int, position: int
+    ) -> None:
+        words = ["never" if each is None else str(each) for each in (stored, given)]
+        super().__init__(
+            f"{folder / 'genesis.json'} has {fork} {words[0]}, the genesis file {words[1]}, and the head, "
+            f"block {number}, is at {position}: a fork cannot change once the chain has passed it"
+        )
+        self.folder, self.fork, self.stored, self.given = folder, fork, stored, given
+        self.number, self.position = number, position
+
+
 class ChainBusyError(ChainError):
     """Another process imports into the folder."""
 
@@ -92,7 +128,18 @@ class ChainBusyError(ChainError):
         self.folder, self.owner = folder, owner
 
 
-class StoresDisagreeError(ChainError):
+class CorruptHeadError(ChainError):
+    """The folder's stores are not those of one moment, as after a copy beside their writer."""
+
+    def __init__(self, folder: Path, fault: str) -> None:
+        super().__init__(
+            f"{folder} is no whole copy of a chain: {fault}; "
+            "copy a folder by `wsnode snapshot`, or import again"
+        )
+        self.folder, self.fault = folder, fault
+
+
+class StoreMismatchError(ChainError):
     """The chain store and the state store have no block in common."""
 
     def __init__(self, folder: Path, number: int, chain: bytes, state: bytes) -> None:

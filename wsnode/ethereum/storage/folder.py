@@ -9,14 +9,25 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError, OtherConfigurationError
+from wsnode.ethereum.storage.errors import ChainBusyError, NoChainError
 from wsnode.store.environment import release_free_pages
+from wsnode.store.private import FILE_MODE, make_private_folder, private
+from wsnode.untrusted.files import open_regular, read_file
 
 FOLDER: Final = "eth"
 """The name of a chain's folder in that of its network."""
-MAKERS = ("wsnode demo", "wsnode dev")
+DEMO = "wsnode demo"
+MAKERS = (DEMO, "wsnode dev")
 """Commands that put their name into the extra data of their chains' genesis."""
 IMPORT = "wsnode import eth"
+
+
+MOST_GENESIS_BYTES: Final = 1 << 30
+"""Of a genesis file; one with the accounts of a whole chain has hundreds of megabytes."""
+
+
+class _Genesis(msgspec.Struct, rename="camel"):
+    extra_data: Any = None
 
 
 class ChainFolder(msgspec.Struct, frozen=True):
@@ -44,9 +55,10 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
         Raises:
             NoChainError: when none ever was.
+            OSError: It cannot be read, or is no file.
         """
         try:
-            return self.genesis.read_bytes()
+            return read_file(self.genesis, MOST_GENESIS_BYTES)
         except FileNotFoundError:
             raise NoChainError(self.path) from None
 
@@ -57,7 +69,7 @@ class ChainFolder(msgspec.Struct, frozen=True):
             OSError: It cannot be written; names the file.
         """
         draft = self.genesis.with_suffix(".draft")
-        with _named(draft), draft.open("wb") as file:
+        with _named(draft), open(draft, "wb", opener=private) as file:
             file.write(text)
             file.flush()
             if durable:
@@ -66,17 +78,8 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
     def maker(self) -> str:
         """Return the command that made the chain: a development chain's genesis names it."""
-        extra = str(msgspec.json.decode(self.read_genesis()).get("extraData", ""))
+        extra = msgspec.json.decode(self.read_genesis(), type=_Genesis).extra_data
         return next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
-
-    def require_configuration(self, text: bytes) -> None:
-        """Refuse a genesis whose fork schedule is not the stored one's.
-
-        Raises:
-            OtherConfigurationError: when it differs.
-        """
-        if _configuration(text) != _configuration(self.read_genesis()):
-            raise OtherConfigurationError(self.path)
 
     def release_free_pages(self) -> None:
         """Give what neither store needs any more back to the file system, once this process has closed them.
@@ -98,9 +101,9 @@ class ChainFolder(msgspec.Struct, frozen=True):
             ChainBusyError: when another process holds it.
             OSError: when it cannot be written; names the file.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.path)
         path = self.path / "lock"
-        file = path.open("a+")
+        file = os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, FILE_MODE), "a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -126,7 +129,3 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def _configuration(genesis: bytes) -> Any:
-    return msgspec.json.decode(genesis).get("config")

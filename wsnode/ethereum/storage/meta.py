@@ -1,4 +1,4 @@
-"""Facts about the whole chain: schema, genesis, head, safe and finalized block."""
+"""Facts about the whole chain: schema, genesis, head, safe and finalized block, the light client's row."""
 
 from typing import Final
 
@@ -12,6 +12,7 @@ _GENESIS: Final = b"genesis"
 HEAD: Final = b"head"
 SAFE: Final = b"safe"
 FINALIZED: Final = b"finalized"
+LIGHT_CLIENT: Final = b"beacon"
 
 
 def schema_version(reader: Reader) -> int | None:
@@ -40,3 +41,13 @@ def marked_head(reader: Reader, mark: bytes) -> Head | None:
 def set_mark(writer: Writer, mark: bytes, head: Head) -> None:
     """Move a mark to a block."""
     writer.put(META, mark, number_key(head.number) + head.hash)
+
+
+def light_client_row(reader: Reader) -> bytes | None:
+    """Return the row of the light client that proves the head, None where there is none."""
+    return reader.get(META, LIGHT_CLIENT)
+
+
+def put_light_client_row(writer: Writer, row: bytes) -> None:
+    """Keep the row of the light client that proves the head."""
+    writer.put(META, LIGHT_CLIENT, row)

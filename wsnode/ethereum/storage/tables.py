@@ -1,4 +1,4 @@
-"""The tables of the chain store and the form of their keys; `docs/storage.md` describes each."""
+"""The tables of the chain store and the form of their keys; `docs/reference/storage.md` describes each."""
 
 import struct
 from collections.abc import Callable
@@ -8,10 +8,11 @@ from wsnode.ethereum.codec.chain_tables import TABLES as NAMES
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.table import Table
 
-SCHEMA_VERSION: Final = 1
-LIGHT_SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 4
+"""Of full folders with all blocks; rows of versions 1 to 3 have no checksums."""
+LIGHT_SCHEMA_VERSION: Final = 5
 """Of light folders, which begin above their genesis block."""
-WINDOW_SCHEMA_VERSION: Final = 3
+WINDOW_SCHEMA_VERSION: Final = 6
 """Of full folders that keep a window of blocks, and do not have their genesis block for ever."""
 
 TABLES: Final = tuple(map(Table, NAMES))
@@ -26,6 +27,7 @@ TABLES: Final = tuple(map(Table, NAMES))
     LOG_BLOCKS,
     LOG_INDEX,
     SIDE_BLOCKS,
+    ACCESS_LISTS,
 ) = TABLES
 
 _NUMBER = struct.Struct(">Q")

@@ -9,13 +9,14 @@ from time import sleep
 from typing import Final
 
 from wsnode.ethereum.codec.blocks import VerifiedBlock
-from wsnode.ethereum.codec.chain_tables import logs_before, prepend_block, take_away_block
+from wsnode.ethereum.codec.chain_tables import logs_before, prepend_block, remove_first_block
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.rows import log_entries as entries_of
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.storage import canonical, log_entries, meta, side
-from wsnode.ethereum.storage.kind import Kind
+from wsnode.ethereum.storage import canonical, log_entries, meta, side_blocks
+from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.storage.tables import (
+    ACCESS_LISTS,
     BODIES,
     HEADERS,
     LIGHT_SCHEMA_VERSION,
@@ -32,6 +33,7 @@ from wsnode.store.environment import Reader, Writer
 
 FIRST_LOG: Final = 1 << 40
 _WINDOW: Final = b"window"
+_WINDOW_SECONDS: Final = b"window_seconds"
 _FIRST: Final = b"first"
 _SIDE_HEADER: Final = b"h"
 _KEYS_AT_ONCE: Final = 128
@@ -43,14 +45,21 @@ def window(reader: Reader) -> int | None:
     return None if stored is None else number_from(stored)
 
 
-def kind(reader: Reader) -> Kind:
+def kind(reader: Reader) -> FolderKind:
     """Return what the folder was made as."""
-    return Kind(window(reader), meta.schema_version(reader) == LIGHT_SCHEMA_VERSION)
+    seconds = reader.get(META, _WINDOW_SECONDS)
+    return FolderKind(
+        window(reader),
+        meta.schema_version(reader) == LIGHT_SCHEMA_VERSION,
+        None if seconds is None else number_from(seconds),
+    )
 
 
-def set_window(writer: Writer, blocks: int) -> None:
-    """Have a new store keep a window of blocks."""
+def set_window(writer: Writer, blocks: int, seconds: int | None) -> None:
+    """Have a new store keep a window of blocks, and those that are younger than some seconds."""
     writer.put(META, _WINDOW, number_key(blocks))
+    if seconds is not None:
+        writer.put(META, _WINDOW_SECONDS, number_key(seconds))
 
 
 def first(reader: Reader) -> BlockNumber | None:
@@ -69,8 +78,9 @@ def begin_at(writer: Writer, block: VerifiedBlock, total_difficulty: int) -> Non
 
     `total_difficulty` is that of its parent.
     """
-    take_away_block(writer, 0)
-    writer.delete(TOTALS, number_key(0))
+    remove_first_block(writer, 0)
+    for table in (TOTALS, ACCESS_LISTS):
+        writer.delete(table, number_key(0))
     before = number_key(FIRST_LOG) + total_difficulty.to_bytes(32, "big").lstrip(b"\0")
     writer.put(TOTALS, number_key(block.number - 1), before)
     head = canonical.append(writer, [block])
@@ -82,7 +92,8 @@ def begin_at(writer: Writer, block: VerifiedBlock, total_difficulty: int) -> Non
 def prepend(writer: Writer, block: VerifiedBlock) -> None:
     """Put the parent of the first block below it."""
     before = prepend_block(writer, block.header, block.body, block.receipts)
-    side.remove(writer, block.hash)
+    side_blocks.remove(writer, block.hash)
+    canonical.put_access_list(writer, block)
     log_entries.add_lower(writer, entries_of([block.receipts], before))
     writer.put(META, _FIRST, number_key(block.number))
 
@@ -92,6 +103,7 @@ def prepend_genesis(writer: Writer, block: VerifiedBlock) -> None:
     key = number_key(0)
     for table, row in ((HEADERS, block.header), (BODIES, block.body), (RECEIPTS, block.receipts)):
         writer.put(table, key, row)
+    canonical.put_access_list(writer, block)
     writer.put(NUMBERS, block.hash, key)
     writer.put(META, _FIRST, key)
 
@@ -108,7 +120,8 @@ def prune(writer: Writer, number: int) -> None:
         row = writer.get(LOG_INDEX, key)
         if row is not None and log_entries.last_position(row) == array("I", positions)[-1]:
             writer.delete(LOG_INDEX, key)
-    take_away_block(writer, number)
+    remove_first_block(writer, number)
+    writer.delete(ACCESS_LISTS, number_key(number))
     writer.put(META, _FIRST, number_key(number + 1))
 
 
@@ -126,7 +139,7 @@ def prune_side(writer: Writer, start: bytes, below: int, most: int) -> bytes:
         found = cursor.next()
     after = cursor.key() if found else b""
     for block_hash in looked:
-        header = side.header(writer, Hash32(block_hash))
+        header = side_blocks.header(writer, Hash32(block_hash))
         if header is not None and header_fields(header).number < below:
-            side.remove(writer, block_hash)
+            side_blocks.remove(writer, block_hash)
     return after

@@ -9,7 +9,7 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.tree.candidates import Candidate, Candidates
+from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Branch(msgspec.Struct, frozen=True):
 class KnownBlocks:
     """The blocks that a snapshot and the memory hold."""
 
-    def __init__(self, view: Snapshot, candidates: Candidates) -> None:
+    def __init__(self, view: Snapshot, candidates: SideBlocks) -> None:
         self._view = view
         self._candidates = candidates
 
@@ -68,11 +68,16 @@ class KnownBlocks:
         """Return the rows of a block and of those before it that its child's ommers may name."""
         return list(self._ancestors(block_hash))
 
-    def executed(self, block_hash: Hash32) -> Candidate | None:
-        """Return a block that is executed, and the state after which can still be read."""
+    def executed(self, block_hash: Hash32) -> SideBlock | None:
+        """Return a block that is executed, and the state after which can still be read.
+
+        A light folder has no states: there a block that was judged stays so, whatever left the chain.
+        """
         candidate = self._candidates.get(block_hash)
         if candidate is None or candidate.root is None:
             return None
+        if self._view.is_light:
+            return candidate
         return candidate if self._view.number_of(candidate.root.hash) is not None else None
 
     def unverified(self, block_hash: Hash32) -> UnverifiedBlock:

@@ -1,10 +1,14 @@
 """The lower end of a chain that keeps a window of blocks: pruned below it, a slice at a time."""
 
+from bisect import bisect_right
 from functools import partial
 from typing import Final
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 PRUNED_AT_ONCE: Final = 1
 """Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
@@ -26,6 +30,8 @@ class Pruning:
         assert chain.window is not None, "a chain without a window is not pruned"
         self._chain = chain
         self._blocks = chain.window
+        self._seconds = chain.kind.window_seconds
+        self._most = chain.kind.most_blocks or chain.window
         self._live = live
         self._has_states = not chain.is_light
         """Whether there may be states below the first block."""
@@ -50,10 +56,18 @@ class Pruning:
         return await self._prune_side()
 
     def bounds(self) -> tuple[int, int]:
-        """Return the first block, and where the window begins."""
+        """Return the first block, and where the window begins.
+
+        A window by time begins with the last block that is old enough. If that is below the first block, it
+        is not known where: then it is as low as it can be.
+        """
         with self._chain.snapshot() as view:
             first, finalized = view.earliest, view.finalized or 0
             lowest = min(view.number - self._blocks + 1, finalized)
+            if self._seconds is not None:
+                bottom = view.number - self._most + 1
+                old = _last_at(view, first, _time(view, view.number) - self._seconds)
+                lowest = min(lowest, bottom if old is None else max(old, bottom))
         return first, max(lowest, 0)
 
     async def _prune(self, blocks: int) -> None:
@@ -71,3 +85,18 @@ class Pruning:
         if not self._side:
             self._pruned = 0
         return bool(self._side)
+
+
+def _last_at(view: Snapshot, first: BlockNumber, time: int) -> BlockNumber | None:
+    """Return the last block from `first` on that is not later than a time, None if `first` is."""
+    if _time(view, first) > time:
+        return None
+    # Times do not go back; blocks of one time follow each other.
+    numbers = range(first, view.number + 1)
+    return BlockNumber(first + bisect_right(numbers, time, key=lambda number: _time(view, number)) - 1)
+
+
+def _time(view: Snapshot, number: int) -> int:
+    header = view.header(number)
+    assert header is not None, "the blocks of the window are stored"
+    return header_fields(header).timestamp

@@ -9,13 +9,13 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
 
 
-class Valid(msgspec.Struct, frozen=True):
+class ValidBlock(msgspec.Struct, frozen=True):
     """The block and all below it keep every rule."""
 
     head: Head
 
 
-class Invalid(msgspec.Struct, frozen=True):
+class InvalidBlock(msgspec.Struct, frozen=True):
     """The block, or one below it, breaks a rule; `error` says which block, which rule, and both values."""
 
     latest_valid: Hash32
@@ -23,13 +23,13 @@ class Invalid(msgspec.Struct, frozen=True):
     error: InvalidBlockError
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class DeferredBlock(msgspec.Struct, frozen=True):
     """The block's header is right; too much lies between it and the head to execute it beside the head."""
 
     head: Head
 
 
-class UnknownParent(msgspec.Struct, frozen=True):
+class UnknownParentBlock(msgspec.Struct, frozen=True):
     """Nothing is known of the block's parent."""
 
     number: BlockNumber
@@ -37,10 +37,10 @@ class UnknownParent(msgspec.Struct, frozen=True):
     parent_hash: Hash32
 
 
-Status: TypeAlias = Valid | Invalid | Accepted | UnknownParent
+Status: TypeAlias = ValidBlock | InvalidBlock | DeferredBlock | UnknownParentBlock
 
 
-class UnknownBlockError(Exception):
+class UnknownForkchoiceBlockError(Exception):
     """A block that shall be the head, or safe or finalized with it, is not known, or not on its branch."""
 
     def __init__(self, name: str, block_hash: bytes) -> None:

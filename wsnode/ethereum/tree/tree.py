@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from wsnode.ethereum.appender import Appender, Extension
-from wsnode.ethereum.chain import Chain, Marks
+from wsnode.ethereum.appender import Appender, ExtendOutcome
+from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -16,9 +16,15 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
-from wsnode.ethereum.tree.candidates import Candidate
-from wsnode.ethereum.tree.judging import Judge
-from wsnode.ethereum.tree.statuses import BelowFinalizedError, Invalid, Status, UnknownBlockError, Valid
+from wsnode.ethereum.tree.side_blocks import SideBlock
+from wsnode.ethereum.tree.statuses import (
+    BelowFinalizedError,
+    InvalidBlock,
+    Status,
+    UnknownForkchoiceBlockError,
+    ValidBlock,
+)
+from wsnode.ethereum.tree.validator import BlockValidator
 
 # A branch becomes canonical in pieces, so that a long one does not fill memory.
 _PIECE_BLOCKS: Final = 64
@@ -34,7 +40,7 @@ class BlockTree(Appender):
 
     def __init__(self, chain: Chain) -> None:
         super().__init__(chain)
-        self._judge = Judge(chain)
+        self._judge = BlockValidator(chain)
         self._spilled: dict[Hash32, BlockNumber] = {}
         """Blocks that were stored for want of memory, and may become canonical yet."""
         self.is_torn = False
@@ -42,7 +48,7 @@ class BlockTree(Appender):
 
     def extend(
         self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
-    ) -> Extension:
+    ) -> ExtendOutcome:
         """Execute blocks that follow the head, as `Appender.extend`.
 
         Raises:
@@ -61,7 +67,7 @@ class BlockTree(Appender):
         with self.whole():
             return super().take_pending()
 
-    def store(self, blocks: Sequence[VerifiedBlock], marks: Marks | None = None) -> None:
+    def store(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> None:
         """Write the blocks from `take_pending`, with the safe and finalized marks.
 
         Raises:
@@ -90,7 +96,7 @@ class BlockTree(Appender):
             StateError, StoreError: As there, and in `set_head`.
         """
         status = self.judge(block)
-        if isinstance(status, Valid) and block.parent_hash == self.head.hash:
+        if isinstance(status, ValidBlock) and block.parent_hash == self.head.hash:
             self.set_head(block.hash)
         return status
 
@@ -108,7 +114,7 @@ class BlockTree(Appender):
         return status
 
     @property
-    def candidates(self) -> Iterable[Candidate]:
+    def candidates(self) -> Iterable[SideBlock]:
         """Return the blocks in memory that are not canonical."""
         return self._judge.candidates
 
@@ -121,15 +127,15 @@ class BlockTree(Appender):
         with self.chain.snapshot() as view:
             return KnownBlocks(view, self._judge.candidates).header(block_hash)
 
-    def refusal(self, block_hash: bytes) -> Invalid | None:
+    def refusal(self, block_hash: bytes) -> InvalidBlock | None:
         """Return the error of a block that is known to be invalid, None for any other."""
         return self._judge.refused.get(block_hash)
 
-    def keep_beside(self, block_hash: bytes) -> None:
+    def store_side_block(self, block_hash: bytes) -> None:
         """Store a block that is in memory only, so that it outlasts the process."""
         candidate = self._judge.candidates.pop(block_hash)
         if candidate is not None:
-            self.chain.keep_beside([(candidate.block, candidate.total_difficulty)])
+            self.chain.store_side_block([(candidate.block, candidate.total_difficulty)])
 
     def set_head(
         self,
@@ -138,15 +144,15 @@ class BlockTree(Appender):
         safe: bytes | None = None,
         finalized: bytes | None = None,
         keeps_final: bool = False,
-    ) -> HeadChange | Invalid:
+    ) -> HeadChange | InvalidBlock:
         """Make a known block the head, and others safe and final; return the blocks that left and joined.
 
-        Marks that are not given stay, but never above the head. `Invalid` means that nothing changed: a block
-        on the way was not executed yet, and violates a rule. With `keeps_final` the finalized block stays
-        canonical.
+        Marks that are not given stay, but never above the head. `InvalidBlock` means that nothing changed: a
+        block on the way was not executed yet, and violates a rule. With `keeps_final` the finalized block
+        stays canonical.
 
         Raises:
-            UnknownBlockError: The block is unknown, or one to be safe or final is not on its branch.
+            UnknownForkchoiceBlockError: The block is unknown, or a safe or final one is not on its branch.
             BelowFinalizedError: The finalized block would leave the chain.
             StateError, StoreError: It cannot be stored. The chain is as before, or ends at the last block
                 that both branches have.
@@ -159,7 +165,7 @@ class BlockTree(Appender):
                 return refused
             branch = KnownBlocks(view, self._judge.candidates).branch_to(wanted)
             if branch is None:
-                raise UnknownBlockError("head", block_hash)
+                raise UnknownForkchoiceBlockError("head", block_hash)
             if keeps_final and branch.root.number < (final := view.finalized or 0):
                 raise BelowFinalizedError(branch.root.number, final)
             marks = _marks(view, branch, safe, finalized)
@@ -219,7 +225,7 @@ class BlockTree(Appender):
         if self.pending:
             self.store_pending()
 
-    def _switch(self, branch: Branch, marks: Marks) -> HeadChange | Invalid:
+    def _switch(self, branch: Branch, marks: FinalityMarks) -> HeadChange | InvalidBlock:
         removed = self._unwind_to(branch.root)
         invalid = self._append(branch, marks)
         if invalid is not None:
@@ -239,7 +245,7 @@ class BlockTree(Appender):
         self.reset()
         return removed
 
-    def _append(self, branch: Branch, marks: Marks) -> Invalid | None:
+    def _append(self, branch: Branch, marks: FinalityMarks) -> InvalidBlock | None:
         """Append a branch's blocks to the head in pieces, and the safe and finalized marks with the last."""
         last = len(branch.blocks) - 1
         for place, block_hash in enumerate(branch.blocks):
@@ -267,10 +273,10 @@ class BlockTree(Appender):
             block = KnownBlocks(view, self._judge.candidates).unverified(block_hash)
         return self.extend([block]).error
 
-    def _refuse(self, branch: Branch, place: int, error: InvalidBlockError) -> Invalid:
+    def _refuse(self, branch: Branch, place: int, error: InvalidBlockError) -> InvalidBlock:
         """Remember that a block of a branch is invalid, and with it all that follow."""
         latest_valid = branch.blocks[place - 1] if place else branch.root.hash
-        invalid = Invalid(latest_valid, error)
+        invalid = InvalidBlock(latest_valid, error)
         for block_hash in branch.blocks[place:]:
             self._judge.forget(block_hash, invalid)
         self.chain.forget(branch.blocks[place:])
@@ -282,14 +288,14 @@ class BlockTree(Appender):
             self.chain.unwind(branch.root.number)
             self.reset()
         old = Branch(branch.root, tuple(head.hash for head in reversed(removed)))
-        invalid = self._append(old, Marks())
+        invalid = self._append(old, FinalityMarks())
         assert invalid is None, f"a block that was verified before is refused: {invalid}"
 
     def _spill(self) -> None:
         """Store the blocks that memory has no room for."""
         evicted = self._judge.candidates.evict()
         if evicted:
-            self.chain.keep_beside([(each.block, each.total_difficulty) for each in evicted])
+            self.chain.store_side_block([(each.block, each.total_difficulty) for each in evicted])
             self._spilled |= {each.head.hash: each.head.number for each in evicted}
 
     def _forget_up_to(self, number: int) -> None:
@@ -306,15 +312,15 @@ class BlockTree(Appender):
                 del self._spilled[block_hash]
 
 
-def _marks(view: Snapshot, branch: Branch, safe: bytes | None, finalized: bytes | None) -> Marks:
-    return Marks(_on(view, branch, "safe", safe), _on(view, branch, "finalized", finalized))
+def _marks(view: Snapshot, branch: Branch, safe: bytes | None, finalized: bytes | None) -> FinalityMarks:
+    return FinalityMarks(_on(view, branch, "safe", safe), _on(view, branch, "finalized", finalized))
 
 
 def _on(view: Snapshot, branch: Branch, name: str, block_hash: bytes | None) -> Head | None:
     """Return the block of a branch or below it.
 
     Raises:
-        UnknownBlockError: There is none of that hash.
+        UnknownForkchoiceBlockError: There is none of that hash.
     """
     if block_hash is None:
         return None
@@ -323,5 +329,5 @@ def _on(view: Snapshot, branch: Branch, name: str, block_hash: bytes | None) -> 
         return Head(BlockNumber(branch.root.number + place), Hash32(block_hash))
     number = view.number_of(block_hash)
     if number is None or number > branch.root.number:
-        raise UnknownBlockError(name, block_hash)
+        raise UnknownForkchoiceBlockError(name, block_hash)
     return Head(number, Hash32(block_hash))

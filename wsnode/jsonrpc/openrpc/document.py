@@ -9,6 +9,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import schema_of
 from wsnode.jsonrpc.method import Method
+from wsnode.jsonrpc.parameters import ParameterDecoder, PositionalOrNamedParameters
 from wsnode.jsonrpc.registry import Registry, first_line
 from wsnode.jsonrpc.schema import REFERENCE, Schema, reference
 
@@ -16,7 +17,7 @@ OPENRPC_VERSION: Final = "1.3.2"
 META_SCHEMA: Final = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
 
 
-class Document:
+class OpenRpcDocument:
     """Writes the document of one registry."""
 
     def __init__(self, registry: Registry) -> None:
@@ -36,12 +37,11 @@ class Document:
 
     def _method(self, method: Method) -> Schema:
         struct = method.parameters.struct
-        positional = struct is None or struct.__struct_config__.array_like
         returned = method.summary.removeprefix("Return ")
         return {
             "name": method.name,
             "summary": method.summary,
-            "paramStructure": "by-position" if positional else "by-name",
+            "paramStructure": _structure(method.parameters),
             "params": self._parameters(struct),
             "result": {
                 "name": "result",
@@ -57,6 +57,14 @@ class Document:
         parameters, named = _described(struct)
         self._schemas |= named
         return parameters
+
+
+def _structure(parameters: ParameterDecoder) -> str:
+    """Return OpenRPC's word for how parameters are sent."""
+    if isinstance(parameters, PositionalOrNamedParameters):
+        return "either"
+    is_by_name = parameters.struct is not None and not parameters.struct.__struct_config__.array_like
+    return "by-name" if is_by_name else "by-position"
 
 
 # Networks take the same Structs, and to describe one takes longer than the rest of a method.
@@ -94,5 +102,5 @@ def add_discovery(registry: Registry, *, title: str, version: Callable[[], str])
         count = len(registry.methods)
         if count not in written:
             written.clear()
-            written[count] = msgspec.json.encode(Document(registry).write(title, version()))
+            written[count] = msgspec.json.encode(OpenRpcDocument(registry).write(title, version()))
         return written[count]

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.interference.steady import FIRST_OTHER_ID, Steady, ask_steadily
+from wsnode.load.interference.steady import FIRST_OTHER_ID, SteadyConnection, ask_steadily
 from wsnode.load.latencies import percentiles
 from wsnode.load.replies import error_text, outcome
 
@@ -16,7 +16,7 @@ CALLS = 16
 LONGEST = 30.0
 
 
-class HeadOfLine(msgspec.Struct, frozen=True):
+class HeadOfLineResult(msgspec.Struct, frozen=True):
     """Percentiles in milliseconds of cheap calls alone, beside heavy ones, and on another connection."""
 
     alone: list[float]
@@ -27,13 +27,13 @@ class HeadOfLine(msgspec.Struct, frozen=True):
     heavy_says: str
 
 
-def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
+def measure_head_of_line(url: str, seconds: float) -> HeadOfLineResult:
     """Return what cheap calls take before and while one connection has heavy `eth_call`s in flight.
 
     Raises:
         ConnectionError: The node refused or closed a connection.
     """
-    alone, loaded, other = (Steady(Connection(url)) for _ in range(3))
+    alone, loaded, other = (SteadyConnection(LoadConnection(url)) for _ in range(3))
     try:
         ask_steadily([alone], lambda: False, seconds)
         loaded.connection.send(heavy_calls())
@@ -41,7 +41,7 @@ def measure_head_of_line(url: str, seconds: float) -> HeadOfLine:
     finally:
         for each in (alone, loaded, other):
             each.connection.close()
-    return HeadOfLine(
+    return HeadOfLineResult(
         percentiles(alone.latencies),
         percentiles(loaded.latencies),
         percentiles(other.latencies),

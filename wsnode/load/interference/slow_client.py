@@ -2,18 +2,18 @@
 
 import msgspec
 
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.interference.steady import Steady, ask_steadily
+from wsnode.load.interference.steady import SteadyConnection, ask_steadily
 from wsnode.load.latencies import percentiles
-from wsnode.load.mix.samples import Samples
-from wsnode.load.node import Asker
+from wsnode.load.mix.samples import ChainSamples
+from wsnode.load.node import NodeReader
 
 ASKED_BYTES = 64 << 20
 MOST_REQUESTS = 20_000
 
 
-class SlowClient(msgspec.Struct, frozen=True):
+class SlowClientResult(msgspec.Struct, frozen=True):
     """Percentiles in milliseconds of an ordinary client before and meanwhile, and the unread bytes."""
 
     before: list[float]
@@ -22,7 +22,7 @@ class SlowClient(msgspec.Struct, frozen=True):
     reply_bytes: int
 
 
-def measure_slow_client(url: str, samples: Samples, seconds: float) -> SlowClient:
+def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> SlowClientResult:
     """Return what cheap calls take before and while another connection leaves 64 MiB of replies unread.
 
     Raises:
@@ -31,7 +31,11 @@ def measure_slow_client(url: str, samples: Samples, seconds: float) -> SlowClien
     params = [hex(samples.largest_block), True]
     size = block_bytes(url, params)
     count = max(1, min(MOST_REQUESTS, ASKED_BYTES // size))
-    before, meanwhile, slow = Steady(Connection(url)), Steady(Connection(url)), Connection(url)
+    before, meanwhile, slow = (
+        SteadyConnection(LoadConnection(url)),
+        SteadyConnection(LoadConnection(url)),
+        LoadConnection(url),
+    )
     try:
         ask_steadily([before], lambda: False, seconds)
         slow.send(b"".join(request_frame(number, "eth_getBlockByNumber", params) for number in range(count)))
@@ -39,10 +43,10 @@ def measure_slow_client(url: str, samples: Samples, seconds: float) -> SlowClien
     finally:
         for connection in (before.connection, meanwhile.connection, slow):
             connection.close()
-    return SlowClient(percentiles(before.latencies), percentiles(meanwhile.latencies), count, size)
+    return SlowClientResult(percentiles(before.latencies), percentiles(meanwhile.latencies), count, size)
 
 
-def _keep_asking(slow: Connection) -> bool:
+def _keep_asking(slow: LoadConnection) -> bool:
     """Send the bytes that the node did not accept yet; it may have cut off such a client."""
     try:
         slow.flush()
@@ -53,5 +57,5 @@ def _keep_asking(slow: Connection) -> bool:
 
 def block_bytes(url: str, params: list[object]) -> int:
     """Return the size of a block in a reply, about."""
-    with Asker(url) as node:
+    with NodeReader(url) as node:
         return len(str(node.try_ask("eth_getBlockByNumber", *params)))

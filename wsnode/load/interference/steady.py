@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import request_frame
 from wsnode.load.replies import outcome
 
@@ -16,10 +16,10 @@ FIRST_OTHER_ID = 1_000_000
 """Ids from here on belong to other users of the connection."""
 
 
-class Steady(msgspec.Struct):
+class SteadyConnection(msgspec.Struct):
     """A connection that is asked a hundred times a second, the latencies, and replies to others."""
 
-    connection: Connection
+    connection: LoadConnection
     latencies: list[float] = []
     others: list[bytes] = []
     asked: dict[int, float] = {}
@@ -43,7 +43,7 @@ class Steady(msgspec.Struct):
                 self.latencies.append(time.perf_counter() - asked)
 
 
-def ask_steadily(clients: Sequence[Steady], done: Callable[[], bool], longest: float) -> float:
+def ask_steadily(clients: Sequence[SteadyConnection], done: Callable[[], bool], longest: float) -> float:
     """Ask on all of `clients` until `done` or for `longest` seconds, and return how long; the late count.
 
     Raises:

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Final
 
-from wsnode.load.connection import Connection
+from wsnode.load.connection import LoadConnection
 
 RECEIVE_BYTES: Final = 16 * 1024
 """Read at once at most: all messages in it get the time of the last byte."""
@@ -17,7 +17,7 @@ STAMP: Final = struct.Struct("=2q")
 """Seconds since 1970, and nanoseconds."""
 
 
-class StampedConnection(Connection):
+class TimestampedConnection(LoadConnection):
     """Returns with its messages when they came, however late they are read."""
 
     def __init__(self, url: str) -> None:

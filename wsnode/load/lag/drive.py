@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from wsnode.load.mix.requests import Request
-from wsnode.load.node import Asker, RefusedError
+from wsnode.load.node import NodeReader, NodeRefusedError
+from wsnode.untrusted.decoding import one_error
 
 MINE: Final = ("evm_mine", "anvil_mine")
 AUTOMINE: Final = ("anvil_getAutomine", "hardhat_getAutomine")
@@ -21,7 +22,7 @@ class DriveError(ConnectionError):
     """A node cannot be made to produce blocks in the way that is asked for; the message says why."""
 
 
-class Drive(msgspec.Struct, frozen=True):
+class MiningCalls(msgspec.Struct, frozen=True):
     """The calls, one after another, that make a block, and what they are called."""
 
     name: str
@@ -42,7 +43,7 @@ def logging_code(logs: int) -> str:
     )
 
 
-def choose(node: Asker, way: str, logs: int) -> Drive | None:
+def choose(node: NodeReader, way: str, logs: int) -> MiningCalls | None:
     """Return how a node is made to produce blocks with these logs each, None if it shall not or cannot.
 
     The way is tried, which makes a block: `mine`, `send`, `none`, or `auto` for the first that works.
@@ -60,34 +61,35 @@ def choose(node: Asker, way: str, logs: int) -> Drive | None:
     for each in ways:
         try:
             return each(node, logs)
-        except RefusedError as error:
+        except NodeRefusedError as error:
             refusals.append(str(error))
     if way == "auto":
         return None
     raise DriveError("; ".join(refusals))
 
 
-def _mining(node: Asker, logs: int) -> Drive:
+def _mining(node: NodeReader, logs: int) -> MiningCalls:
     for method in MINE[:-1]:
         try:
             node.ask(method)
-        except RefusedError:
+        except NodeRefusedError:
             continue
-        return Drive(method, [Request(method, [])])
+        return MiningCalls(method, [Request(method, [])])
     node.ask(MINE[-1])
-    return Drive(MINE[-1], [Request(MINE[-1], [])])
+    return MiningCalls(MINE[-1], [Request(MINE[-1], [])])
 
 
-def _sending(node: Asker, logs: int) -> Drive:
-    accounts = node.ask("eth_accounts")
+def _sending(node: NodeReader, logs: int) -> MiningCalls:
+    with one_error():
+        accounts = msgspec.convert(node.ask("eth_accounts"), list[str])
     if not accounts:
-        raise RefusedError("eth_accounts: the node has no account that it signs for")
+        raise NodeRefusedError("eth_accounts: the node has no account that it signs for")
     send = Request("eth_sendTransaction", [_transaction(accounts[0], logs)])
     node.ask(send.method, *send.params)
     if any(node.try_ask(method) is False for method in AUTOMINE):
         mining = _mining(node, logs)
-        return Drive(f"{send.method} and {mining.name}", [send, *mining.calls])
-    return Drive(send.method, [send])
+        return MiningCalls(f"{send.method} and {mining.name}", [send, *mining.calls])
+    return MiningCalls(send.method, [send])
 
 
 def _transaction(sender: str, logs: int) -> dict[str, str]:

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from wsnode.load.connection import encoder
-from wsnode.load.lag.arrival import StampedConnection
-from wsnode.load.lag.drive import TOPIC, Drive, choose
-from wsnode.load.lag.notice import HEADS, LOGS, Notice, Reply, read
-from wsnode.load.lag.tally import KEPT_SECONDS, Call, Tally
+from wsnode.load.lag.arrival import TimestampedConnection
+from wsnode.load.lag.drive import TOPIC, MiningCalls, choose
+from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, Notice, Reply, read
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import SLICE_SECONDS
-from wsnode.load.node import Asker
+from wsnode.load.node import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
 
 SUBSCRIBE_SECONDS: Final = 30.0
@@ -34,6 +34,8 @@ class LagPlan(msgspec.Struct, frozen=True):
     kinds: tuple[str, ...] = (HEADS,)
     logs: int = 10
     """Of a block that is made."""
+    calls: int = 100
+    """Of each subscriber."""
     way: str = "auto"
     interval: float = 0.1
     """Seconds from one call that makes a block to the next."""
@@ -50,14 +52,14 @@ class LagPlan(msgspec.Struct, frozen=True):
         return max(self.seconds / SLICES, SLICE_BLOCKS * self.interval, SLICE_SECONDS)
 
 
-class Lag(msgspec.Struct, frozen=True):
+class LagResult(msgspec.Struct, frozen=True):
     """What all subscribers to a node heard."""
 
     url: str
     version: str
     drive: str | None
     """The methods that made blocks, None if none did."""
-    tally: Tally
+    tally: LagTally
     seconds: float
     lost: list[str]
     """Why connections were lost, one for each."""
@@ -65,29 +67,39 @@ class Lag(msgspec.Struct, frozen=True):
     """Why it ended before its time."""
 
 
-def measure_lag(url: str, plan: LagPlan, show: Show) -> Lag:
+def measure_lag(url: str, plan: LagPlan, show: Show) -> LagResult:
     """Return when each subscriber heard of what happened in the plan's time.
 
     Raises:
         ConnectionError: The node refused a connection or a subscription, or how blocks are to be made.
     """
-    with Asker(url) as asker:
+    with NodeReader(url) as asker:
         version, drive = asker.version(), choose(asker, plan.way, plan.wanted_logs)
-    run = _Run(url, plan, drive)
+    run = _LagRun(url, plan, drive)
     try:
         run.subscribe()
         seconds = run.measure(show)
     finally:
         run.close()
     name = None if drive is None else drive.name
-    return Lag(url, version, name, run.tally, seconds, run.lost, run.failure)
+    return LagResult(url, version, name, run.tally, seconds, run.lost, run.failure)
+
+
+def watched_calls(subscriber: int, count: int) -> list[dict[str, str]]:
+    """Return calls of a subscriber's own: the first returns the block's number, the others read a slot."""
+    first = subscriber * count
+    # PUSH4 POP, so that it is another call than those of other subscribers; NUMBER, and return it.
+    changing = f"0x63{first:08x}50435f5260205ff3"
+    # PUSH4 SLOAD, and return it.
+    others = (f"0x63{number:08x}545f5260205ff3" for number in range(first + 1, first + count))
+    return [{"data": code} for code in (changing, *others)]
 
 
 class _Driver:
     """Makes one block after another on a connection of its own."""
 
-    def __init__(self, url: str, drive: Drive, interval: float, tally: Tally) -> None:
-        self.connection = StampedConnection(url)
+    def __init__(self, url: str, drive: MiningCalls, interval: float, tally: LagTally) -> None:
+        self.connection = TimestampedConnection(url)
         self._encode = encoder(url)
         self._calls = drive.calls
         self._interval = interval
@@ -95,7 +107,7 @@ class _Driver:
         self._step = 0
         self._identity = 0
         self._due = time.time()
-        self._last: Call | None = None
+        self._last: MiningCall | None = None
 
     def go_on(self, now: float) -> None:
         """Make the next block if it is due, and the last one was heard of or is given up."""
@@ -106,7 +118,7 @@ class _Driver:
                 return
             self._tally.give_up()
         self._due = max(self._due + self._interval, now)
-        self._last = Call(now)
+        self._last = MiningCall(now)
         self._tally.calls.append(self._last)
         self._send()
 
@@ -136,21 +148,22 @@ class _Driver:
         return self._due - now if self._due > now else TURN_SECONDS
 
 
-class _Run:
+class _LagRun:
     """All subscribers, and what makes blocks."""
 
-    def __init__(self, url: str, plan: LagPlan, drive: Drive | None) -> None:
+    def __init__(self, url: str, plan: LagPlan, drive: MiningCalls | None) -> None:
         self.lost = list[str]()
         self.failure: str | None = None
         # What nobody makes is not expected either.
         logs = 0 if drive is None else plan.wanted_logs
-        self.tally = Tally(plan.subscribers, plan.kinds, plan.slice_seconds, logs)
+        self.tally = LagTally(plan.subscribers, plan.kinds, plan.slice_seconds, logs)
         self._plan = plan
         self._selector = selectors.DefaultSelector()
         self._encode = encoder(url)
         self._filter = {} if drive is None else {"topics": [f"0x{TOPIC}"]}
-        self._subscribers = list[StampedConnection]()
-        self._waiting = plan.subscribers * len(plan.kinds)
+        self._subscribers = list[TimestampedConnection]()
+        self._waiting = plan.subscribers * (len(plan.kinds) + (CALLS in plan.kinds))
+        """Replies, and first outcomes of calls."""
         self._driver: _Driver | None = None
         try:
             for number in range(plan.subscribers):
@@ -162,8 +175,8 @@ class _Run:
             self.close()
             raise
 
-    def _opened(self, url: str, number: int) -> StampedConnection:
-        connection = StampedConnection(url)
+    def _opened(self, url: str, number: int) -> TimestampedConnection:
+        connection = TimestampedConnection(url)
         self._selector.register(connection.socket, selectors.EVENT_READ, number)
         return connection
 
@@ -176,35 +189,40 @@ class _Run:
             self._driver.connection.close()
 
     def subscribe(self) -> None:
-        """Subscribe on all connections, and wait until the node has confirmed it.
+        """Subscribe on all connections, and wait until the node has confirmed it and run all calls.
 
         Raises:
             ConnectionError: It refused one, or did not answer.
         """
-        for connection in self._subscribers:
+        for number, connection in enumerate(self._subscribers):
             for identity, kind in enumerate(self._plan.kinds):
-                params: list[object] = [kind, self._filter] if kind == LOGS else [kind]
+                params = self._params(kind, number)
                 connection.send(self._encode(identity, "eth_subscribe", params))
-        end = time.time() + SUBSCRIBE_SECONDS
+        end = time.monotonic() + SUBSCRIBE_SECONDS
         while self._waiting:
-            if time.time() > end:
+            if time.monotonic() > end:
                 raise ConnectionError(
                     f"no answer to {self._waiting} eth_subscribe in {SUBSCRIBE_SECONDS:g} s"
                 )
             self._turn(TURN_SECONDS)
         self.tally.begin(time.time())
 
+    def _params(self, kind: str, subscriber: int) -> list[object]:
+        if kind == CALLS:
+            return [kind, {"calls": watched_calls(subscriber, self._plan.calls)}]
+        return [kind, self._filter] if kind == LOGS else [kind]
+
     def measure(self, show: Show) -> float:
         """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds.
 
         It ends if the node refuses to make a block: then `failure` says why.
         """
-        began, use = time.time(), ClientUse()
+        began, use = time.monotonic(), ClientUse()
         try:
             self._go_on(began, show)
         except ConnectionError as error:
             self.failure = str(error)
-        seconds = time.time() - began
+        seconds = time.monotonic() - began
         self._wait_grace()
         used = use.parts()
         self.tally.end()
@@ -213,24 +231,26 @@ class _Run:
         return seconds
 
     def _go_on(self, began: float, show: Show) -> None:
-        shown = began
-        while (now := time.time()) - began < self._plan.seconds and self._subscribers_left():
+        shown = 0.0
+        while (passed := time.monotonic() - began) < self._plan.seconds and self._subscribers_left():
+            # What arrives is stamped by the wall clock.
+            now = time.time()
             if self._driver is not None:
                 self._driver.go_on(now)
             self._turn(TURN_SECONDS if self._driver is None else min(TURN_SECONDS, self._driver.wait(now)))
-            if now - shown > BEAT_SECONDS:
-                shown = now
+            if passed - shown > BEAT_SECONDS:
+                shown = passed
                 self.tally.forget(now)
-                if show(self._line(now - began)):
+                if show(self._line(passed)):
                     return
 
     def _wait_grace(self) -> None:
-        latest, end = time.time() + KEPT_SECONDS, time.time() + GRACE_SECONDS
+        latest, end = time.monotonic() + KEPT_SECONDS, time.monotonic() + GRACE_SECONDS
         heard = self.tally.heard.total()
-        while time.time() < min(end, latest) and not self._is_over:
+        while time.monotonic() < min(end, latest) and not self._is_over:
             self._turn(TURN_SECONDS)
             if self.tally.heard.total() > heard:
-                heard, end = self.tally.heard.total(), time.time() + GRACE_SECONDS
+                heard, end = self.tally.heard.total(), time.monotonic() + GRACE_SECONDS
 
     @property
     def _is_over(self) -> bool:
@@ -262,7 +282,7 @@ class _Run:
             for message in messages:
                 self._take(number, read(message), at)
 
-    def _connection(self, number: int | None) -> StampedConnection:
+    def _connection(self, number: int | None) -> TimestampedConnection:
         if number is not None:
             return self._subscribers[number]
         assert self._driver is not None
@@ -274,10 +294,12 @@ class _Run:
         self._selector.unregister(self._subscribers[number].socket)
         self.lost.append(str(error))
 
-    def _take(self, number: int | None, found: Notice | Reply | None, at: float) -> None:
+    def _take(self, number: int | None, found: Notice | AllOutcomes | Reply | None, at: float) -> None:
         if isinstance(found, Notice):
             if number is not None:
                 self.tally.hear(number, found, at)
+        elif isinstance(found, AllOutcomes):
+            self._waiting -= 1
         elif isinstance(found, Reply) and number is None:
             if self._driver is not None:
                 self._driver.take(found, at)

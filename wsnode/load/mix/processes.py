@@ -14,29 +14,30 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from wsnode.load.measured import Measured
+from wsnode.load.measured import Measurement
 from wsnode.load.mix.requests import Request
-from wsnode.load.mix.window import Pattern, run_window
-from wsnode.load.progress import Beat, Hear, end_by_itself
+from wsnode.load.mix.window import LoadPattern, run_window
+from wsnode.load.progress import Hear, Heartbeat, end_by_itself
 
+SAFE_PATH = "PYTHONSAFEPATH"
 HEAR_SECONDS = 0.1
 START_SECONDS = 60.0
 """Within these all processes have opened their connections."""
 
 
-class Runner(Protocol):
+class RunPattern(Protocol):
     """Runs a pattern against a node."""
 
     def __call__(
         self,
         url: str,
         requests: Sequence[Request],
-        pattern: Pattern,
+        pattern: LoadPattern,
         slice_seconds: float,
         /,
         *,
         hear: Hear = ...,
-    ) -> Measured:
+    ) -> Measurement:
         """Return what was measured; `hear` is given the beats of all processes.
 
         Raises:
@@ -50,24 +51,40 @@ def usual_processes(connections: int) -> int:
 
 
 @contextlib.contextmanager
-def runners(processes: int) -> Iterator[Runner]:
+def _outside_current_folder() -> Iterator[None]:
+    """Have processes that Python starts by `-c` search the current folder for no module."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
+
+
+@contextlib.contextmanager
+def runners(processes: int) -> Iterator[RunPattern]:
     """Yield what runs patterns: this process, or several others."""
     if processes == 1:
         yield run_window
         return
-    context = multiprocessing.get_context("spawn")
-    shared = _Shared(context.Barrier(processes), context.SimpleQueue(), context.Event())
-    with ProcessPoolExecutor(processes, context, _remember, (shared,)) as pool:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_outside_current_folder())
+        context = multiprocessing.get_context("spawn")
+        shared = _Shared(context.Barrier(processes), context.SimpleQueue(), context.Event())
+        pool = stack.enter_context(ProcessPoolExecutor(processes, context, _remember, (shared,)))
 
         def run_together(
             url: str,
             requests: Sequence[Request],
-            pattern: Pattern,
+            pattern: LoadPattern,
             slice_seconds: float,
             /,
             *,
             hear: Hear = end_by_itself,
-        ) -> Measured:
+        ) -> Measurement:
             shares = list(shared_out(pattern, processes))
             shared.barrier.reset()
             shared.end.clear()
@@ -82,7 +99,7 @@ def runners(processes: int) -> Iterator[Runner]:
         yield run_together
 
 
-def shared_out(pattern: Pattern, processes: int) -> Iterator[tuple[int, Pattern]]:
+def shared_out(pattern: LoadPattern, processes: int) -> Iterator[tuple[int, LoadPattern]]:
     """Yield the part of each process: the number of its first connection, and its pattern."""
     first = 0
     for number in range(processes):
@@ -92,7 +109,7 @@ def shared_out(pattern: Pattern, processes: int) -> Iterator[tuple[int, Pattern]
         first += connections
 
 
-def merged(parts: Sequence[Measured | str]) -> Measured:
+def merged(parts: Sequence[Measurement | str]) -> Measurement:
     """Return what several processes measured together.
 
     Raises:
@@ -101,9 +118,9 @@ def merged(parts: Sequence[Measured | str]) -> Measured:
     failures = [part for part in parts if isinstance(part, str)]
     if failures:
         raise ConnectionError(max(failures, key=len))
-    together = Measured()
+    together = Measurement()
     for part in parts:
-        if isinstance(part, Measured):
+        if isinstance(part, Measurement):
             together.slice_seconds = part.slice_seconds
             together.merge(part)
     return together
@@ -113,7 +130,7 @@ class _Shared(NamedTuple):
     """What all processes of a run have."""
 
     barrier: Barrier
-    beats: "SimpleQueue[Beat]"
+    beats: "SimpleQueue[Heartbeat]"
     end: Event
     """Set once the run is to end."""
 
@@ -123,7 +140,7 @@ class _Shared(NamedTuple):
             if hear(self.beats.get()):
                 self.end.set()
 
-    def hear(self, beat: Beat) -> bool:
+    def hear(self, beat: Heartbeat) -> bool:
         """Send a beat to the process that waits for all."""
         self.beats.put(beat)
         return self.end.is_set()
@@ -140,8 +157,8 @@ def _remember(shared: _Shared) -> None:
 
 
 def _run_share(
-    url: str, requests: list[Request], pattern: Pattern, first: int, slice_seconds: float
-) -> Measured | str:
+    url: str, requests: list[Request], pattern: LoadPattern, first: int, slice_seconds: float
+) -> Measurement | str:
     """Return what this process measured, or why it could not."""
     assert _shared is not None
     shared = _shared

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from wsnode.load.measured import Measured
-from wsnode.load.mix.window import Pattern
+from wsnode.load.measured import Measurement
+from wsnode.load.mix.window import LoadPattern
 
 MOST_STEPS: Final = 1000
 MOST_CONNECTIONS: Final = 20_000
@@ -43,17 +43,17 @@ class Ramp(msgspec.Struct, frozen=True):
         _check(what, values)
         return cls(what, [round(value) for value in values] if what == "connections" else values)
 
-    def pattern(self, value: float, pattern: Pattern) -> Pattern:
+    def pattern(self, value: float, pattern: LoadPattern) -> LoadPattern:
         """Return `pattern` in the step of a value."""
         if self.what == "rate":
             return msgspec.structs.replace(pattern, rate=value)
         return msgspec.structs.replace(pattern, connections=round(value))
 
-    def least_connections(self, pattern: Pattern) -> int:
+    def least_connections(self, pattern: LoadPattern) -> int:
         """Return the connections of the smallest step."""
         return min(self.pattern(value, pattern).connections for value in self.values)
 
-    def most_connections(self, pattern: Pattern) -> int:
+    def most_connections(self, pattern: LoadPattern) -> int:
         """Return the connections of the greatest step."""
         return max(self.pattern(value, pattern).connections for value in self.values)
 
@@ -81,29 +81,29 @@ def _check(what: str, values: Sequence[float]) -> None:
         raise RampError("the values of a ramp are finite")
 
 
-class Step(msgspec.Struct, frozen=True):
+class RampStep(msgspec.Struct, frozen=True):
     """The results of one value, or the reason why the run of that value was given up."""
 
     value: float
-    measured: Measured
+    measured: Measurement
     failure: str | None = None
 
 
-def begins(steps: Sequence[Step], holds: Callable[[Step], bool]) -> float | None:
+def begins(steps: Sequence[RampStep], holds: Callable[[RampStep], bool]) -> float | None:
     """Return the value of the first step of which something holds."""
     return next((step.value for step in steps if holds(step)), None)
 
 
-def is_over(limit_ms: float) -> Callable[[Step], bool]:
+def is_over(limit_ms: float) -> Callable[[RampStep], bool]:
     """Return what says whether the p99 of a step is over a limit."""
     return lambda step: step.measured.all_latencies.percentile(0.99) > limit_ms
 
 
-def has_errors(step: Step) -> bool:
+def has_errors(step: RampStep) -> bool:
     """Return whether a call of a step failed, or the step was given up."""
     return step.failure is not None or step.measured.errors.total() > 0
 
 
-def falls_behind(step: Step) -> bool:
+def falls_behind(step: RampStep) -> bool:
     """Return whether a node answered clearly less than the rate of the step."""
     return step.failure is None and step.measured.rate < KEPT_UP * step.value

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from wsnode.load.mix.samples import Samples
+from wsnode.load.mix.samples import ChainSamples
 
 REAL_MIX = (
     "eth_call=53,eth_getBlockByNumber=10,eth_getBalance=7,eth_chainId=6,eth_getTransactionReceipt=6,"
@@ -28,16 +28,16 @@ class Request(msgspec.Struct, frozen=True):
     params: list[object]
 
 
-Parameters = Callable[[Samples, random.Random], list[object]]
+Parameters = Callable[[ChainSamples, random.Random], list[object]]
 
 
-def _block(samples: Samples, chance: random.Random) -> list[object]:
+def _block(samples: ChainSamples, chance: random.Random) -> list[object]:
     newest = chance.random() < NEWEST_BLOCKS
     number = "latest" if newest else hex(chance.choice(samples.numbers))
     return [number, chance.random() < FULL_BLOCKS]
 
 
-def _logs(samples: Samples, chance: random.Random) -> list[object]:
+def _logs(samples: ChainSamples, chance: random.Random) -> list[object]:
     first = chance.choice(samples.numbers)
     found: dict[str, object] = {
         "fromBlock": hex(first),
@@ -48,23 +48,23 @@ def _logs(samples: Samples, chance: random.Random) -> list[object]:
     return [found]
 
 
-def _transaction(samples: Samples, chance: random.Random) -> list[object]:
+def _transaction(samples: ChainSamples, chance: random.Random) -> list[object]:
     return [chance.choice(samples.transactions or ["0x" + 64 * "0"])]
 
 
-def _account(samples: Samples, chance: random.Random) -> list[object]:
+def _account(samples: ChainSamples, chance: random.Random) -> list[object]:
     return [chance.choice(samples.addresses), "latest"]
 
 
-def _contract(samples: Samples, chance: random.Random) -> list[object]:
+def _contract(samples: ChainSamples, chance: random.Random) -> list[object]:
     return [chance.choice(samples.contracts or samples.addresses), "latest"]
 
 
-def _call(samples: Samples, chance: random.Random) -> list[object]:
+def _call(samples: ChainSamples, chance: random.Random) -> list[object]:
     return [chance.choice(samples.calls), "latest"]
 
 
-def _nothing(samples: Samples, chance: random.Random) -> list[object]:
+def _nothing(samples: ChainSamples, chance: random.Random) -> list[object]:
     return []
 
 
@@ -119,7 +119,7 @@ def _weight(text: str, method: str) -> float:
     return weight
 
 
-def make_requests(mix: dict[str, float], samples: Samples, count: int, seed: int) -> list[Request]:
+def make_requests(mix: dict[str, float], samples: ChainSamples, count: int, seed: int) -> list[Request]:
     """Return `count` requests in the proportions of `mix`, determined by the seed."""
     chance = random.Random(seed)
     methods = chance.choices(list(mix), list(mix.values()), k=count)

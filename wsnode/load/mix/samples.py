@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from wsnode.untrusted.decoding import decode_quantity, one_error
+
 BLOCKS = 48
 CANDIDATE_CALLS = 64
 CALLS = 32
@@ -13,7 +15,7 @@ ADDRESSES = 256
 BALANCE_OF = "0x70a08231"
 
 
-class Chain(Protocol):
+class SampledChain(Protocol):
     """Answers plain requests about its chain."""
 
     def ask(self, method: str, *params: object) -> Any:
@@ -23,7 +25,7 @@ class Chain(Protocol):
         """Return the result, None where it is an error."""
 
 
-class Samples(msgspec.Struct, frozen=True):
+class ChainSamples(msgspec.Struct, frozen=True):
     """Blocks, transactions, addresses and calls of a chain; `largest_block` has most transactions."""
 
     head: int
@@ -36,23 +38,38 @@ class Samples(msgspec.Struct, frozen=True):
     calls: list[dict[str, str]]
 
 
-def take_samples(node: Chain) -> Samples:
+class _Transaction(msgspec.Struct):
+    hash: str
+    sender: str = msgspec.field(name="from")
+    input: str
+    to: str | None = None
+
+
+class _Block(msgspec.Struct):
+    number: str
+    hash: str
+    miner: str
+    transactions: list[_Transaction]
+
+
+def take_samples(node: SampledChain) -> ChainSamples:
     """Return blocks spread over the whole chain with their contents, and calls that succeed at its head.
 
     Raises:
         RefusedError: The node does not answer `eth_blockNumber`.
+        MalformedError: It answers with what is no number, or no block.
     """
-    head = int(node.ask("eth_blockNumber"), 16)
+    head = decode_quantity(node.ask("eth_blockNumber"))
     numbers = spread(head)
     blocks = [block for number in numbers if (block := _block(node, number))]
-    transactions = [transaction for block in blocks for transaction in block["transactions"]]
-    contracts = _distinct(each["to"] for each in transactions if each.get("to") and len(each["input"]) > 2)
-    return Samples(
+    transactions = [transaction for block in blocks for transaction in block.transactions]
+    contracts = _distinct(each.to for each in transactions if each.to and len(each.input) > 2)
+    return ChainSamples(
         head=head,
-        numbers=[int(block["number"], 16) for block in blocks] or [head],
-        last_hash=blocks[-1]["hash"] if blocks else "",
+        numbers=[decode_quantity(block.number) for block in blocks] or [head],
+        last_hash=blocks[-1].hash if blocks else "",
         largest_block=_largest(blocks, head),
-        transactions=[transaction["hash"] for transaction in transactions],
+        transactions=[transaction.hash for transaction in transactions],
         addresses=_addresses(blocks, transactions),
         contracts=contracts,
         calls=_calls(node, transactions, contracts),
@@ -65,38 +82,41 @@ def spread(head: int) -> list[int]:
     return sorted({head - head * place // count for place in range(count)})
 
 
-def _block(node: Chain, number: int) -> Any:
-    return node.try_ask("eth_getBlockByNumber", hex(number), True)
+def _block(node: SampledChain, number: int) -> _Block | None:
+    told = node.try_ask("eth_getBlockByNumber", hex(number), True)
+    with one_error():
+        return None if told is None else msgspec.convert(told, _Block)
 
 
-def _largest(blocks: list[dict[str, Any]], head: int) -> int:
-    largest = max(blocks, key=lambda block: len(block["transactions"]), default={"number": hex(head)})
-    return int(largest["number"], 16)
+def _largest(blocks: list[_Block], head: int) -> int:
+    largest = max(blocks, key=lambda block: len(block.transactions), default=None)
+    return head if largest is None else decode_quantity(largest.number)
 
 
-def _addresses(blocks: list[dict[str, Any]], transactions: list[dict[str, Any]]) -> list[str]:
-    parties = (each.get(side) for each in transactions for side in ("from", "to"))
+def _addresses(blocks: list[_Block], transactions: list[_Transaction]) -> list[str]:
+    parties = (side for each in transactions for side in (each.sender, each.to))
     found = _distinct(address for address in parties if address)
-    return (found or _distinct(block["miner"] for block in blocks) or ["0x" + 40 * "0"])[:ADDRESSES]
+    return (found or _distinct(block.miner for block in blocks) or ["0x" + 40 * "0"])[:ADDRESSES]
 
 
-def _calls(node: Chain, transactions: list[dict[str, Any]], contracts: list[str]) -> list[dict[str, str]]:
+def _calls(
+    node: SampledChain, transactions: list[_Transaction], contracts: list[str]
+) -> list[dict[str, str]]:
     """Return calls that succeed: balances of tokens, and what transactions called; else one of nothing."""
     tried = islice(_candidates(transactions, contracts), CANDIDATE_CALLS)
     good = (call for call in tried if node.try_ask("eth_call", call, "latest") not in (None, "0x"))
     return list(islice(good, CALLS)) or [{"to": "0x" + 40 * "0", "data": "0x"}]
 
 
-def _candidates(transactions: list[dict[str, Any]], contracts: list[str]) -> Iterator[dict[str, str]]:
+def _candidates(transactions: list[_Transaction], contracts: list[str]) -> Iterator[dict[str, str]]:
     seen = set[tuple[str, str]]()
     for each in transactions:
-        if each.get("to") not in contracts:
+        if each.to is None or each.to not in contracts:
             continue
-        owner = each["from"]
-        for data in (BALANCE_OF + owner[2:].rjust(64, "0"), each["input"]):
-            if (each["to"], data) not in seen:
-                seen.add((each["to"], data))
-                yield {"from": owner, "to": each["to"], "data": data}
+        for data in (BALANCE_OF + each.sender[2:].rjust(64, "0"), each.input):
+            if (each.to, data) not in seen:
+                seen.add((each.to, data))
+                yield {"from": each.sender, "to": each.to, "data": data}
 
 
 def _distinct(values: Iterator[str]) -> list[str]:

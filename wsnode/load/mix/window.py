@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from wsnode.load.connection import encoder, open_connection
-from wsnode.load.measured import SLICE_SECONDS, Measured
+from wsnode.load.measured import SLICE_SECONDS, Measurement
 from wsnode.load.mix.requests import Request
-from wsnode.load.progress import BEAT_SECONDS, Beat, Hear, end_by_itself
+from wsnode.load.progress import BEAT_SECONDS, Hear, Heartbeat, end_by_itself
 from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
@@ -20,7 +20,7 @@ LOST_SECONDS = 30.0
 FLUSH_SECONDS = 0.05
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class LoadPattern(msgspec.Struct, frozen=True):
     """The number of connections, requests in flight on each or `rate` a second on all, and the duration."""
 
     connections: int = 16
@@ -29,7 +29,7 @@ class Pattern(msgspec.Struct, frozen=True):
     rate: float | None = None
 
 
-class Window:
+class RequestWindow:
     """A connection with requests in flight, identified by their indices in a list of frames."""
 
     def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
@@ -57,21 +57,21 @@ class Window:
         return self._frames[place]
 
 
-class Run:
+class MixRun:
     """One run against a node."""
 
     def __init__(
         self,
-        windows: Sequence[Window],
+        windows: Sequence[RequestWindow],
         requests: Sequence[Request],
-        pattern: Pattern,
+        pattern: LoadPattern,
         slice_seconds: float,
         hear: Hear,
     ) -> None:
         self._windows = windows
         self._requests = requests
         self._pattern = pattern
-        self._measured = Measured(slice_seconds=slice_seconds)
+        self._measured = Measurement(slice_seconds=slice_seconds)
         self._hear = hear
         self._began = self._last_reply = self._flushed = self._heard = time.perf_counter()
         self._turns = itertools.cycle(windows)
@@ -79,7 +79,7 @@ class Run:
         self._counted = 0
         self._is_stopped = False
 
-    def measure(self) -> Measured:
+    def measure(self) -> Measurement:
         """Send requests for the pattern's time and until one reply counts, and return the results.
 
         The run ends before its time if a connection is lost, or the node stops answering: then `failure` says
@@ -130,10 +130,10 @@ class Run:
                 self._heard = now
                 self._is_stopped = self._hear(self._beat(now))
 
-    def _beat(self, now: float) -> Beat:
+    def _beat(self, now: float) -> Heartbeat:
         measured = self._measured
         in_flight = sum(len(window.asked) for window in self._windows)
-        return Beat(
+        return Heartbeat(
             os.getpid(),
             now - self._began,
             measured.replies,
@@ -154,7 +154,7 @@ class Run:
         due = self._began + self._due / self._pattern.rate
         return min(FLUSH_SECONDS, max(0.0, due - time.perf_counter()))
 
-    def _take(self, window: Window) -> None:
+    def _take(self, window: RequestWindow) -> None:
         messages = window.connection.receive()
         now = self._last_reply = time.perf_counter()
         counts = now - self._began >= self._pattern.seconds * WARM_UP
@@ -178,13 +178,13 @@ class Run:
 def run_window(
     url: str,
     requests: Sequence[Request],
-    pattern: Pattern,
+    pattern: LoadPattern,
     slice_seconds: float = SLICE_SECONDS,
     *,
     first: int = 0,
     wait: Callable[[], object] = lambda: None,
     hear: Hear = end_by_itself,
-) -> Measured:
+) -> Measurement:
     """Return what one run of `pattern` measured, over time in slices of `slice_seconds`.
 
     Its connections are those from the number `first` on of all that run at this time; `wait` is called once
@@ -196,12 +196,12 @@ def run_window(
     encode = encoder(url)
     frames = [encode(place, each.method, each.params) for place, each in enumerate(requests)]
     step = max(1, len(frames) // pattern.connections)
-    windows = list[Window]()
+    windows = list[RequestWindow]()
     try:
         for number in range(first, first + pattern.connections):
-            windows.append(Window(url, frames, number * step % len(frames)))
+            windows.append(RequestWindow(url, frames, number * step % len(frames)))
         wait()
-        return Run(windows, requests, pattern, slice_seconds, hear).measure()
+        return MixRun(windows, requests, pattern, slice_seconds, hear).measure()
     finally:
         for window in windows:
             window.connection.close()

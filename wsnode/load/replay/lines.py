@@ -10,16 +10,18 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
+
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes."""
 MOST_SHOWN: Final = 10
 
 
-class ReplayError(OSError):
+class NoRequestsError(OSError):
     """A file holds no request; the message says how many lines it has, and what is wrong with the first."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedRequest(msgspec.Struct, frozen=True):
     """A request of a file: its method, its parameters as JSON, and its seconds, if it has a time."""
 
     method: str
@@ -33,7 +35,7 @@ class _Line(msgspec.Struct):
     time: float | datetime | None = None
 
 
-class Lines:
+class RequestLines:
     """The requests of a file, and the lines that are none."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -44,9 +46,9 @@ class Lines:
         """The first malformed lines: their numbers, and why."""
         self._file = file
         self._number = 0
-        self._decoder = msgspec.json.Decoder(_Line)
+        self._decoder = JsonDecoder(_Line)
 
-    def __iter__(self) -> Iterator[Recorded]:
+    def __iter__(self) -> Iterator[RecordedRequest]:
         """Yield the requests; a line that is none is counted and left out."""
         while line := self._file.readline(LONGEST_LINE):
             self._number += 1
@@ -58,7 +60,7 @@ class Lines:
             self.count += 1
             try:
                 yield self._read(line, is_whole=is_whole)
-            except ValueError as error:
+            except MalformedError as error:
                 self.malformed += 1
                 if len(self.shown) < MOST_SHOWN:
                     self.shown.append(f"line {self._number}: {error}")
@@ -67,12 +69,15 @@ class Lines:
         while (rest := self._file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
             pass
 
-    def _read(self, line: bytes, *, is_whole: bool) -> Recorded:
+    def _read(self, line: bytes, *, is_whole: bool) -> RecordedRequest:
         if not is_whole:
-            raise ValueError(f"longer than {LONGEST_LINE:,} bytes")
+            raise MalformedError(f"longer than {LONGEST_LINE:,} bytes")
         found = self._decoder.decode(line)
         params = bytes(found.params)
         if params[:1] not in (b"[", b"{"):
-            raise ValueError(f"its params are no array and no object: {params[:40].decode(errors='replace')}")
-        time = found.time.timestamp() if isinstance(found.time, datetime) else found.time
-        return Recorded(found.method, params, time)
+            raise MalformedError(
+                f"its params are no array and no object: {params[:40].decode(errors='replace')}"
+            )
+        with one_error():
+            time = found.time.timestamp() if isinstance(found.time, datetime) else found.time
+        return RecordedRequest(found.method, params, time)

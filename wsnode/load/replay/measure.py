@@ -11,10 +11,10 @@ import msgspec
 
 from wsnode.load.connection import framer, open_connection
 from wsnode.load.machine import ClientUse
-from wsnode.load.measured import Measured
-from wsnode.load.node import Asker
-from wsnode.load.progress import BEAT_SECONDS, Beat, Progress, Show
-from wsnode.load.replay.lines import Lines, Recorded, ReplayError
+from wsnode.load.measured import Measurement
+from wsnode.load.node import NodeReader
+from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
+from wsnode.load.replay.lines import NoRequestsError, RecordedRequest, RequestLines
 from wsnode.load.replies import error_text, outcome
 
 LOST_SECONDS: Final = 30.0
@@ -45,12 +45,12 @@ class ReplayPlan(msgspec.Struct, frozen=True):
     """After which no more requests are sent."""
 
 
-class Replay(msgspec.Struct):
+class ReplayResult(msgspec.Struct):
     """What a node answered, and the lines that were no requests."""
 
     url: str
     version: str
-    measured: Measured
+    measured: Measurement
     sent: int
     lines: int
     malformed: int
@@ -63,33 +63,33 @@ class Replay(msgspec.Struct):
         return self.measured.failure
 
 
-def measure_replay(url: str, plan: ReplayPlan, show: Show) -> Replay:
+def measure_replay(url: str, plan: ReplayPlan, show: Show) -> ReplayResult:
     """Send the requests of a file, and return what was answered, until the node does not go on.
 
     Raises:
         ConnectionError: A connection was refused.
-        ReplayError: The file holds no request.
+        NoRequestsError: The file holds no request.
         OSError: It cannot be read.
     """
-    with Asker(url) as asker:
+    with NodeReader(url) as asker:
         version = asker.version()
     with plan.file.open("rb") as file:
-        lines = Lines(file)
+        lines = RequestLines(file)
         requests = iter(lines)
         if (first := next(requests, None)) is None:
-            raise ReplayError(f"{plan.file}: no request in {lines.count} lines{_why(lines)}")
-        run = _Run(url, plan, itertools.chain([first], requests), show)
+            raise NoRequestsError(f"{plan.file}: no request in {lines.count} lines{_why(lines)}")
+        run = _ReplayRun(url, plan, itertools.chain([first], requests), show)
         run.is_paced = plan.rate is not None or (plan.keeps_time and first.time is not None)
         try:
             run.measure()
         finally:
             run.close()
-    return Replay(
+    return ReplayResult(
         url, version, run.measured, run.sent, lines.count, lines.malformed, lines.shown, run.is_paced
     )
 
 
-def _why(lines: Lines) -> str:
+def _why(lines: RequestLines) -> str:
     return f"; {lines.shown[0]}" if lines.shown else ""
 
 
@@ -102,11 +102,11 @@ class _InFlight(msgspec.Struct, frozen=True):
     size: int
 
 
-class _Run:
+class _ReplayRun:
     """The connections, and the requests in flight on them."""
 
-    def __init__(self, url: str, plan: ReplayPlan, requests: Iterator[Recorded], show: Show) -> None:
-        self.measured = Measured()
+    def __init__(self, url: str, plan: ReplayPlan, requests: Iterator[RecordedRequest], show: Show) -> None:
+        self.measured = Measurement()
         self.sent = 0
         self.is_paced = False
         self._plan = plan
@@ -115,7 +115,7 @@ class _Run:
         self._first_time = None if self._next is None else self._next.time
         self._frame = framer(url)
         self._show = show
-        self._progress = Progress()
+        self._progress = RunProgress()
         self._in_flight: dict[int, _InFlight] = {}
         self._bytes = 0
         self._selector = selectors.DefaultSelector()
@@ -174,7 +174,7 @@ class _Run:
             self.measured.lateness.add(now - due)
             self._send(self.sent % len(self._connections), due)
 
-    def _due_of(self, request: Recorded) -> float:
+    def _due_of(self, request: RecordedRequest) -> float:
         """Return when a request is due; one without a time, or with an earlier one, with the one before."""
         if self._plan.rate is not None:
             return self._began + self.sent / self._plan.rate
@@ -234,12 +234,12 @@ class _Run:
         if len(measured.slices) > MOST_SLICES:
             measured.join_slices()
         errors, in_flight = measured.errors.total(), len(self._in_flight)
-        beat = Beat(0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies)
+        beat = Heartbeat(0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies)
         self._progress.take(beat)
         if self._show(self._progress.line()):
             self._next = None
 
 
-def _body(identity: int, request: Recorded) -> bytes:
+def _body(identity: int, request: RecordedRequest) -> bytes:
     method = msgspec.json.encode(request.method)
     return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (identity, method, request.params)

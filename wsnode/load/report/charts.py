@@ -89,7 +89,7 @@ def chart(
     return "".join(parts)
 
 
-class Range(NamedTuple):
+class RangeBar(NamedTuple):
     """A bar between the least and the greatest of some values, with a mark at each."""
 
     name: str
@@ -97,7 +97,7 @@ class Range(NamedTuple):
     values: Sequence[float]
 
 
-def ranges(bars: Sequence[Range], name: str) -> str:
+def ranges(bars: Sequence[RangeBar], name: str) -> str:
     """Return bars below each other as SVG, over one axis of growing steps, with what the axis is."""
     across = axis_of([value for bar in bars for value in bar.values], is_logarithmic=True)
     height = TOP + len(bars) * ROW + BOTTOM
@@ -119,7 +119,7 @@ def _tick(across: Axis, tick: float, height: int) -> str:
     )
 
 
-def _bar(bar: Range, across: Axis, y: float) -> str:
+def _bar(bar: RangeBar, across: Axis, y: float) -> str:
     places = [_beside(across.place(value)) for value in bar.values]
     marks = "".join(f'<circle class="{bar.style}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>' for x in places)
     text = f'<text x="{NAMES_WIDTH - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(bar.name)}</text>'

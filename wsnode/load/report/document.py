@@ -4,20 +4,21 @@ import math
 from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.measured import Measured
-from wsnode.load.plan import Outcome
-from wsnode.load.report import ramp, regions
-from wsnode.load.report.form import finite, latency, named, node_members
+from wsnode.load.measured import Measurement
+from wsnode.load.plan import MixOutcome
+from wsnode.load.report import intervals, ramp
+from wsnode.load.report.formatting import circumstance_members, finite, latency, named, node_members
 
 VERSION: Final = 1
 """Of the form of the object; members may be added without another."""
 
 
-def document(outcome: Outcome) -> dict[str, Any]:
+def document(outcome: MixOutcome) -> dict[str, Any]:
     """Return what was measured, latencies in milliseconds; addresses without paths, which may hold keys."""
     pattern = outcome.plan.pattern
     return {
         "version": VERSION,
+        **circumstance_members(),
         "load": {
             "connections": pattern.connections,
             "depth": pattern.depth if pattern.rate is None else None,
@@ -31,7 +32,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _node(outcome: Outcome, number: int) -> dict[str, Any]:
+def _node(outcome: MixOutcome, number: int) -> dict[str, Any]:
     node, measured = outcome.nodes[number], outcome.mix[number]
     found: dict[str, Any] = {
         **node_members(number, node),
@@ -40,8 +41,8 @@ def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     }
     if outcome.plan.ramp is not None:
         found["ramp"] = ramp.document(outcome.steps[number], outcome.plan.ramp, outcome.plan.limit_ms)
-    if outcome.plan.regions:
-        found["regions"] = regions.document(measured, outcome.plan.regions)
+    if outcome.plan.intervals:
+        found["intervals"] = intervals.document(measured, outcome.plan.intervals)
     if outcome.head_of_line:
         heavy = outcome.head_of_line[number]
         found["head_of_line"] = {
@@ -58,7 +59,7 @@ def _node(outcome: Outcome, number: int) -> dict[str, Any]:
     return found
 
 
-def mix_document(measured: Measured) -> dict[str, Any]:
+def mix_document(measured: Measurement) -> dict[str, Any]:
     """Return the results of calls as a JSON object."""
     return {
         "seconds": measured.seconds,
@@ -89,7 +90,7 @@ def mix_document(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _row(measured: Measured, latencies: Histogram, errors: int) -> dict[str, Any]:
+def _row(measured: Measurement, latencies: Histogram, errors: int) -> dict[str, Any]:
     return {
         "replies": len(latencies),
         "requests_per_second": finite(len(latencies) / measured.seconds if measured.seconds else math.nan),

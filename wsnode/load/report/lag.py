@@ -4,11 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.lag.measure import Lag, LagPlan
-from wsnode.load.lag.notice import LOGS
-from wsnode.load.measured import Measured
-from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import Table, label, labelled, latency, node_lines, node_members, times
+from wsnode.load.lag.measure import LagPlan, LagResult
+from wsnode.load.lag.notice import CALLS, LOGS
+from wsnode.load.measured import Measurement
+from wsnode.load.report import html_page, plots, text
+from wsnode.load.report.formatting import (
+    ReportTable,
+    circumstance_members,
+    label,
+    labelled,
+    latency,
+    node_lines,
+    node_members,
+    times,
+)
 from wsnode.upstream.address import shown
 
 HEADS: Final = ("", "heard", "p50 ms", "p90 ms", "p99 ms", "max ms", "missed", "doubled")
@@ -18,10 +27,11 @@ VERSION: Final = 1
 def title(plan: LagPlan) -> str:
     """Return the plan in words."""
     kinds = " and ".join(plan.kinds)
-    return f"lag: {plan.subscribers:,} subscribers of {kinds}, {plan.seconds:g} s"
+    calls = f" ({plan.calls:,} each)" if CALLS in plan.kinds else ""
+    return f"lag: {plan.subscribers:,} subscribers of {kinds}{calls}, {plan.seconds:g} s"
 
 
-def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
+def lines(found: Sequence[LagResult], plan: LagPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     yield from node_lines(found)
     yield f"\n{title(plan)}"
@@ -30,7 +40,7 @@ def lines(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
     yield from labelled([[*notes(lag), text.client_note(lag.tally.after_first)] for lag in found])
 
 
-def driven(lag: Lag, plan: LagPlan) -> str:
+def driven(lag: LagResult, plan: LagPlan) -> str:
     """Return how many blocks there were, and how they were made."""
     blocks = f"{lag.tally.blocks:,} blocks in {lag.seconds:.1f} s"
     if lag.drive is None:
@@ -39,7 +49,7 @@ def driven(lag: Lag, plan: LagPlan) -> str:
     return f"{blocks}{logs}, by {lag.drive}, one each {plan.interval:g} s at most"
 
 
-def table(found: Sequence[Lag], plan: LagPlan) -> Table:
+def table(found: Sequence[LagResult], plan: LagPlan) -> ReportTable:
     """Return the lags of each kind on each node, after the first subscriber to hear and after the call."""
     rows = list[list[str]]()
     for kind in plan.kinds:
@@ -51,14 +61,14 @@ def table(found: Sequence[Lag], plan: LagPlan) -> Table:
             if lag.drive is not None:
                 called = label(f"{kind} after the call", number, len(found))
                 rows.append([called, "", *_times(tally.after_call, kind), "", ""])
-    return Table(HEADS, rows)
+    return ReportTable(HEADS, rows)
 
 
-def _times(measured: Measured, kind: str) -> list[str]:
+def _times(measured: Measurement, kind: str) -> list[str]:
     return times(measured.latencies.get(kind, Histogram()))
 
 
-def notes(lag: Lag) -> Iterator[str]:
+def notes(lag: LagResult) -> Iterator[str]:
     """Yield what the figures do not say by themselves."""
     tally = lag.tally
     if tally.before_reply:
@@ -69,14 +79,16 @@ def notes(lag: Lag) -> Iterator[str]:
         yield f"{len(lag.lost):,} connections were lost, the first one: {lag.lost[0]}"
 
 
-def document(found: Sequence[Lag], plan: LagPlan) -> dict[str, Any]:
+def document(found: Sequence[LagResult], plan: LagPlan) -> dict[str, Any]:
     """Return the lags as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
     return {
         "version": VERSION,
+        **circumstance_members(),
         "lag": {
             "subscribers": plan.subscribers,
             "kinds": list(plan.kinds),
             "logs": plan.wanted_logs,
+            **({"calls": plan.calls} if CALLS in plan.kinds else {}),
             "interval": plan.interval,
             "seconds": plan.seconds,
         },
@@ -84,7 +96,7 @@ def document(found: Sequence[Lag], plan: LagPlan) -> dict[str, Any]:
     }
 
 
-def _node(lag: Lag, plan: LagPlan, number: int) -> dict[str, Any]:
+def _node(lag: LagResult, plan: LagPlan, number: int) -> dict[str, Any]:
     tally = lag.tally
     return {
         **node_members(number, lag),
@@ -108,17 +120,17 @@ def _node(lag: Lag, plan: LagPlan, number: int) -> dict[str, Any]:
     }
 
 
-def page(found: Sequence[Lag], plan: LagPlan) -> str:
+def page(found: Sequence[LagResult], plan: LagPlan) -> str:
     """Return the lags as a page."""
-    return frame.page("wsnode bench lag", _sections(found, plan))
+    return html_page.page("wsnode bench lag", _sections(found, plan))
 
 
-def _sections(found: Sequence[Lag], plan: LagPlan) -> Iterator[str]:
+def _sections(found: Sequence[LagResult], plan: LagPlan) -> Iterator[str]:
     for number, lag in enumerate(found):
-        yield frame.key(number, f"{shown(lag.url)} {lag.version}: {driven(lag, plan)}")
-    yield frame.note(title(plan))
+        yield html_page.key(number, f"{shown(lag.url)} {lag.version}: {driven(lag, plan)}")
+    yield html_page.note(title(plan))
     yield table(found, plan).html()
-    yield frame.notes(labelled([notes(lag) for lag in found]))
+    yield html_page.notes(labelled([notes(lag) for lag in found]))
     yield from plots.clients([lag.tally.after_first for lag in found])
     yield "<h2>By kind, after the first subscriber</h2>"
     yield plots.by_method([lag.tally.after_first for lag in found])

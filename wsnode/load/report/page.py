@@ -1,23 +1,23 @@
-"""A measurement by a mix as one page: latencies, time, methods, steps, regions, and interference."""
+"""A measurement by a mix as one page: latencies, time, methods, steps, intervals, and interference."""
 
 from collections.abc import Iterator
 from html import escape
 
-from wsnode.load.plan import Outcome
-from wsnode.load.report import frame, plots, ramp, regions, text
+from wsnode.load.plan import MixOutcome
+from wsnode.load.report import html_page, intervals, plots, ramp, text
 from wsnode.upstream.address import shown
 
 
-def page(outcome: Outcome) -> str:
+def page(outcome: MixOutcome) -> str:
     """Return the page as HTML."""
-    return frame.page("wsnode bench", _body(outcome))
+    return html_page.page("wsnode bench", _body(outcome))
 
 
-def _body(outcome: Outcome) -> Iterator[str]:
+def _body(outcome: MixOutcome) -> Iterator[str]:
     for number, node in enumerate(outcome.nodes):
-        yield frame.key(number, text.title("", shown(node.url), node.version, node.samples.head).strip())
+        yield html_page.key(number, text.title("", shown(node.url), node.version, node.samples.head).strip())
     pattern, growth = outcome.plan.pattern, outcome.plan.ramp
-    yield frame.note(text.load(pattern) if growth is None else ramp.words(growth, pattern))
+    yield html_page.note(text.load(pattern) if growth is None else ramp.words(growth, pattern))
     yield from plots.clients(outcome.mix)
     if growth is not None:
         yield from ramp.sections(outcome.steps, growth, outcome.plan.limit_ms)
@@ -25,11 +25,11 @@ def _body(outcome: Outcome) -> Iterator[str]:
     yield "<h2>By method</h2>"
     yield plots.by_method(outcome.mix)
     yield text.table(outcome.mix).html()
-    yield from regions.sections(outcome.mix, outcome.plan.regions)
+    yield from intervals.sections(outcome.mix, outcome.plan.intervals)
     yield from _interference(outcome)
 
 
-def _interference(outcome: Outcome) -> Iterator[str]:
+def _interference(outcome: MixOutcome) -> Iterator[str]:
     for title, lines in (
         (text.HEAD_OF_LINE, text.lines_of(text.head_of_line, outcome.head_of_line)),
         (text.SLOW_CLIENT, text.lines_of(text.slow_client, outcome.slow_client)),

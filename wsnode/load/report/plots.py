@@ -5,18 +5,20 @@ from math import log2
 from typing import Final
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.measured import Measured
-from wsnode.load.report.charts import Range, Series, chart, ranges
-from wsnode.load.report.form import NAMES, STYLES, label
-from wsnode.load.report.frame import note
+from wsnode.load.measured import Measurement
+from wsnode.load.report.charts import RangeBar, Series, chart, ranges
+from wsnode.load.report.formatting import NAMES, STYLES, label
+from wsnode.load.report.html_page import legend, note
 from wsnode.load.report.text import client
 
+P50_AND_P99: Final = (("p50", ""), ("p99", " dashed"))
+"""The lines of these two, and their dashes."""
 SHORTEST_MS: Final = 1e-3
 HALVES: Final = 8
 """Points of the curve of percentiles from one halving of what is left to the next."""
 
 
-def latency_sections(measured: Sequence[Measured], noun: str = "replies") -> Iterator[str]:
+def latency_sections(measured: Sequence[Measurement], noun: str = "replies") -> Iterator[str]:
     """Yield HTML: the latencies of each node by how many took how long, by percentile, and over time."""
     latencies = [each.all_latencies for each in measured]
     yield "<h2>Latency</h2>"
@@ -24,24 +26,26 @@ def latency_sections(measured: Sequence[Measured], noun: str = "replies") -> Ite
     yield "<h2>Latency by percentile</h2>"
     yield percentile_curves(latencies)
     yield "<h2>Over time</h2>"
-    yield over_time(measured, f"{noun} a second", ("",), lambda piece, width: [len(piece) / width])
+    yield over_time(measured, f"{noun} a second", [("", "")], lambda piece, width: [len(piece) / width])
     yield over_time(
-        measured, "p50 and p99, ms", ("", " dashed"), lambda piece, _: [*piece.percentiles((0.5, 0.99))]
+        measured, "p50 and p99, ms", P50_AND_P99, lambda piece, _: [*piece.percentiles((0.5, 0.99))]
     )
 
 
-def clients(measured: Sequence[Measured]) -> Iterator[str]:
+def clients(measured: Sequence[Measurement]) -> Iterator[str]:
     """Yield HTML: what the client itself used for each node, and whether it was the limit."""
     for name, each in zip(NAMES, measured, strict=False):
         if each.busy:
             yield note(f"client of {name}: {client(each)}", is_warning=each.is_client_the_limit)
 
 
-def by_method(measured: Sequence[Measured]) -> str:
+def by_method(measured: Sequence[Measurement]) -> str:
     """Return for each method and node a bar from p50 over p90 to p99."""
     methods = sorted({method for each in measured for method in each.latencies})
     bars = [
-        Range(label(method, number, len(measured)), STYLES[number], latencies.percentiles((0.5, 0.9, 0.99)))
+        RangeBar(
+            label(method, number, len(measured)), STYLES[number], latencies.percentiles((0.5, 0.9, 0.99))
+        )
         for method in methods
         for number, each in enumerate(measured)
         if (latencies := each.latencies.get(method))
@@ -89,22 +93,22 @@ def _curve(latencies: Histogram) -> list[tuple[float, float]]:
 
 
 def over_time(
-    measured: Sequence[Measured],
+    measured: Sequence[Measurement],
     words: str,
-    dashes: Sequence[str],
+    lines: Sequence[tuple[str, str]],
     values: Callable[[Histogram, float], list[float]],
 ) -> str:
-    """Return values of the slices of each node, each value as a line with a dash of its own."""
+    """Return values of the slices of each node; `lines` are the name and the dash of each value's line."""
     series = [
         Series(name, style + dash, [(at, found[place]) for at, found in _points(each, values)])
         for name, style, each in zip(NAMES, STYLES, measured, strict=False)
-        for place, dash in enumerate(dashes)
+        for place, (_name, dash) in enumerate(lines)
     ]
-    return chart(series, ("s", words))
+    return chart(series, ("s", words)) + legend(lines)
 
 
 def _points(
-    measured: Measured, values: Callable[[Histogram, float], list[float]]
+    measured: Measurement, values: Callable[[Histogram, float], list[float]]
 ) -> list[tuple[float, list[float]]]:
     """Return the beginning of each whole slice and its values; the last slice may be a short one."""
     width = measured.slice_seconds

@@ -3,21 +3,26 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from wsnode.load.mix.ramp import Ramp, Step, begins, falls_behind, has_errors, is_over
-from wsnode.load.mix.window import Pattern
-from wsnode.load.report import frame
+from wsnode.load.mix.ramp import Ramp, RampStep, begins, falls_behind, has_errors, is_over
+from wsnode.load.mix.window import LoadPattern
+from wsnode.load.report import html_page
 from wsnode.load.report.charts import Series, chart
-from wsnode.load.report.form import NAMES, STYLES, Table, decimal, finite, label, latency
+from wsnode.load.report.formatting import NAMES, STYLES, ReportTable, decimal, finite, label, latency
+from wsnode.load.report.plots import P50_AND_P99
 
+UNANSWERED: Final = (
+    "unanswered: requests that were due in a step and had no reply when it ended; a few are on their way, "
+    "and many say that the node falls behind"
+)
 HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors", "unanswered")
 
 
-def title(ramp: Ramp, pattern: Pattern) -> str:
+def title(ramp: Ramp, pattern: LoadPattern) -> str:
     """Return the title of the section, and its columns."""
-    return f"\nramp: {words(ramp, pattern)}\n{Table(HEADS, []).line(HEADS)}"
+    return f"\nramp: {words(ramp, pattern)}\n{ReportTable(HEADS, []).line(HEADS)}"
 
 
-def words(ramp: Ramp, pattern: Pattern) -> str:
+def words(ramp: Ramp, pattern: LoadPattern) -> str:
     """Return the ramp in words."""
     span = f"{said(ramp, ramp.values[0])} to {said(ramp, ramp.values[-1])}"
     fixed = f"{pattern.connections} connections, " if ramp.what == "rate" else ""
@@ -31,12 +36,12 @@ def said(ramp: Ramp, value: float) -> str:
     return f"{value:,.0f} {noun}"
 
 
-def line(ramp: Ramp, step: Step, number: int, nodes: int) -> str:
+def line(ramp: Ramp, step: RampStep, number: int, nodes: int) -> str:
     """Return a step on the node of that number."""
-    return Table(HEADS, []).line(_row(ramp, step, number, nodes))
+    return ReportTable(HEADS, []).line(_row(ramp, step, number, nodes))
 
 
-def _row(ramp: Ramp, step: Step, number: int, nodes: int) -> list[str]:
+def _row(ramp: Ramp, step: RampStep, number: int, nodes: int) -> list[str]:
     name, measured = label(said(ramp, step.value), number, nodes), step.measured
     if step.failure is not None:
         return [f"{name}: {step.failure}", *("" for _ in HEADS[1:])]
@@ -50,8 +55,10 @@ def _row(ramp: Ramp, step: Step, number: int, nodes: int) -> list[str]:
     ]
 
 
-def limits(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
+def limits(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
     """Yield for each node where p99 goes over the limit, errors begin, and it falls behind."""
+    if any(step.measured.unanswered for each in steps for step in each):
+        yield UNANSWERED
     for number, each in enumerate(steps):
         for name, value in found_limits(each, ramp, limit_ms).items():
             shown = "in no step" if value is None else f"from {said(ramp, value)} on"
@@ -61,7 +68,7 @@ def limits(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iter
             yield label(f"the client or its machine was the limit: at {values}", number, len(steps))
 
 
-def found_limits(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, float | None]:
+def found_limits(steps: Sequence[RampStep], ramp: Ramp, limit_ms: float) -> dict[str, float | None]:
     """Return the value of the first step of which each thing holds, None where it never does."""
     found = {
         f"p99 over {limit_ms:g} ms": begins(steps, is_over(limit_ms)),
@@ -72,7 +79,7 @@ def found_limits(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str
     return found
 
 
-def document(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, Any]:
+def document(steps: Sequence[RampStep], ramp: Ramp, limit_ms: float) -> dict[str, Any]:
     """Return the steps of a node as a JSON object."""
     return {
         "what": ramp.what,
@@ -92,37 +99,37 @@ def document(steps: Sequence[Step], ramp: Ramp, limit_ms: float) -> dict[str, An
     }
 
 
-def sections(steps: Sequence[Sequence[Step]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
+def sections(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
     """Yield HTML: latency and rate by step, the table, and where limits are reached."""
     unit = "requests a second asked" if ramp.what == "rate" else "connections"
     yield "<h2>By step</h2>"
-    yield _by_step(steps, (unit, "p50 and p99, ms"), ("", " dashed"), _times, is_logarithmic=True)
-    yield _by_step(steps, (unit, "replies a second"), ("",), lambda step: [step.measured.rate])
+    yield _by_step(steps, (unit, "p50 and p99, ms"), P50_AND_P99, _times, is_logarithmic=True)
+    yield _by_step(steps, (unit, "replies a second"), [("", "")], lambda step: [step.measured.rate])
     rows = [
         _row(ramp, each[place], number, len(steps))
         for place in range(max(map(len, steps)))
         for number, each in enumerate(steps)
         if place < len(each)
     ]
-    yield Table(HEADS, rows).html()
-    yield frame.notes(limits(steps, ramp, limit_ms))
+    yield ReportTable(HEADS, rows).html()
+    yield html_page.notes(limits(steps, ramp, limit_ms))
 
 
-def _times(step: Step) -> list[float]:
+def _times(step: RampStep) -> list[float]:
     return step.measured.all_latencies.percentiles((0.5, 0.99))
 
 
 def _by_step(
-    steps: Sequence[Sequence[Step]],
+    steps: Sequence[Sequence[RampStep]],
     labels: tuple[str, str],
-    dashes: Sequence[str],
-    values: Callable[[Step], list[float]],
+    lines: Sequence[tuple[str, str]],
+    values: Callable[[RampStep], list[float]],
     *,
     is_logarithmic: bool = False,
 ) -> str:
     series = [
         Series(name, style + dash, [(step.value, values(step)[place]) for step in each if not step.failure])
         for name, style, each in zip(NAMES, STYLES, steps, strict=False)
-        for place, dash in enumerate(dashes)
+        for place, (_name, dash) in enumerate(lines)
     ]
-    return chart(series, labels, up_is_logarithmic=is_logarithmic)
+    return chart(series, labels, up_is_logarithmic=is_logarithmic) + html_page.legend(lines)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from wsnode.load.replay.measure import Replay, ReplayPlan
-from wsnode.load.report import frame, plots, text
+from wsnode.load.replay.measure import ReplayPlan, ReplayResult
+from wsnode.load.report import html_page, plots, text
 from wsnode.load.report.document import mix_document
-from wsnode.load.report.form import labelled, node_lines, node_members
+from wsnode.load.report.formatting import circumstance_members, labelled, node_lines, node_members
 
 VERSION: Final = 1
 
@@ -23,7 +23,7 @@ def title(plan: ReplayPlan, *, is_paced: bool) -> str:
     return f"replay: {plan.file.name}, {plan.connections} connections, {pace}"
 
 
-def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
+def lines(found: Sequence[ReplayResult], plan: ReplayPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     yield from node_lines(found)
     yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
@@ -31,12 +31,12 @@ def lines(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
     yield from _all_notes(found)
 
 
-def _all_notes(found: Sequence[Replay]) -> Iterator[str]:
+def _all_notes(found: Sequence[ReplayResult]) -> Iterator[str]:
     # Both have been sent the lines of one file.
     return labelled([notes(found[0]), *(islice(notes(replay), 1) for replay in found[1:])])
 
 
-def notes(replay: Replay) -> Iterator[str]:
+def notes(replay: ReplayResult) -> Iterator[str]:
     """Yield how much was sent, and which lines were none."""
     yield f"{replay.sent:,} requests sent in {replay.measured.seconds:.2f} s"
     if replay.malformed:
@@ -44,10 +44,11 @@ def notes(replay: Replay) -> Iterator[str]:
         yield from replay.shown
 
 
-def document(found: Sequence[Replay], plan: ReplayPlan) -> dict[str, Any]:
+def document(found: Sequence[ReplayResult], plan: ReplayPlan) -> dict[str, Any]:
     """Return the replays as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
     return {
         "version": VERSION,
+        **circumstance_members(),
         "replay": {
             "file": plan.file.name,
             "connections": plan.connections,
@@ -69,15 +70,15 @@ def document(found: Sequence[Replay], plan: ReplayPlan) -> dict[str, Any]:
     }
 
 
-def page(found: Sequence[Replay], plan: ReplayPlan) -> str:
+def page(found: Sequence[ReplayResult], plan: ReplayPlan) -> str:
     """Return the replays as a page."""
-    return frame.page("wsnode bench replay", _sections(found, plan))
+    return html_page.page("wsnode bench replay", _sections(found, plan))
 
 
-def _sections(found: Sequence[Replay], plan: ReplayPlan) -> Iterator[str]:
-    yield from frame.keys(found)
-    yield frame.note(title(plan, is_paced=found[0].is_paced))
-    yield frame.notes(_all_notes(found))
+def _sections(found: Sequence[ReplayResult], plan: ReplayPlan) -> Iterator[str]:
+    yield from html_page.keys(found)
+    yield html_page.note(title(plan, is_paced=found[0].is_paced))
+    yield html_page.notes(_all_notes(found))
     measured = [replay.measured for replay in found]
     yield from plots.clients(measured)
     yield from plots.latency_sections(measured)

@@ -5,9 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.report import frame, plots, text
-from wsnode.load.report.form import Table, label, labelled, latency, node_lines, node_members, times
-from wsnode.load.storm.measure import FIRST, LAST, OPEN, Storm, StormPlan
+from wsnode.load.report import html_page, plots, text
+from wsnode.load.report.formatting import (
+    ReportTable,
+    circumstance_members,
+    label,
+    labelled,
+    latency,
+    node_lines,
+    node_members,
+    times,
+)
+from wsnode.load.storm.measure import FIRST, LAST, OPEN, StormPlan, StormResult
 
 HEADS: Final = ("", "connections", "p50 ms", "p90 ms", "p99 ms", "max ms")
 VERSION: Final = 1
@@ -20,7 +29,7 @@ def title(plan: StormPlan) -> str:
     return f"storm: {plan.connections:,} connections, {pace}{hold}"
 
 
-def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
+def lines(found: Sequence[StormResult], plan: StormPlan) -> Iterator[str]:
     """Yield what all nodes gave."""
     yield from node_lines(found)
     yield f"\n{title(plan)}"
@@ -28,9 +37,9 @@ def lines(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
     yield from labelled([[*notes(storm, plan), text.client_note(storm.opened)] for storm in found])
 
 
-def table(found: Sequence[Storm], plan: StormPlan) -> Table:
+def table(found: Sequence[StormResult], plan: StormPlan) -> ReportTable:
     """Return the times of each node's connections."""
-    return Table(
+    return ReportTable(
         HEADS,
         [
             [label(name, number, len(found)), f"{len(latencies):,}", *times(latencies)]
@@ -41,12 +50,12 @@ def table(found: Sequence[Storm], plan: StormPlan) -> Table:
     )
 
 
-def _latencies(storm: Storm, name: str) -> Histogram:
+def _latencies(storm: StormResult, name: str) -> Histogram:
     found = storm.opened.latencies | storm.answered.latencies
     return found.get(name, Histogram())
 
 
-def notes(storm: Storm, plan: StormPlan) -> Iterator[str]:
+def notes(storm: StormResult, plan: StormPlan) -> Iterator[str]:
     """Yield what became of the connections in words."""
     rate = storm.opened.replies / storm.seconds if storm.seconds else 0.0
     done = f"{storm.opened.replies:,} of {plan.connections:,} open and answered"
@@ -62,10 +71,11 @@ def _counted(words: str, failures: Counter[str]) -> Iterator[str]:
         yield f"{words}: {count:,}: {reason}"
 
 
-def document(found: Sequence[Storm], plan: StormPlan) -> dict[str, Any]:
+def document(found: Sequence[StormResult], plan: StormPlan) -> dict[str, Any]:
     """Return the storms as a JSON object, in milliseconds; addresses without paths, which may hold keys."""
     return {
         "version": VERSION,
+        **circumstance_members(),
         "storm": {
             "connections": plan.connections,
             "rate": plan.rate,
@@ -91,16 +101,16 @@ def document(found: Sequence[Storm], plan: StormPlan) -> dict[str, Any]:
     }
 
 
-def page(found: Sequence[Storm], plan: StormPlan) -> str:
+def page(found: Sequence[StormResult], plan: StormPlan) -> str:
     """Return the storms as a page."""
-    return frame.page("wsnode bench storm", _sections(found, plan))
+    return html_page.page("wsnode bench storm", _sections(found, plan))
 
 
-def _sections(found: Sequence[Storm], plan: StormPlan) -> Iterator[str]:
-    yield from frame.keys(found)
-    yield frame.note(title(plan))
+def _sections(found: Sequence[StormResult], plan: StormPlan) -> Iterator[str]:
+    yield from html_page.keys(found)
+    yield html_page.note(title(plan))
     yield table(found, plan).html()
-    yield frame.notes(labelled([notes(storm, plan) for storm in found]))
+    yield html_page.notes(labelled([notes(storm, plan) for storm in found]))
     yield from plots.clients([storm.opened for storm in found])
     yield from plots.latency_sections([storm.opened for storm in found], "connections")
     yield "<h2>Calls</h2>"

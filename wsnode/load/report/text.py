@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.interference.head_of_line import CALLS, HeadOfLine
-from wsnode.load.interference.slow_client import SlowClient
-from wsnode.load.measured import Measured
-from wsnode.load.mix.window import Pattern
-from wsnode.load.report.form import Table, decimal, label
+from wsnode.load.interference.head_of_line import CALLS, HeadOfLineResult
+from wsnode.load.interference.slow_client import SlowClientResult
+from wsnode.load.measured import Measurement
+from wsnode.load.mix.window import LoadPattern
+from wsnode.load.report.formatting import ReportTable, decimal, label
 
 COLUMNS = (
     f"{'':28} {'requests/s':>12} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9} {'errors':>8}"
@@ -29,12 +29,12 @@ def title(name: str, url: str, version: str, head: int) -> str:
     return f"{name}  {url}  {version}  head {head}"
 
 
-def mix_title(pattern: Pattern) -> str:
+def mix_title(pattern: LoadPattern) -> str:
     """Return the title of the first section, and its columns."""
     return f"\nmix: {load(pattern)}\n{COLUMNS}"
 
 
-def load(pattern: Pattern) -> str:
+def load(pattern: LoadPattern) -> str:
     """Return a pattern in words."""
     depth = "1 request" if pattern.depth == 1 else f"{pattern.depth} requests"
     depth = f"{depth} in flight on each"
@@ -42,7 +42,7 @@ def load(pattern: Pattern) -> str:
     return f"{pattern.connections} connections, {asked}, {pattern.seconds:g} s"
 
 
-def mix(measured: Sequence[Measured]) -> Iterator[str]:
+def mix(measured: Sequence[Measurement]) -> Iterator[str]:
     """Yield a line for all methods and one for each, of every node and as ratios; then the errors."""
     for method in _methods(measured):
         rows = [_row(each, method) for each in measured]
@@ -63,7 +63,7 @@ def mix(measured: Sequence[Measured]) -> Iterator[str]:
             yield label(client_note(each), number, len(measured))
 
 
-def _methods(measured: Sequence[Measured]) -> list[str | None]:
+def _methods(measured: Sequence[Measurement]) -> list[str | None]:
     """Return None for all methods together, then those that were asked most."""
     methods = {method for each in measured for method in each.latencies}
     counts = {
@@ -72,13 +72,13 @@ def _methods(measured: Sequence[Measured]) -> list[str | None]:
     return [None, *sorted(methods, key=lambda method: (-counts[method], method))]
 
 
-def table(measured: Sequence[Measured]) -> Table:
+def table(measured: Sequence[Measurement]) -> ReportTable:
     """Return all methods together and each, of every node."""
     heads = ("", "requests/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors")
-    return Table(heads, list(_cells(measured)))
+    return ReportTable(heads, list(_cells(measured)))
 
 
-def _cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
+def _cells(measured: Sequence[Measurement]) -> Iterator[list[str]]:
     for method in _methods(measured):
         for number, each in enumerate(measured):
             rate, *times = _row(each, method)
@@ -87,12 +87,12 @@ def _cells(measured: Sequence[Measured]) -> Iterator[list[str]]:
             yield [name, f"{rate:,.0f}", *(decimal(time) for time in times), f"{errors:,}"]
 
 
-def client_note(measured: Measured) -> str:
+def client_note(measured: Measurement) -> str:
     """Return the line on the client itself."""
     return f"client: {client(measured)}"
 
 
-def client(measured: Measured) -> str:
+def client(measured: Measurement) -> str:
     """Return what the client itself used, and whether it was the limit."""
     processes = "1 process" if len(measured.busy) == 1 else f"{len(measured.busy)} processes"
     text = f"{processes}, the busiest used {measured.busy[-1]:.0%} of a core"
@@ -104,7 +104,7 @@ def client(measured: Measured) -> str:
     return f"{text}: the client or its machine was the limit" if measured.is_client_the_limit else text
 
 
-def _row(measured: Measured, method: str | None) -> list[float]:
+def _row(measured: Measurement, method: str | None) -> list[float]:
     if method is None:
         return [measured.rate, *measured.all_percentiles()]
     latencies = measured.latencies.get(method, Histogram())
@@ -148,7 +148,7 @@ def lines_of(rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence
     return lines
 
 
-def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
+def head_of_line(found: HeadOfLineResult) -> dict[str, list[float]]:
     """Return the rows of a node."""
     heavy = f"{found.heavy_answered} of {CALLS} in {found.heavy_seconds:.2f} s"
     return {
@@ -158,13 +158,13 @@ def head_of_line(found: HeadOfLine) -> dict[str, list[float]]:
     }
 
 
-def heavy_answers(found: Sequence[HeadOfLine]) -> Iterator[str]:
+def heavy_answers(found: Sequence[HeadOfLineResult]) -> Iterator[str]:
     """Yield the results of each node's heavy calls."""
     for number, each in enumerate(found):
         yield f"{label('heavy calls', number, len(found))}: {each.heavy_says}"
 
 
-def slow_client(found: SlowClient) -> dict[str, list[float]]:
+def slow_client(found: SlowClientResult) -> dict[str, list[float]]:
     """Return the rows of a node."""
     unread = f"{found.requests:,} blocks of {found.reply_bytes / 1024:,.0f} KiB"
     return {"before": found.before, f"meanwhile ({unread})": found.meanwhile}

@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 
 from wsnode.load.machine import ClientUse
-from wsnode.load.measured import Measured
-from wsnode.load.node import Asker
+from wsnode.load.measured import Measurement
+from wsnode.load.node import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
-from wsnode.load.storm.opening import FailedError, Opening, Stage, Target
+from wsnode.load.storm.opening import FailedError, Opening, OpeningStage, StormTarget
 
 TURN_SECONDS: Final = 0.05
 SLICE_SECONDS: Final = 0.1
@@ -36,14 +36,14 @@ class StormPlan(msgspec.Struct, frozen=True):
     """Seconds within which a connection is open and its call answered."""
 
 
-class Storm(msgspec.Struct):
+class StormResult(msgspec.Struct):
     """What became of the connections to a node."""
 
     url: str
     version: str
-    opened: Measured = msgspec.field(default_factory=lambda: Measured(slice_seconds=SLICE_SECONDS))
+    opened: Measurement = msgspec.field(default_factory=lambda: Measurement(slice_seconds=SLICE_SECONDS))
     """Times from the first packet to the end of the handshake."""
-    answered: Measured = msgspec.field(default_factory=lambda: Measured(slice_seconds=SLICE_SECONDS))
+    answered: Measurement = msgspec.field(default_factory=lambda: Measurement(slice_seconds=SLICE_SECONDS))
     """Times of the first call on each, and of one after the hold."""
     failures: Counter[str] = msgspec.field(default_factory=Counter)
     """Connections that were not opened, or whose first call was not answered."""
@@ -62,15 +62,15 @@ class Storm(msgspec.Struct):
         return f"no connection was opened: {self.failures.most_common(1)[0][0]}"
 
 
-def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
+def measure_storm(url: str, plan: StormPlan, show: Show) -> StormResult:
     """Open connections, hold them, and return what became of them.
 
     Raises:
         ConnectionError: The node does not answer before the storm.
     """
-    with Asker(url) as asker:
-        storm = Storm(url, asker.version())
-    run = _Run(Target(url), plan, storm, show)
+    with NodeReader(url) as asker:
+        storm = StormResult(url, asker.version())
+    run = _StormRun(StormTarget(url), plan, storm, show)
     use = ClientUse()
     try:
         run.open_all()
@@ -84,10 +84,10 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> Storm:
     return storm
 
 
-class _Run:
+class _StormRun:
     """The connections of a storm."""
 
-    def __init__(self, target: Target, plan: StormPlan, storm: Storm, show: Show) -> None:
+    def __init__(self, target: StormTarget, plan: StormPlan, storm: StormResult, show: Show) -> None:
         self._target = target
         self._plan = plan
         self._storm = storm
@@ -199,14 +199,14 @@ class _Run:
     def _give_up(self) -> None:
         now = time.perf_counter()
         for opening in [*self._waiting]:
-            since = opening.asked if opening.stage is Stage.HELD else opening.began
+            since = opening.asked if opening.stage is OpeningStage.HELD else opening.began
             if now - since < self._plan.timeout:
                 break
             failure = f"{opening.stage.value} in {self._plan.timeout:g} s"
             self._drop(opening, opening.socket, failure)
 
     def _drop(self, opening: Opening, registered: socket.socket, failure: str) -> None:
-        is_late = opening.stage is Stage.HELD
+        is_late = opening.stage is OpeningStage.HELD
         (self._storm.lost if is_late else self._storm.failures)[failure] += 1
         self._selector.unregister(registered)
         opening.socket.close()

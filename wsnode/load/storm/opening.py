@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from wsnode.load.connection import handshake, is_accepted, trusting_context
-from wsnode.load.frames import PONG, MessageReader, masked_frame, request_frame
+from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_frame
 from wsnode.load.replies import error_text, outcome
 from wsnode.upstream.address import UpstreamAddress
 
@@ -24,7 +24,7 @@ class FailedError(Exception):
     """A connection failed; the message says how, in equal words for equal failures."""
 
 
-class Stage(enum.Enum):
+class OpeningStage(enum.Enum):
     """How far a connection is."""
 
     CONNECTING = "not connected"
@@ -34,7 +34,7 @@ class Stage(enum.Enum):
     HELD = "no answer to the last call"
 
 
-class Target:
+class StormTarget:
     """Where connections go: the address is looked up once."""
 
     def __init__(self, url: str) -> None:
@@ -50,8 +50,8 @@ class Target:
 class Opening:
     """A connection that is being opened, or is open."""
 
-    def __init__(self, target: Target) -> None:
-        self.stage = Stage.CONNECTING
+    def __init__(self, target: StormTarget) -> None:
+        self.stage = OpeningStage.CONNECTING
         self.began = time.perf_counter()
         self.opened: float | None = None
         """When the handshake was answered."""
@@ -61,7 +61,7 @@ class Opening:
         self._target = target
         self._received = b""
         self._unsent = b""
-        self._reader = MessageReader()
+        self._reader = ReplyReader()
         self.socket = socket.socket(target.family, socket.SOCK_STREAM)
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -73,7 +73,7 @@ class Opening:
     @property
     def events(self) -> int:
         """Return what it waits for."""
-        writes = self.stage in (Stage.CONNECTING, Stage.ENCRYPTING) or self._unsent
+        writes = self.stage in (OpeningStage.CONNECTING, OpeningStage.ENCRYPTING) or self._unsent
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0)
 
     def go_on(self) -> None:
@@ -100,13 +100,13 @@ class Opening:
         self.go_on()
 
     def _go_on(self) -> None:
-        if self.stage is Stage.CONNECTING:
+        if self.stage is OpeningStage.CONNECTING:
             self._connect()
-        if self.stage is Stage.ENCRYPTING and isinstance(self.socket, ssl.SSLSocket):
+        if self.stage is OpeningStage.ENCRYPTING and isinstance(self.socket, ssl.SSLSocket):
             self.socket.do_handshake()
             self._shake_hands()
         self._flush()
-        if self.stage in (Stage.SHAKING_HANDS, Stage.ASKING, Stage.HELD):
+        if self.stage in (OpeningStage.SHAKING_HANDS, OpeningStage.ASKING, OpeningStage.HELD):
             self._receive()
         self._flush()
 
@@ -122,11 +122,11 @@ class Opening:
         self.socket = self._target.context.wrap_socket(
             self.socket, server_hostname=name, do_handshake_on_connect=False
         )
-        self.stage = Stage.ENCRYPTING
+        self.stage = OpeningStage.ENCRYPTING
 
     def _shake_hands(self) -> None:
         self._unsent = handshake(self._target.address)
-        self.stage = Stage.SHAKING_HANDS
+        self.stage = OpeningStage.SHAKING_HANDS
 
     def _flush(self) -> None:
         if self._unsent:
@@ -134,7 +134,7 @@ class Opening:
 
     def _receive(self) -> None:
         while received := self.socket.recv(RECEIVE_BYTES):
-            if self.stage is Stage.SHAKING_HANDS:
+            if self.stage is OpeningStage.SHAKING_HANDS:
                 received = self._read_answer(received)
             self._read(received)
         raise FailedError(f"closed by the node: {self.stage.value}")
@@ -150,7 +150,7 @@ class Opening:
         line = head.partition(b"\r\n")[0]
         if not is_accepted(line):
             raise FailedError(f"refused: {line[:80].decode(errors='replace')}")
-        self.opened, self.stage = time.perf_counter(), Stage.ASKING
+        self.opened, self.stage = time.perf_counter(), OpeningStage.ASKING
         self.asked = self.opened
         self._unsent += request_frame(1, METHOD)
         return rest
@@ -170,4 +170,4 @@ class Opening:
             return
         if is_error:
             raise FailedError(f"the call was refused: {error_text(message)}")
-        self.answered, self.stage = time.perf_counter(), Stage.HELD
+        self.answered, self.stage = time.perf_counter(), OpeningStage.HELD

@@ -1,27 +1,30 @@
 //! One chain's state for one process: a writer's store behind a lock, and readers that never wait for it.
 
 use std::collections::VecDeque;
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloy_consensus::{ReceiptEnvelope, TxEnvelope};
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{Bytes, B256, U256};
 use revm::database::CacheState;
 
-use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow};
-use crate::error::{Broken, Error, InvalidBlock, Rule};
+use crate::chain::rows::{BodyRow, HeaderRow};
+use crate::error::{Error, InvalidBlock, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::build::{
     build_block, build_next, try_block, Base, BlockAttributes, BuiltBlock, Candidate, Parent, Refused,
 };
-use crate::evm::call::{Layer, Overrides, Place};
+use crate::evm::call::{CallSite, ConsoleLog, Layer, Overrides};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{self, invalid, verify_receipts, Applied, ChainHead, Execution, ReadCache};
+use crate::evm::execute::{
+    self, invalid, verify_receipts, AccessList, Applied, ChainHead, Execution, ReadCache,
+};
 use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
 use crate::state::{
-    AccountPatch, Base as ProvedBase, Below, Bounds, Head, Kept, Moments, StateReader, StateStore,
+    AccountPatch, Backing, BlockStates, Bounds, Durability, ForkBase, Head, StateError, StateReader,
+    StateStore,
 };
+use crate::store::{file, FileError, StoreError};
 
 /// Where in its folder a chain keeps what it knows by proofs.
 const PROVED: &str = "proved";
@@ -31,15 +34,17 @@ const PROVED: &str = "proved";
 pub struct Engine {
     pub spec: Arc<ChainSpec>,
     pub reader: StateReader,
-    writer: Mutex<Writer>,
+    writer: Arc<Mutex<EngineWriter>>,
     /// The head with what is not committed, to be read while the writer is busy.
-    head: Mutex<Head>,
+    head: Arc<Mutex<Head>>,
     is_writer: bool,
-    _lock: Option<File>,
+    /// What calls say to the console.
+    pub console: Arc<ConsoleLog>,
+    _lock: Option<Arc<File>>,
 }
 
 #[derive(Debug)]
-struct Writer {
+struct EngineWriter {
     store: StateStore,
     cache: ReadCache,
     /// The block that was tried last on the head, as long as the state has it applied.
@@ -50,16 +55,16 @@ impl Engine {
     /// Open the state in the folder `path`; a writer takes the folder's lock and writes the genesis state if it is empty.
     /// States that are `proved` are known by proofs alone, after whichever block.
     pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool, is_proved: bool) -> Result<Self, Error> {
-        let lock = if is_writer { Some(lock(path)?) } else { None };
+        let lock = if is_writer { Some(Arc::new(lock(path)?)) } else { None };
         let genesis = spec.genesis();
-        let below = match is_proved {
-            true => Below::Each(Moments::open(&path.join(PROVED))?),
+        let backing = match is_proved {
+            true => Backing::PerBlock(BlockStates::open(&path.join(PROVED))?),
             false if genesis.elsewhere.is_some() => {
-                Below::First(ProvedBase::open(&path.join(PROVED), genesis.head())?)
+                Backing::ForkBase(ForkBase::open(&path.join(PROVED), genesis.head())?)
             }
-            false => Below::Nowhere,
+            false => Backing::None,
         };
-        let mut store = StateStore::open_on(path, is_writer, below)?;
+        let mut store = StateStore::open_on(path, is_writer, backing)?;
         if is_writer && genesis.elsewhere.is_some() {
             store.init_after(genesis.head())?;
         } else if is_writer {
@@ -69,10 +74,23 @@ impl Engine {
             )?;
         }
         check_genesis(&store, &spec)?;
-        let head = Mutex::new(store.head());
+        let head = Arc::new(Mutex::new(store.head()));
         let reader = store.reader();
-        let writer = Mutex::new(Writer { store, cache: ReadCache::default(), tried: None });
-        Ok(Self { spec, reader, writer, head, is_writer, _lock: lock })
+        let writer = Arc::new(Mutex::new(EngineWriter { store, cache: ReadCache::default(), tried: None }));
+        Ok(Self { spec, reader, writer, head, is_writer, console: Arc::default(), _lock: lock })
+    }
+
+    /// The same chain, all of whose reads see the last commit of now.
+    pub fn pin(&self) -> Result<Self, Error> {
+        Ok(Self {
+            spec: self.spec.clone(),
+            reader: self.reader.pin()?,
+            writer: self.writer.clone(),
+            head: self.head.clone(),
+            is_writer: self.is_writer,
+            console: self.console.clone(),
+            _lock: self._lock.clone(),
+        })
     }
 
     /// The head, with blocks that are not committed; for a reader the committed one.
@@ -88,6 +106,11 @@ impl Engine {
         Ok(self.reader.committed_head()?)
     }
 
+    /// Return if the file of the state is where it was opened, and is open again after a failed write, or may soon be.
+    pub fn require_usable(&self) -> Result<(), StoreError> {
+        self.reader.require_usable()
+    }
+
     /// Verify and execute `blocks` on top of the head, up to the first invalid one.
     pub fn execute(
         &self,
@@ -97,7 +120,9 @@ impl Engine {
         chosen: Chosen,
     ) -> Result<Execution, Error> {
         let head = ChainHead { chosen, ..chain_head(ancestors, total_difficulty)? };
-        self.write(|Writer { store, cache, .. }| execute::execute(&self.spec, store, cache, blocks, head))
+        self.write(|EngineWriter { store, cache, .. }| {
+            execute::execute(&self.spec, store, cache, blocks, head)
+        })
     }
 
     /// The first rule that `block` violates, as far as it shows without executing it.
@@ -110,7 +135,7 @@ impl Engine {
     ) -> Result<Option<InvalidBlock>, Error> {
         let head = ChainHead { chosen, ..chain_head(ancestors, total_difficulty)? };
         let verified = head.verify(&self.spec, block);
-        Ok(verified.err().map(|broken| broken.by(Some(block.header.number), Some(block.hash))))
+        Ok(verified.err().map(|violation| violation.in_block(Some(block.header.number), Some(block.hash))))
     }
 
     /// Verify and execute `block` on any committed or built `parent`; the state stays as it is.
@@ -143,7 +168,7 @@ impl Engine {
         block: &UnverifiedBlock,
         head: &ChainHead,
     ) -> Result<Result<BuiltBlock, InvalidBlock>, Error> {
-        self.write(|Writer { store, cache, tried }| {
+        self.write(|EngineWriter { store, cache, tried }| {
             match execute::apply(&self.spec, store, cache, block, head) {
                 Ok(Applied { executed, entries }) => {
                     *tried = Some((block.hash, entries));
@@ -162,7 +187,7 @@ impl Engine {
     pub fn accept(&self, built: &BuiltBlock) -> Result<(), Error> {
         let (hash, header) = (built.block.hash, &built.block.header);
         let head = Head { number: header.number, hash, state_root: header.state_root };
-        self.write_after(|Writer { store, cache, .. }, tried| {
+        self.write_after(|EngineWriter { store, cache, .. }, tried| {
             if store.head().hash != header.parent_hash {
                 return Err(Error::internal("a block is accepted on another block than its parent"));
             }
@@ -183,8 +208,8 @@ impl Engine {
     }
 
     /// Write every executed block.
-    pub fn commit(&self, kept: impl Into<Kept>) -> Result<(), Error> {
-        self.write(|writer| Ok(writer.store.commit(kept)?))
+    pub fn commit(&self, durability: impl Into<Durability>) -> Result<(), Error> {
+        self.write(|writer| Ok(writer.store.commit(durability)?))
     }
 
     /// Bring everything committed to the disk.
@@ -195,7 +220,7 @@ impl Engine {
     /// Go back to block `number`, or to an earlier state `root` of it, and return its hash; what is not
     /// committed is forgotten.
     pub fn unwind(&self, number: u64, root: Option<B256>) -> Result<B256, Error> {
-        self.write(|Writer { store, cache, .. }| {
+        self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
             store.discard_uncommitted();
             Ok(store.unwind(number, root)?.hash)
@@ -213,20 +238,20 @@ impl Engine {
 
     /// Change the state after the head in place, committed, and return its new root.
     pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
-        self.write(|Writer { store, cache, .. }| {
+        self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
             Ok(store.patch(patches, sync)?)
         })
     }
 
     /// The state below the first block, which is another chain's and known by proofs alone.
-    pub fn base(&self) -> Result<&ProvedBase, Error> {
+    pub fn base(&self) -> Result<&ForkBase, Error> {
         self.reader.base().ok_or_else(|| Error::internal("the whole state is here"))
     }
 
     /// The states after each block, which are known by proofs alone.
-    pub fn moments(&self) -> Result<&Moments, Error> {
-        self.reader.moments().ok_or_else(|| Error::internal("states are not known by proofs here"))
+    pub fn block_states(&self) -> Result<&BlockStates, Error> {
+        self.reader.block_states().ok_or_else(|| Error::internal("states are not known by proofs here"))
     }
 
     /// Run `work` where messages see the block `base`.
@@ -234,11 +259,11 @@ impl Engine {
         &self,
         base: Base<'_>,
         overrides: Overrides,
-        work: impl FnOnce(Place<'_>) -> Result<T, Error>,
+        work: impl FnOnce(CallSite<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (header, _, state) = base.read()?;
         let layer = Layer::Plain(self.reader.at(state)?);
-        work(Place { spec: &self.spec, layer, header: &header, overrides })
+        work(CallSite { spec: &self.spec, layer, header: &header, overrides })
     }
 
     /// Build the block after `parent`, a committed one; the state stays as it is.
@@ -263,7 +288,7 @@ impl Engine {
             return self.build_block(parent, attributes, transactions);
         }
         let parent = ancestor(parent)?;
-        self.write(|Writer { store, cache, tried }| {
+        self.write(|EngineWriter { store, cache, tried }| {
             if store.head().hash != parent.hash {
                 return Err(Error::internal("a block is built on another block than the head"));
             }
@@ -281,14 +306,14 @@ impl Engine {
         })
     }
 
-    fn write<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, Error>) -> Result<T, Error> {
+    fn write<T>(&self, work: impl FnOnce(&mut EngineWriter) -> Result<T, Error>) -> Result<T, Error> {
         self.write_after(|writer, _| work(writer))
     }
 
     /// Have `work` write, with the block that was tried last on the head: the state may have it applied no more then.
     fn write_after<T>(
         &self,
-        work: impl FnOnce(&mut Writer, Option<(B256, CacheState)>) -> Result<T, Error>,
+        work: impl FnOnce(&mut EngineWriter, Option<(B256, CacheState)>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if !self.is_writer {
             return Err(Error::internal("the state was opened for reading only"));
@@ -301,7 +326,7 @@ impl Engine {
     }
 
     /// The writer; a block that a panic left half applied is undone first.
-    fn intact_writer(&self) -> Result<MutexGuard<'_, Writer>, Error> {
+    fn intact_writer(&self) -> Result<MutexGuard<'_, EngineWriter>, Error> {
         self.writer.lock().or_else(|poisoned| {
             let mut writer = poisoned.into_inner();
             writer.tried = None;
@@ -313,25 +338,27 @@ impl Engine {
     }
 }
 
-/// Verify a block's body and receipts by its header, of which the hash is known to be right; nothing is executed.
-pub fn verify_told(
+/// Verify a block's body, receipts and access list by its header, of which the hash is known to be right; nothing is executed.
+pub fn verified_with_receipts(
     spec: &ChainSpec,
     block: &UnverifiedBlock,
     receipts: &[u8],
+    access_list: Option<&[u8]>,
 ) -> Result<BuiltBlock, InvalidBlock> {
     verify_body(spec, block)
-        .and_then(|()| told_receipts(block, receipts))
-        .map(|receipts| BuiltBlock::unexecuted(block, &receipts))
-        .map_err(|broken| broken.by(Some(block.header.number), Some(block.hash)))
+        .and_then(|()| verify_receipts(block, receipts))
+        .and_then(|()| {
+            let wrong =
+                |reason| RuleViolation::new(Rule::ReceiptsRoot, "a receipt for each transaction", reason);
+            block.with_receipts(receipts, verified_access_list(block, access_list)?).map_err(wrong)
+        })
+        .map(BuiltBlock::unexecuted)
+        .map_err(|violation| violation.in_block(Some(block.header.number), Some(block.hash)))
 }
 
-fn told_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<Vec<ReceiptEnvelope>, Broken> {
-    let types = block.transactions.iter().map(TxEnvelope::tx_type);
-    let receipts = ReceiptsRow::new(row).and_then(|row| row.values(types));
-    let receipts = receipts
-        .map_err(|reason| Broken::new(Rule::ReceiptsRoot, "a receipt for each transaction", reason))?;
-    verify_receipts(block, &receipts)?;
-    Ok(receipts)
+fn verified_access_list(block: &UnverifiedBlock, rlp: Option<&[u8]>) -> Result<Option<Bytes>, RuleViolation> {
+    let list = rlp.map(AccessList::decode).transpose()?;
+    list.map(|list| list.verify(&block.header).map(|()| list.rlp)).transpose()
 }
 
 /// A header row and a body row.
@@ -350,12 +377,14 @@ fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {
 
 /// Take the lock that keeps a second writer out; it ends with the process, however that ends.
 fn lock(path: &Path) -> Result<File, Error> {
-    std::fs::create_dir_all(path).map_err(crate::state::StateError::from)?;
-    let file = File::create(path.join("writer.lock")).map_err(crate::state::StateError::from)?;
+    file::make_folder(path).map_err(StateError::from)?;
+    let lock = path.join("writer.lock");
+    let opened = file::open_regular(&lock, OpenOptions::new().write(true).create(true));
+    let file = opened.map_err(StateError::from)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::Busy(path.display().to_string())),
-        Err(TryLockError::Error(reason)) => Err(crate::state::StateError::from(reason).into()),
+        Err(TryLockError::Error(reason)) => Err(StateError::from(FileError::new(&lock, reason)).into()),
     }
 }
 
@@ -363,8 +392,8 @@ fn check_genesis(store: &StateStore, spec: &ChainSpec) -> Result<(), Error> {
     let expected = spec.genesis_hash();
     match store.genesis_hash()? {
         Some(found) if found == expected => Ok(()),
-        Some(found) => Err(crate::state::StateError::OtherGenesis { expected, found }.into()),
-        None => Err(crate::state::StateError::NotInitialised.into()),
+        Some(found) => Err(StateError::OtherGenesis { expected, found }.into()),
+        None => Err(StateError::NotInitialised.into()),
     }
 }
 

@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use crate::chain::rows::{block_rlp, BodyRow, HeaderRow};
 use crate::engine::Engine;
 use crate::error::Rule;
-use crate::evm::block::{decode_blocks, genesis, Unsigned, UnverifiedBlock};
+use crate::evm::block::{decode_blocks, genesis, UnsignedPolicy, UnverifiedBlock};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::Chosen;
 
@@ -25,7 +25,7 @@ impl Vectors {
         let text = std::fs::read(folder.join("genesis.json")).unwrap();
         let spec = Arc::new(ChainSpec::from_json(&text).unwrap());
         let chain = std::fs::read(folder.join("chain.rlp")).unwrap();
-        let (blocks, error) = decode_blocks(&spec, &split(&chain), Unsigned::Refused);
+        let (blocks, error) = decode_blocks(&spec, &split(&chain), UnsignedPolicy::Refused);
         assert_eq!(error, None);
         Self { spec, blocks: blocks.into_iter().map(Arc::new).collect() }
     }
@@ -116,7 +116,7 @@ fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_befo
         |total| engine.verify_header(&vectors.blocks[first], &borrowed(&rows), total, chosen).unwrap();
     assert_eq!(verify(total), None);
     let early = verify(total - vectors.blocks[first - 1].header.difficulty).unwrap();
-    assert_eq!(early.broken.rule, Rule::Difficulty);
+    assert_eq!(early.violation.rule, Rule::Difficulty);
 }
 
 #[test]
@@ -124,13 +124,14 @@ fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     let (vectors, folder) = (Vectors::load(), Folder::new("root"));
     let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
     let mut blocks = vectors.blocks[..5].to_vec();
-    let mut wrong = decode_blocks(&vectors.spec, &[&encoded(&blocks[4])], Unsigned::Refused).0.remove(0);
+    let mut wrong =
+        decode_blocks(&vectors.spec, &[&encoded(&blocks[4])], UnsignedPolicy::Refused).0.remove(0);
     wrong.header.state_root = alloy_primitives::B256::repeat_byte(7);
     blocks[4] = Arc::new(wrong);
     let rows = vectors.ancestors(1);
     let execution =
         engine.execute(&blocks, &borrowed(&rows), vectors.total_difficulty(0), Chosen::default()).unwrap();
-    assert_eq!(execution.error.unwrap().broken.rule, Rule::StateRoot);
+    assert_eq!(execution.error.unwrap().violation.rule, Rule::StateRoot);
     assert_eq!(execution.verified.len(), 4);
     let rest = engine.execute(
         &vectors.blocks[4..],

@@ -38,20 +38,20 @@ impl From<InvalidBlock> for Error {
 
 /// A rule that a block breaks, before it is known which block that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct RuleViolation {
     pub rule: Rule,
     pub expected: String,
     pub actual: String,
 }
 
-impl Broken {
+impl RuleViolation {
     pub fn new(rule: Rule, expected: impl fmt::Display, actual: impl fmt::Display) -> Self {
         Self { rule, expected: expected.to_string(), actual: actual.to_string() }
     }
 
     /// Name the block that breaks the rule.
-    pub fn by(self, number: Option<u64>, hash: Option<B256>) -> InvalidBlock {
-        InvalidBlock { number, hash, broken: self }
+    pub fn in_block(self, number: Option<u64>, hash: Option<B256>) -> InvalidBlock {
+        InvalidBlock { number, hash, violation: self }
     }
 }
 
@@ -60,7 +60,7 @@ impl Broken {
 pub struct InvalidBlock {
     pub number: Option<u64>,
     pub hash: Option<B256>,
-    pub broken: Broken,
+    pub violation: RuleViolation,
 }
 
 impl fmt::Display for InvalidBlock {
@@ -72,17 +72,21 @@ impl fmt::Display for InvalidBlock {
         if let Some(hash) = self.hash {
             write!(formatter, " ({hash})")?;
         }
-        let Broken { rule, expected, actual } = &self.broken;
+        let RuleViolation { rule, expected, actual } = &self.violation;
         write!(formatter, ": {}: expected {expected}, got {actual}", rule.name())
     }
 }
 
 /// Refuse unless what was found is what the rule demands.
-pub fn demand<T: PartialEq + fmt::Display>(rule: Rule, expected: T, actual: T) -> Result<(), Broken> {
+pub fn require_equal<T: PartialEq + fmt::Display>(
+    rule: Rule,
+    expected: T,
+    actual: T,
+) -> Result<(), RuleViolation> {
     if expected == actual {
         return Ok(());
     }
-    Err(Broken::new(rule, expected, actual))
+    Err(RuleViolation::new(rule, expected, actual))
 }
 
 macro_rules! rules {
@@ -128,6 +132,10 @@ rules! {
     ExcessBlobGas => "excess_blob_gas",
     ParentBeaconBlockRoot => "parent_beacon_block_root",
     RequestsHash => "requests_hash",
+    BlockAccessList => "block_access_list",
+    BlockAccessListHash => "block_access_list_hash",
+    BlockAccessListSize => "block_access_list_size",
+    SlotNumber => "slot_number",
     DaoExtraData => "dao_extra_data",
     Transaction => "transaction",
     GasUsed => "gas_used",

@@ -4,10 +4,10 @@ use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
 use alloy_primitives::{address, hex, TxKind, B256, U256};
 
 use crate::engine::Engine;
-use crate::error::{Broken, Rule};
-use crate::evm::block::{decode_blocks, Unsigned, UnverifiedBlock};
+use crate::error::{Rule, RuleViolation};
+use crate::evm::block::{decode_blocks, UnsignedPolicy, UnverifiedBlock};
 use crate::evm::build::Base;
-use crate::evm::call::{call, Message, Outcome, Overrides, Watch};
+use crate::evm::call::{call, Message, Outcome, Overrides, WorkBudget};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::{self, next_difficulty, Ancestor, Chosen};
 
@@ -39,12 +39,12 @@ fn child(spec: &ChainSpec, change: impl FnOnce(&mut Header)) -> UnverifiedBlock 
         ..BlockBody::default()
     };
     let (mut blocks, error) =
-        decode_blocks(spec, &[&alloy_rlp::encode(Block::new(header, body))], Unsigned::Refused);
+        decode_blocks(spec, &[&alloy_rlp::encode(Block::new(header, body))], UnsignedPolicy::Refused);
     assert_eq!(error, None);
     blocks.remove(0)
 }
 
-fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     let header = spec.genesis().header.clone();
     let total = header.difficulty;
     let parent = Ancestor { hash: spec.genesis_hash(), header, ommers: Vec::new() };
@@ -144,27 +144,27 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
     let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
     let executed = engine.execute(&[block.into()], &rows, U256::ZERO, Chosen::default()).unwrap();
     let _ = std::fs::remove_dir_all(&folder);
-    let broken = executed.error.unwrap().broken;
-    assert_eq!((broken.rule, broken.actual.as_str()), (Rule::RequestsHash, "none"));
+    let violation = executed.error.unwrap().violation;
+    assert_eq!((violation.rule, violation.actual.as_str()), (Rule::RequestsHash, "none"));
 }
 
 /// Hashes 2 MB again and again without a jump: 40 s of work for 500 million gas.
 const HASHING: [u8; 8] = hex!("6220000060002050");
 
 /// Run code on an empty state with all the gas there is.
-fn run(code: Vec<u8>, watch: &Watch) -> Outcome {
+fn run(code: Vec<u8>, work_budget: &WorkBudget) -> Outcome {
     let message = Message { to: TxKind::Create, input: code.into(), ..Message::default() };
-    run_message(&message, Overrides::default(), watch)
+    run_message(&message, Overrides::default(), work_budget)
 }
 
-fn run_message(message: &Message, overrides: Overrides, watch: &Watch) -> Outcome {
+fn run_message(message: &Message, overrides: Overrides, work_budget: &WorkBudget) -> Outcome {
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
     let chain = std::sync::Arc::new(spec(&format!(", {MERGED}"), "").unwrap());
     let engine = Engine::open(&folder, chain.clone(), true, false).unwrap();
     let header = crate::evm::block::genesis(&chain).unwrap().header_row;
-    let work = |place: crate::evm::call::Place<'_>| call(place, message, u64::MAX >> 1, watch);
+    let work = |site: crate::evm::call::CallSite<'_>| call(site, message, u64::MAX >> 1, work_budget);
     let outcome = engine.at_block(Base::Row(&header), overrides, work).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     outcome
@@ -172,9 +172,9 @@ fn run_message(message: &Message, overrides: Overrides, watch: &Watch) -> Outcom
 
 #[test]
 fn hashing_without_a_jump_is_interrupted() {
-    let budget = Watch::new(Some(5000), None);
+    let budget = WorkBudget::new(Some(5000), None);
     assert_eq!(run(HASHING.repeat(2000), &budget), Outcome::Interrupted { cancelled: false });
-    let cancelled = Watch::new(None, Some(std::sync::Arc::new(true.into())));
+    let cancelled = WorkBudget::new(None, Some(std::sync::Arc::new(true.into())));
     assert_eq!(run(HASHING.repeat(2000), &cancelled), Outcome::Interrupted { cancelled: true });
 }
 
@@ -202,16 +202,16 @@ fn work_between_jumps_is_counted() {
         ("SLOAD of ever other slots", &hex!("5a5450")),
     ];
     for (name, body) in bodies {
-        let watch = Watch::new(Some(5000), None);
-        assert_eq!(run(looped(body), &watch), Outcome::Interrupted { cancelled: false }, "{name}");
+        let work_budget = WorkBudget::new(Some(5000), None);
+        assert_eq!(run(looped(body), &work_budget), Outcome::Interrupted { cancelled: false }, "{name}");
         let most = if name.starts_with("SLOAD") { 20_000_000 } else { 1_000_000 };
-        assert!(watch.gas_charged() < most, "{name}: {}", watch.gas_charged());
+        assert!(work_budget.gas_charged() < most, "{name}: {}", work_budget.gas_charged());
     }
 }
 
 #[test]
 fn a_short_call_stays_within_the_budget() {
-    let outcome = run(hex!("600160020160005500").to_vec(), &Watch::new(Some(5000), None));
+    let outcome = run(hex!("600160020160005500").to_vec(), &WorkBudget::new(Some(5000), None));
     assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
 }
 
@@ -225,8 +225,8 @@ fn a_moved_precompiled_contract_has_its_price() {
         let to = TxKind::Call(address!("0x000000000000000000000000000000000000aaaa"));
         let message = Message { to, input: input.into(), ..Message::default() };
         let overrides = Overrides::parse(Some(moved.as_bytes()), None).unwrap();
-        let watch = Watch::new(Some(5000), None);
-        let outcome = run_message(&message, overrides, &watch);
+        let work_budget = WorkBudget::new(Some(5000), None);
+        let outcome = run_message(&message, overrides, &work_budget);
         assert_eq!(matches!(outcome, Outcome::Interrupted { .. }), is_interrupted, "{rounds}: {outcome:?}");
     }
 }
@@ -234,6 +234,31 @@ fn a_moved_precompiled_contract_has_its_price() {
 #[test]
 fn memory_is_bounded_where_gas_is_not() {
     // One word stored 2 GB on.
-    let outcome = run(hex!("6001637fffffff52").to_vec(), &Watch::new(None, None));
+    let outcome = run(hex!("6001637fffffff52").to_vec(), &WorkBudget::new(None, None));
     assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
+}
+
+/// One contract of the protocol that would compute for a minute, at once or called by code.
+#[test]
+fn a_long_precompiled_contract_is_interrupted() {
+    crate::evm::call::install_crypto();
+    let cancel = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let input: Vec<u8> = [0xff; 4].into_iter().chain([0; 209]).collect();
+    let to = address!("0x0000000000000000000000000000000000000009");
+    let direct = Message { to: TxKind::Call(to), input: input.clone().into(), ..Message::default() };
+    // CALLDATACOPY of all, STATICCALL of contract 9 with it.
+    let code =
+        r#"{"0x000000000000000000000000000000000000aaaa":{"code":"0x60d55f5f3760205f60d55f60095afa00"}}"#;
+    let caller = address!("0x000000000000000000000000000000000000aaaa");
+    let called = Message { to: TxKind::Call(caller), ..direct.clone() };
+    for (message, overrides) in [(direct, "{}"), (called, code)] {
+        cancel.store(false, std::sync::atomic::Ordering::Relaxed);
+        let work_budget = WorkBudget::new(None, Some(cancel.clone()));
+        let other = cancel.clone();
+        // Whenever this comes, the contract has not come to its end.
+        let canceller = std::thread::spawn(move || other.store(true, std::sync::atomic::Ordering::Relaxed));
+        let overrides = Overrides::parse(Some(overrides.as_bytes()), None).unwrap();
+        assert_eq!(run_message(&message, overrides, &work_budget), Outcome::Interrupted { cancelled: true });
+        canceller.join().unwrap();
+    }
 }

@@ -9,24 +9,28 @@ from functools import partial
 import msgspec
 import trio
 
-from wsnode.node.addresses import Address
 from wsnode.node.config import Config, ConfigurationError
-from wsnode.node.listening import open_clients, open_operators
-from wsnode.node.rereading import read_again
-from wsnode.node.workers.accepting.parent import Parent, StartError
-from wsnode.server.doors import Door, door_of
-from wsnode.server.upkeep.logs import configure
+from wsnode.node.config_reload import read_again
+from wsnode.node.listen_address import ListenAddress
+from wsnode.node.listen_sockets import open_clients, open_operators
+from wsnode.node.signals import open_signals
+from wsnode.node.workers.master.master import Master, StartError
+from wsnode.server.listeners import ListenerKind, listener_kind
+from wsnode.server.observability.logs import configure
+from wsnode.server.observability.open_files import raise_most_files
+from wsnode.server.scheduling.gc_policy import collect_garbage
 
 logger = logging.getLogger("wsnode.node")
 
-SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
 KILL_SECONDS = 0.95
 """The time that workers have to end after the second signal."""
 SPARE_SECONDS = 3.0
 """The time beyond all of a worker's own periods, after which one that does not end is killed."""
 
 
-async def run(config: Config, announce: Callable[[Address], None], reread: Callable[[], Config]) -> None:
+async def run(
+    config: Config, announce: Callable[[ListenAddress], None], reread: Callable[[], Config]
+) -> None:
     """Serve with `config.workers` processes until SIGINT or SIGTERM.
 
     `announce` gets the address once all workers are ready. On SIGHUP all take over what they can of the
@@ -35,33 +39,35 @@ async def run(config: Config, announce: Callable[[Address], None], reread: Calla
     Raises:
         ConfigurationError, OSError: The node cannot start.
     """
+    collect_garbage()
     configure(config.log_level, config.log_format)
-    listeners = [(listener, door_of(listener)) for listener in open_clients(config)]
-    address = Address(config.address.host, listeners[0][0].getsockname()[1])
-    listeners += [(listener, Door.OPERATORS) for listener in open_operators(config.metrics.address)]
-    await Node(
-        config, Parent(config.workers, msgspec.json.encode(config), follows=_follows(config)), reread
+    raise_most_files()
+    listeners = [(listener, listener_kind(listener)) for listener in open_clients(config)]
+    address = ListenAddress(config.address.host, listeners[0][0].getsockname()[1])
+    listeners += [(listener, ListenerKind.OPERATORS) for listener in open_operators(config.metrics.address)]
+    await MultiProcessNode(
+        config, Master(config.workers, msgspec.json.encode(config), follows=_follows(config)), reread
     ).serve(listeners, partial(announce, address))
 
 
-class Node:
+class MultiProcessNode:
     """A parent, and what signals do to it."""
 
-    def __init__(self, config: Config, parent: Parent, reread: Callable[[], Config]) -> None:
+    def __init__(self, config: Config, parent: Master, reread: Callable[[], Config]) -> None:
         self._config = config
         self._parent = parent
         self._reread = reread
         self._is_ending = False
 
     async def serve(
-        self, listeners: Sequence[tuple[socket.socket, Door]], announce: Callable[[], None]
+        self, listeners: Sequence[tuple[socket.socket, ListenerKind]], announce: Callable[[], None]
     ) -> None:
         """Serve the connections of `listeners` until a signal ends the node.
 
         Raises:
             ConfigurationError: The workers cannot start.
         """
-        with trio.open_signal_receiver(*SIGNALS) as signals:
+        with open_signals() as signals:
             async with trio.open_nursery() as ending:
                 ending.start_soon(self._obey, signals, ending)
                 try:

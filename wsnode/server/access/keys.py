@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import trio
 
-from wsnode.server.access.grants import Grant, KeyLimits
-from wsnode.server.access.uses import Account, Uses
+from wsnode.server.access.api_keys import ApiKey, KeyLimits
+from wsnode.server.access.rate_limit import KeyAccount, RateLimiter
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
+from wsnode.untrusted.files import open_regular, read_file
 
 FILE_NAME = "keys.json"
 KEY_BYTES = 24
@@ -39,7 +42,7 @@ class MissingKeyFileError(KeyFileError):
     """There is no file of keys."""
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True):
+class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key as it is kept: under its name, by its hash."""
 
     name: str
@@ -48,13 +51,17 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     limits: KeyLimits = KeyLimits()
 
 
+MOST_BYTES: Final = 64 << 20
+_KEYS: Final = JsonDecoder[list[StoredKey]](list[StoredKey])
+
+
 class KeyFile:
     """The keys of one data folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> list[Key]:
+    def read(self) -> list[StoredKey]:
         """Return the keys, none if there is no file.
 
         Raises:
@@ -65,7 +72,7 @@ class KeyFile:
         except MissingKeyFileError:
             return []
 
-    def read_stored(self) -> list[Key]:
+    def read_stored(self) -> list[StoredKey]:
         """Return the keys of a file that is there.
 
         Raises:
@@ -73,12 +80,12 @@ class KeyFile:
             KeyFileError: The file cannot be read, or holds something else.
         """
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=list[Key])
+            return _KEYS.decode(read_file(self.path, MOST_BYTES))
         except FileNotFoundError as error:
             raise MissingKeyFileError(f"{self.path}: {error.strerror}") from error
         except OSError as error:
             raise KeyFileError(f"{self.path}: {error.strerror or error}") from error
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        except MalformedError as error:
             raise KeyFileError(f"{self.path}: {error}") from error
 
     def add(self, name: str, limits: KeyLimits | None = None) -> str:
@@ -93,7 +100,9 @@ class KeyFile:
         with self._changing() as keys:
             if any(each.name == name for each in keys):
                 raise KeyFileError(f"there is a key named {name} already")
-            keys.append(Key(name=name, sha256=hash_of(key), created=created, limits=limits or KeyLimits()))
+            keys.append(
+                StoredKey(name=name, sha256=hash_of(key), created=created, limits=limits or KeyLimits())
+            )
         return key
 
     def revoke(self, name: str) -> None:
@@ -109,7 +118,7 @@ class KeyFile:
             keys[:] = kept
 
     @contextmanager
-    def _changing(self) -> Iterator[list[Key]]:
+    def _changing(self) -> Iterator[list[StoredKey]]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():
@@ -122,14 +131,14 @@ class KeyFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         # A lock needs no right to write, so another user's lock file will do.
-        lock = os.open(self.path.with_suffix(".lock"), os.O_RDONLY | os.O_CREAT, 0o644)
+        lock = open_regular(self.path.with_suffix(".lock"), os.O_RDONLY | os.O_CREAT, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
 
-    def _write(self, keys: list[Key]) -> None:
+    def _write(self, keys: list[StoredKey]) -> None:
         # Renamed into place, so that a server that reads meanwhile sees the old file or the new one.
         fresh = self.path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
@@ -170,24 +179,25 @@ class KeyFile:
             os.fchmod(fresh, stat.S_IMODE(before.st_mode))
 
 
-class KeyFileRing:
+class KeyFileStore:
     """The keys of a file, for a server."""
 
     def __init__(
         self,
         file: KeyFile,
         clock: Callable[[], float] = time.monotonic,
-        uses_of: Callable[[str], Uses | None] = lambda _digest: None,
+        rate_limiter_of: Callable[[str], RateLimiter | None] = lambda _digest: None,
     ) -> None:
-        """`uses_of` returns what counts the use of the key with this hash; None for this process alone.
+        """`rate_limiter_of` returns what counts the use of the key with this hash; None for this process
+        alone.
 
         Raises:
             KeyFileError: The file cannot be read.
         """
         self._file = file
-        self._uses_of = uses_of
+        self._uses_of = rate_limiter_of
         self._clock = clock
-        self._grants: dict[str, Grant] = {}
+        self._in_use: dict[str, ApiKey] = {}
         self._unreadable: object = None
         """The stamp of the last file if it could not be read, else None."""
         self._told = -math.inf
@@ -197,15 +207,20 @@ class KeyFileRing:
         """Whether there ever was a file: one that goes away revokes nothing."""
         self._take_over(file.read())
 
-    def lookup(self, key: str) -> Grant | None:
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is no key, so that every request is refused."""
+        return not self._in_use
+
+    def lookup(self, key: str) -> ApiKey | None:
         """Return what `key` grants, if it is known now."""
         self.refresh()
         # What could be timed is the look-up of a hash, which leads to no key.
-        return self._grants.get(hash_of(key))
+        return self._in_use.get(hash_of(key))
 
-    def accounts(self) -> dict[str, Account]:
+    def accounts(self) -> dict[str, KeyAccount]:
         """Return the credits that several machines count together, by the keys' hashes."""
-        found = ((digest, grant.account) for digest, grant in self._grants.items())
+        found = ((digest, grant.account) for digest, grant in self._in_use.items())
         return {digest: account for digest, account in found if account is not None}
 
     def refresh(self) -> None:
@@ -248,13 +263,13 @@ class KeyFileRing:
         self._is_known = self._is_known or stamp != ABSENT
         self._take_over(keys)
 
-    def _take_over(self, stored: list[Key]) -> None:
+    def _take_over(self, stored: list[StoredKey]) -> None:
         keys = {key.sha256: key for key in stored}
-        for digest in self._grants.keys() - keys.keys():
-            self._grants.pop(digest).revoke()
+        for digest in self._in_use.keys() - keys.keys():
+            self._in_use.pop(digest).revoke()
         for digest, key in keys.items():
-            if (grant := self._grants.get(digest)) is None:
-                self._grants[digest] = Grant(key.name, key.limits, self._clock, self._uses_of(digest))
+            if (grant := self._in_use.get(digest)) is None:
+                self._in_use[digest] = ApiKey(key.name, key.limits, self._clock, self._uses_of(digest))
             elif grant.limits != key.limits:
                 grant.change(key.limits)
 

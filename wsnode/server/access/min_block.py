@@ -7,9 +7,8 @@ from urllib.parse import parse_qs
 import trio
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params
-from wsnode.jsonrpc.work import Arrivals
-from wsnode.server.access.directory import Entrance
-from wsnode.server.access.refusals import RefusedError
+from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.router import BlockWaiter, Route
 
 HEADER: Final = "wsnode-min-block"
 """The header of an HTTP request."""
@@ -18,7 +17,7 @@ MEMBER: Final = "min_block"
 HEAD_HEADER: Final = "wsnode-block"
 """The header of an HTTP reply: the head that it was computed on."""
 
-Arrival: TypeAlias = Callable[[], Awaitable[RefusedError | None]]
+Arrival: TypeAlias = Callable[[], Awaitable[RequestRefusedError | None]]
 """Waits for a block, and returns a refusal (503) if it does not come in time, or if too many wait."""
 
 
@@ -26,7 +25,7 @@ def demanded_by(target: str) -> str | None:
     """Return the block that a handshake's target demands, None without one.
 
     Raises:
-        RefusedError: It demands several.
+        RequestRefusedError: It demands several.
     """
     query = target.partition("?")[2]
     if MEMBER not in query:
@@ -37,32 +36,31 @@ def demanded_by(target: str) -> str | None:
     return None if found is None else found[0]
 
 
-def arrival_of(entrance: Entrance, text: str) -> Arrival:
+def arrival_of(route: Route, text: str) -> Arrival:
     """Return what waits for the block that a request demands as `NUMBER` or `NUMBER:HASH`.
 
     Raises:
-        RefusedError: The text names no block, or the network has none to wait for (400).
+        RequestRefusedError: The text names no block, or the network has none to wait for (400).
     """
-    arrivals = entrance.dispatcher.registry.arrivals
-    if arrivals is None:
+    if (barrier := route.barrier) is None:
         raise _refusal(400, invalid_params("this network has no blocks to wait for"))
     try:
-        awaited = arrivals.parse(text)
+        awaited = barrier.parse(text)
     except ValueError as error:
         raise _refusal(400, invalid_params(str(error))) from None
-    return lambda: _wait(arrivals, awaited, entrance)
+    return lambda: _wait(barrier, awaited, route)
 
 
-async def _wait(arrivals: Arrivals, awaited: Any, entrance: Entrance) -> RefusedError | None:
-    if arrivals.has_come(awaited):
+async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> RequestRefusedError | None:
+    if barrier.has_come(awaited):
         await trio.lowlevel.checkpoint()
         return None
     try:
-        await arrivals.wait((awaited,), entrance.caller.party)
+        await barrier.wait((awaited,), route.caller.client)
     except RpcError as error:
         return _refusal(503, error)
     return None
 
 
-def _refusal(status: int, error: RpcError) -> RefusedError:
-    return RefusedError(status, error, {"Retry-After": "1"} if status == 503 else None)
+def _refusal(status: int, error: RpcError) -> RequestRefusedError:
+    return RequestRefusedError(status, error, {"Retry-After": "1"} if status == 503 else None)

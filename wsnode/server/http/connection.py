@@ -7,6 +7,7 @@ are read by `quick_post`, all others by h11; the two take turns between requests
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
+from math import inf
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -14,27 +15,28 @@ import h11
 import msgspec
 import trio
 
-from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.share import Party, Share
-from wsnode.jsonrpc.work import Heading, Reply, SlowCall, pieces_of, size_of
-from wsnode.server.access.directory import Directory, Entrance
-from wsnode.server.access.grants import Admission
+from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
+from wsnode.jsonrpc.errors import invalid_request, limit_exceeded
+from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
+from wsnode.server.access.api_keys import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
 from wsnode.server.access.min_block import HEADER as MIN_BLOCK
-from wsnode.server.access.refusals import RefusedError
+from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.request_target import EVERYTHING, RequestTarget, target_of
+from wsnode.server.access.router import Route, Router
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
-from wsnode.server.http.fast_request import QuickPost, quick_post
+from wsnode.server.http.fast_request import FastPost, quick_post
 from wsnode.server.http.files import StaticFile
-from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight
-from wsnode.server.http.responses import JSON, Response, refused, request_error, serialize
+from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_websocket
+from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight, shared_refusal
+from wsnode.server.http.responses import JSON, Response, refused, serialize
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.executor import too_many_calls
+from wsnode.server.scheduling.fair_limiter import first_turn
+from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
 from wsnode.server.shared import Shared
-from wsnode.server.transport.parcels import PARCEL_BYTES, parcels
-from wsnode.server.transport.transport import Transport, linger, send_all
-from wsnode.server.turns.fair import first_turn
-from wsnode.server.turns.making import Account
-from wsnode.server.turns.slow_lane import too_many_calls
+from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
+from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
 
 T = TypeVar("T")
 
@@ -54,14 +56,14 @@ Page = Callable[[], PageContent | Awaitable[PageContent]]
 class Service(msgspec.Struct, frozen=True):
     """The state that the HTTP connections of a server share."""
 
-    directory: Directory
+    router: Router
     shared: Shared
     pages: Mapping[str, Page]
-    connections: Share
+    connections: ClientQuota
     """Most connections of such clients."""
     files: Mapping[str, StaticFile] = {}
     """What is served by GET besides the pages, where the directory has the host."""
-    idle: dict[trio.CancelScope, Party] = msgspec.field(default_factory=dict)
+    idle: dict[trio.CancelScope, ClientId] = msgspec.field(default_factory=dict)
     """The connections that wait for a request, the one that has waited longest first."""
 
 
@@ -72,16 +74,18 @@ class _DisconnectedError(Exception):
 class HttpConnection:
     """A connection that did not ask for an upgrade."""
 
-    def __init__(self, transport: Transport, service: Service, party: Party | None = None) -> None:
+    def __init__(self, transport: Transport, service: Service, client: ClientId | None = None) -> None:
         self._transport = transport
-        self.party = Party() if party is None else party
-        """The party that its shares count for."""
+        self.client = ClientId() if client is None else client
+        """The client that its shares count for."""
         self._service = service
         self._ahead = b""
         """Bytes that have arrived and are not parsed yet."""
         self._parser = NO_PARSER
         self._with_parser = 0
         """Bytes that it was given of those that had arrived before."""
+        self._given = 0
+        """Bytes that it was given."""
         self._is_head = False
         """Whether the request asks for the head of the answer alone."""
         self._patience: trio.CancelScope | None = None
@@ -92,10 +96,12 @@ class HttpConnection:
         """Whether requests were dropped that nothing has been said of."""
         self._turn_ends = 0.0
         """The end of this connection's turn."""
+        self._upgrade: Upgrade | None = None
+        """The last request, if it asks for WebSocket."""
         self._asked = 0
         """The requests that were served since bytes were last waited for."""
 
-    def give_up(self) -> None:
+    def evict(self) -> None:
         """Refuse what has been asked, because no other connection keeps as many bytes of requests."""
         self._has_given_up = True
         self._owes = bool(self._ahead)
@@ -107,19 +113,25 @@ class HttpConnection:
     def _limits(self) -> Limits:
         return self._service.shared.limits
 
-    async def run(self, data: bytes) -> None:
-        """Serve requests, the first of which begins with `data`, until either side has had enough."""
+    async def run(self, data: bytes) -> Upgrade | None:
+        """Serve requests, the first of which begins with `data`, until either side has had enough.
+
+        Returns the request that asks for WebSocket, if one does; the transport is open then.
+        """
         self._ahead = data
         self._begin_serving()
         try:
             while await self._serve_next() and not self._service.shared.draining:
                 pass
         except _DisconnectedError:
-            return
+            return None
         finally:
             self._service.shared.counters.http_serving -= 1
             self._service.shared.received.hold(self, 0)
+        if self._upgrade is not None:
+            return self._upgrade
         await linger(self._transport, self._limits.close_seconds)
+        return None
 
     def _begin_serving(self) -> None:
         counters = self._service.shared.counters
@@ -138,8 +150,10 @@ class HttpConnection:
         if self._has_given_up:
             return (self._owes or bool(self._ahead)) and await self._say_given_up()
         self._asked += 1
-        if (quick := quick_post(self._ahead, self._limits.body_bytes)) is None:
-            return await self._serve_with_parser()
+        limits = self._limits
+        if (quick := quick_post(self._ahead, limits.body_bytes, limits.head_bytes)) is None:
+            self._upgrade = await self._asked_upgrade()
+            return self._upgrade is None and await self._serve_with_parser()
         self._ahead = self._ahead[quick.size :]
         response = await self._answer_quick(quick)
         self._count(response)
@@ -157,34 +171,62 @@ class HttpConnection:
         self._service.shared.received.hold(self, size + self._with_parser + len(self._ahead))
 
     async def _say_given_up(self) -> bool:
-        response = refused(RefusedError(503, limit_exceeded("too many bytes of unanswered requests")))
+        response = refused(RequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests")))
         self._count(response)
         await self._send_all(serialize(response, last=self._is_last))
         return False
 
-    async def _answer_quick(self, quick: QuickPost) -> Response:
+    async def _asked_upgrade(self) -> Upgrade | None:
+        """Return the request, once its head is there, if it asks for WebSocket.
+
+        Any request of a connection may (RFC 9110, section 7.8): proxies send handshakes on connections that
+        they have kept. What is no head within its bound is left to the parser, which says so.
+        """
+        searched, deadline = 0, trio.current_time() + self._limits.idle_seconds
+        while (size := head_size(self._ahead, searched)) is None:
+            if len(self._ahead) > self._limits.head_bytes or is_no_request(self._ahead):
+                return None
+            searched = len(self._ahead)
+            if not (data := await receive_by(self._transport, deadline)):
+                raise _DisconnectedError
+            self._ahead += data
+        if size > self._limits.head_bytes or not wants_websocket(self._ahead[:size]):
+            return None
+        return Upgrade(self._ahead[:size], self._ahead[size:])
+
+    async def _answer_quick(self, quick: FastPost) -> Response:
         headers = Headers(list(quick.headers.items()))
         try:
-            return await self._answer(self._enter(headers, quick.target), headers, quick.body)
-        except RefusedError as refusal:
-            return refused(refusal)
+            target = RequestTarget(headers.only("host"), quick.target)
+            return await self._answer(self._enter(headers, target), headers, quick.body)
+        except RequestRefusedError as refusal:
+            return self._refused(refusal, headers)
         except BadContentError as bad:
-            return refused(RefusedError(bad.status, request_error(bad.message)))
+            return self._refused(RequestRefusedError(bad.status, invalid_request(bad.message)), headers)
+
+    def _refused(self, refusal: RequestRefusedError, headers: Headers) -> Response:
+        """Return the response that refuses a request, which pages that may come in can read."""
+        origin_policy = self._service.router.origin_policy
+        return refused(refusal, shared_refusal(headers, headers.first("host"), origin_policy))
 
     async def _serve_with_parser(self) -> bool:
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
-        self._is_head = False
+        self._is_head, self._given = False, 0
+        headers = Headers([])
         try:
-            request = await self._next_event(self._limits.idle_seconds)
+            request = await self._next_event()
             if not isinstance(request, h11.Request):
                 raise _DisconnectedError
-            response = await self._respond(request)
+            headers = headers_of(request)
+            self._check_head()
+            response = await self._respond(request, headers)
         except h11.RemoteProtocolError as error:
-            response = refused(RefusedError(error.error_status_hint, request_error(_reason(error))))
-        except RefusedError as refusal:
-            response = refused(refusal)
+            refusal = RequestRefusedError(error.error_status_hint, invalid_request(_reason(error)))
+            response = self._refused(refusal, headers)
+        except RequestRefusedError as refusal:
+            response = self._refused(refusal, headers)
         except BadContentError as bad:
-            response = refused(RefusedError(bad.status, request_error(bad.message)))
+            response = self._refused(RequestRefusedError(bad.status, invalid_request(bad.message)), headers)
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise _DisconnectedError
         self._count(response)
@@ -195,88 +237,98 @@ class HttpConnection:
         self._parser, self._with_parser = NO_PARSER, 0
         return may_follow
 
+    def _check_head(self) -> None:
+        """Check the size of a head that has been parsed: the parser bounds those that are incomplete."""
+        if self._given - len(self._parser.trailing_data[0]) > self._limits.head_bytes:
+            raise RequestRefusedError(431, invalid_request("header fields too large"))
+
     def _count(self, response: Response) -> None:
         counters = self._service.shared.counters
         counters.http_requests += 1
         if response.status >= 400:
             counters.refusals[response.status] += 1
 
-    async def _respond(self, request: h11.Request) -> Response:
-        headers, method = headers_of(request), request.method.decode()
+    async def _respond(self, request: h11.Request, headers: Headers) -> Response:
+        method = request.method.decode()
         self._is_head = method == "HEAD"
-        target = request.target.decode("ascii", errors="replace")
+        target = target_of(headers.only("host"), request.target.decode("ascii", errors="replace"))
         if headers.count("transfer-encoding") and headers.count("content-length"):
-            raise RefusedError(400, request_error("a body has one length"))
+            raise bad_request("a body has one length")
         if method in ("GET", "HEAD"):
             await self._read_body(headers)
             return await self._page(headers, target)
         if method == "OPTIONS":
             await self._read_body(headers)
-            entrance = self._service.directory.enter(headers.only("host"), target, self.party, socket=False)
-            return Response(
-                204, headers=preflight(headers, entrance.caller, self._service.directory.perimeter)
-            )
+            return self._options(headers, target)
         if method != "POST":
-            raise RefusedError(405, request_error("method not allowed"), {"Allow": METHODS})
+            raise RequestRefusedError(405, invalid_request("method not allowed"), {"Allow": METHODS})
         return await self._call(headers, target)
 
-    async def _call(self, headers: Headers, target: str) -> Response:
-        entrance = self._enter(headers, target)
-        return await self._answer(entrance, headers, await self._read_body(headers))
+    def _options(self, headers: Headers, target: RequestTarget) -> Response:
+        router = self._service.router
+        if target.path == EVERYTHING:
+            router.origin_policy.check_host(target.host)
+            return Response(204, headers={"Allow": METHODS})
+        route = router.resolve(*target, self.client, socket=False)
+        return Response(204, headers=preflight(headers, route.caller, router.origin_policy))
 
-    def _enter(self, headers: Headers, target: str) -> Entrance:
+    async def _call(self, headers: Headers, target: RequestTarget) -> Response:
+        route = self._enter(headers, target)
+        return await self._answer(route, headers, await self._read_body(headers))
+
+    def _enter(self, headers: Headers, target: RequestTarget) -> Route:
         """Return where a POST leads, if its head admits it there."""
-        entrance = self._service.directory.enter(
-            headers.only("host"),
-            target,
-            self.party,
-            socket=False,
-            authorization=headers.first("authorization"),
+        route = self._service.router.resolve(
+            *target, self.client, socket=False, authorization=headers.first("authorization")
         )
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
-            raise RefusedError(415, request_error("invalid content type, only application/json is supported"))
-        return entrance
+            raise RequestRefusedError(
+                415, invalid_request("invalid content type, only application/json is supported")
+            )
+        return route
 
-    async def _answer(self, entrance: Entrance, headers: Headers, body: bytes) -> Response:
-        shared = cross_origin(headers, entrance.caller, self._service.directory.perimeter)
+    async def _answer(self, route: Route, headers: Headers, body: bytes) -> Response:
+        shared = cross_origin(headers, route.caller, self._service.router.origin_policy)
         encoding = headers.first("content-encoding").strip().lower()
-        text = await self._decoded(body, encoding, entrance.caller.party)
-        del body
-        if not text:
+        if encoding not in ("", "identity"):
+            body = await self._decoded(body, encoding, route.caller.client)
+        if not body:
             return Response(200, headers=shared)
         if demanded := headers.only(MIN_BLOCK):
-            await self._demand(arrival_of(entrance, demanded))
-        grant = entrance.caller.grant
-        admission = None if grant is None else Admission(grant)
-        session = Session(entrance.dispatcher, entrance.caller, admission)
-        if not self._service.shared.lane.calls.admits(entrance.caller.party):
+            await self._demand(arrival_of(route, demanded))
+        api_key = route.caller.api_key
+        admission = None if api_key is None else Admission(api_key)
+        session = route.dispatcher.session(route.caller, admission)
+        if not self._service.shared.executor.calls.admits(route.caller.client):
             session.refusal = too_many_calls()
-        answer = session.receive(text)
+        answer = route.dispatcher.handle(body, session)
         session.end_turn()
-        maker: Heading = session
-        if isinstance(answer, SlowCall):
-            self._hold(len(text) + answer.weight)
+        maker: CallMaker = session
+        if isinstance(answer, CallTask):
+            self._hold(len(body) + answer.weight)
             maker = answer.maker or session
             try:
-                answer = await self._finish(answer, entrance.caller.party)
+                answer = await self._finish(answer, route.caller.client)
             finally:
                 self._hold()
         answer = answer or b""
         size = size_of(answer)
-        if not self._service.shared.waiting.allows(self.party, size):
+        if not self._service.shared.waiting.allows(self.client, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
-            raise RefusedError(503, error, {"Retry-After": "1"})
-        with self._counted(size):
-            reply, encoded = await encode_body(
-                answer,
-                headers.first("accept-encoding"),
-                self._limits,
-                self._service.shared.lane.short_work,
-                entrance.caller.party,
-            )
-        headers_of_reply = {**shared, **encoded}
-        if (arrivals := entrance.dispatcher.registry.arrivals) is not None:
-            headers_of_reply[HEAD_HEADER] = arrivals.written(maker.head)
+            raise RequestRefusedError(503, error, {"Retry-After": "1"})
+        reply, headers_of_reply = answer, shared
+        if size >= self._limits.deflate_bytes:
+            with self._counted(size):
+                reply, encoded = await encode_body(
+                    answer,
+                    headers.first("accept-encoding"),
+                    self._limits,
+                    self._service.shared.executor.short_work,
+                    route.caller.client,
+                )
+            headers_of_reply = {**shared, **encoded}
+        if route.barrier is not None:
+            headers_of_reply[HEAD_HEADER] = route.barrier.written(maker.moment)
         if admission is not None and (seconds := admission.retry_after) is not None:
             return Response(429, reply, headers={**headers_of_reply, "Retry-After": str(seconds)})
         return Response(200, reply, headers=headers_of_reply)
@@ -285,42 +337,42 @@ class HttpConnection:
         """Wait for the block that a request demands.
 
         Raises:
-            RefusedError: It does not come in time.
+            RequestRefusedError: It does not come in time.
         """
         if (refusal := await self._while_there(arrival)) is not None:
             raise refusal
 
-    async def _decoded(self, body: bytes, encoding: str, party: Party | None) -> bytes:
+    async def _decoded(self, body: bytes, encoding: str, client: ClientId | None) -> bytes:
         limit = self._limits.body_bytes
         if len(body) <= INFLATED_AT_ONCE:
             return decode_body(body, encoding, limit)
-        pool = self._service.shared.lane.short_work
+        pool = self._service.shared.executor.short_work
         # The thread makes a text of it that is within the limit of bodies too.
         self._hold(len(body) + limit)
         try:
-            return await pool.run(party, lambda _cancel: decode_body(body, encoding, limit))
+            return await pool.run(client, lambda _cancel: decode_body(body, encoding, limit))
         finally:
             self._hold()
 
-    async def _page(self, headers: Headers, target: str) -> Response:
-        host, path = headers.only("host"), target.partition("?")[0]
-        self._service.directory.perimeter.check_host(host)
+    async def _page(self, headers: Headers, target: RequestTarget) -> Response:
+        host, path = target.host, target.path.partition("?")[0]
+        self._service.router.origin_policy.check_host(host)
         if (page := self._service.pages.get(path)) is not None:
             content = page()
             status, content_type, body = content if isinstance(content, tuple) else await content
             return Response(status, body, content_type)
         file = self._service.files.get(path)
         if file is not None and file.suits(headers.first("accept")):
-            self._service.directory.network_of(host)
+            self._service.router.network_of(host)
             return file.response(headers.first("if-none-match"))
-        self._service.directory.enter(host, target, self.party, socket=False)
+        self._service.router.resolve(*target, self.client, socket=False)
         return Response(200, content_type="text/plain")
 
-    async def _finish(self, slow_call: SlowCall, party: Party | None) -> Reply | None:
+    async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
         """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
         shared = self._service.shared
-        account = Account(shared.making, shared.limits.outbox_bytes, party=party)
-        return await self._while_there(lambda: shared.lane.finish(slow_call, party, account))
+        account = ConnectionResponseMemory(shared.response_memory, shared.limits.outbox_bytes, client=client)
+        return await self._while_there(lambda: shared.executor.finish(task, client, account))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what `work` returns, and give it up if the client leaves meanwhile."""
@@ -347,25 +399,28 @@ class HttpConnection:
         limit = self._limits.body_bytes
         declared = headers.first("content-length")
         if declared and int(declared) > limit:
-            raise RefusedError(413, request_error(f"content length too large ({declared}>{limit})"))
-        with trio.move_on_after(self._limits.body_seconds) as self._patience:
-            return await self._read_parts(limit)
+            raise _too_large(declared, limit)
+        deadline = trio.current_time() + self._limits.body_seconds
+        with trio.CancelScope() as self._patience:
+            return await self._read_parts(limit, deadline)
         self._check_given_up()
-        raise RefusedError(408, request_error("read timeout"))
+        raise _DisconnectedError
 
     def _check_given_up(self) -> None:
         if self._has_given_up:
-            raise RefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+            raise RequestRefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
 
-    async def _read_parts(self, limit: int) -> bytes:
+    async def _read_parts(self, limit: int, deadline: float) -> bytes:
         # In one piece, for a body may come in chunks of a byte.
         body = bytearray()
         self._with_parser = 0
         try:
-            while isinstance(event := await self._next_event(self._limits.idle_seconds), h11.Data):
+            while isinstance(event := await self._next_event(deadline), h11.Data):
                 body += event.data
                 if len(body) > limit:
-                    raise RefusedError(413, request_error(f"content length too large ({len(body)}>{limit})"))
+                    raise RequestRefusedError(
+                        413, invalid_request(f"content length too large ({len(body)}>{limit})")
+                    )
                 self._hold(len(body))
         finally:
             # What it still has came behind the body.
@@ -379,47 +434,53 @@ class HttpConnection:
     async def _take_turns(self) -> None:
         """Let other tasks run if this connection's turn is over."""
         if perf_counter() > self._turn_ends:
-            await self._service.shared.lane.turns.pass_through(self.party)
+            await self._service.shared.executor.turns.pass_through(self.client)
             self._turn_ends = perf_counter() + self._limits.slice_seconds
 
     async def _next_bytes(self) -> bytes:
-        dialogue = self._service.shared.dialogue
-        if (data := dialogue.receive(self, self._transport, self._asked)) is None:
-            data = await self._wait_request()
-            dialogue.heard(self)
-        if not data:
-            raise _DisconnectedError
-        return data
+        if data := await self._wait_request():
+            return data
+        raise _DisconnectedError
 
     async def _wait_request(self) -> bytes:
         """Return the bytes that arrive next; none at the end, and for those whose place has been taken."""
-        with trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds) as scope:
-            self._service.idle[scope] = self.party
-            self._service.shared.counters.http_serving -= 1
-            data = b""
-            try:
-                data = await self._transport.receive()
-            finally:
-                self._begin_serving()
-                # Whose place has been taken is not served, even if its request came at that moment.
-                if self._service.idle.pop(scope, None) is None:
-                    data = b""
-        return data
+        scope = trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds)
+        self._service.idle[scope] = self.client
+        self._service.shared.counters.http_serving -= 1
+        data = None
+        try:
+            data = await receive_within(self._transport, scope)
+        finally:
+            self._begin_serving()
+            # Whose place has been taken is not served, even if its request came at that moment.
+            if self._service.idle.pop(scope, None) is None:
+                data = None
+        return data or b""
 
-    async def _next_event(self, seconds: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+    async def _next_event(self, until: float = inf) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return what the parser has next.
+
+        Raises:
+            RequestRefusedError: It has not arrived at the time `until`.
+            _DisconnectedError: It has not arrived for as long as a client may be silent.
+        """
         await self._take_turns()
         if (event := self._parser.next_event()) is not h11.NEED_DATA:
             return event
-        with trio.move_on_after(seconds):
-            while (event := self._parser.next_event()) is h11.NEED_DATA:
-                if self._parser.they_are_waiting_for_100_continue:
-                    go_ahead = h11.InformationalResponse(status_code=100, headers=[])
-                    await self._send_all([self._parser.send(go_ahead) or b""])
-                self._with_parser += len(self._ahead)
-                data, self._ahead = self._ahead or await self._transport.receive(), b""
-                self._parser.receive_data(data)
-            return event
-        raise _DisconnectedError
+        deadline = min(trio.current_time() + self._limits.idle_seconds, until)
+        while (event := self._parser.next_event()) is h11.NEED_DATA:
+            if self._parser.they_are_waiting_for_100_continue:
+                go_ahead = h11.InformationalResponse(status_code=100, headers=[])
+                await self._send_all([self._parser.send(go_ahead) or b""])
+            self._with_parser += len(self._ahead)
+            data, self._ahead = self._ahead or await receive_by(self._transport, deadline), b""
+            if data is None:
+                if deadline == until:
+                    raise RequestRefusedError(408, invalid_request("read timeout"))
+                raise _DisconnectedError
+            self._given += len(data)
+            self._parser.receive_data(data)
+        return event
 
     async def _send(self, response: Response) -> None:
         headers = [*response.headers.items()]
@@ -444,14 +505,25 @@ class HttpConnection:
     async def _send_all(self, pieces: Sequence[bytes]) -> None:
         """Send the pieces, small ones together."""
         size = sum(map(len, pieces))
-        # The usual answer fits, and parcels would take it 0.7 microseconds.
-        sent = parcels(pieces) if size > PARCEL_BYTES else (b"".join(pieces),)
+        if size <= PARCEL_BYTES:
+            await self._send_small(b"".join(pieces))
+            return
         with self._counted(size):
-            for number, parcel in enumerate(sent):
+            for number, parcel in enumerate(coalesce(pieces)):
                 if number:
                     # A client that reads as fast as this is sent would have all turns.
                     await self._take_turns()
                 await self._send_piece(parcel)
+
+    async def _send_small(self, data: bytes) -> None:
+        """Send what the system nearly always accepts at once: then nothing of it waits for the client."""
+        try:
+            sent = self._transport.send_nowait(data)
+        except trio.BrokenResourceError:
+            raise _DisconnectedError from None
+        if sent < len(data):
+            with self._counted(len(data) - sent):
+                await self._send_piece(memoryview(data)[sent:])
 
     async def _send_piece(self, piece: bytes | memoryview) -> None:
         try:
@@ -463,11 +535,11 @@ class HttpConnection:
     def _counted(self, size: int) -> Iterator[None]:
         """Count bytes of a reply, which wait for a thread or for the client."""
         waiting = self._service.shared.waiting
-        waiting.add(self.party, size)
+        waiting.add(self.client, size)
         try:
             yield
         finally:
-            waiting.add(self.party, -size)
+            waiting.add(self.client, -size)
 
 
 class _Length:
@@ -480,6 +552,10 @@ class _Length:
 
     def __len__(self) -> int:
         return self._size
+
+
+def _too_large(size: int | str, limit: int) -> RequestRefusedError:
+    return RequestRefusedError(413, invalid_request(f"content length too large ({size}>{limit})"))
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:

@@ -8,8 +8,8 @@ import zstandard
 
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.limits import Limits
-from wsnode.server.transport.parcels import parcels
-from wsnode.server.turns.workers import WorkerPool
+from wsnode.server.scheduling.worker_pool import WorkerPool
+from wsnode.server.transport.chunking import coalesce
 
 CHUNK_BYTES = 64 * 1024
 GZIP_LEVEL = 1
@@ -29,13 +29,11 @@ class BadContentError(Exception):
 
 
 def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return `body` without its encoding.
+    """Return `body` without its encoding, which it has.
 
     Raises:
         BadContentError: It is larger than `limit`, damaged, or encoded in another way.
     """
-    if encoding in ("", "identity"):
-        return body
     try:
         if encoding in ("gzip", "x-gzip"):
             return _inflate(body, limit)
@@ -55,17 +53,15 @@ def choose_encoding(accepted: str) -> str | None:
 
 
 async def encode_body(
-    body: Reply, accepted: str, limits: Limits, workers: WorkerPool, party: Any
+    body: Reply, accepted: str, limits: Limits, workers: WorkerPool, client: Any
 ) -> tuple[Reply, dict[str, str]]:
     """Return `body` in an encoding that is accepted, and the headers that say so; large ones in a thread."""
-    size = size_of(body)
-    encoding = choose_encoding(accepted) if size >= limits.deflate_bytes else None
-    if encoding is None:
+    if (encoding := choose_encoding(accepted)) is None:
         return body, {}
-    if size <= limits.deflate_inline_bytes:
+    if size_of(body) <= limits.deflate_inline_bytes:
         encoded = _encode(body, encoding)
     else:
-        encoded = await workers.run(party, lambda _cancel: _encode(body, encoding))
+        encoded = await workers.run(client, lambda _cancel: _encode(body, encoding))
     return encoded, {"Content-Encoding": encoding, "Vary": "Accept-Encoding"}
 
 
@@ -75,7 +71,7 @@ def _encode(body: Reply, encoding: str) -> bytes:
         compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj(size=size_of(body))
     else:
         compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_BITS)
-    return b"".join((*map(compressor.compress, parcels(pieces_of(body))), compressor.flush()))
+    return b"".join((*map(compressor.compress, coalesce(pieces_of(body))), compressor.flush()))
 
 
 def _inflate(body: bytes, limit: int) -> bytes:

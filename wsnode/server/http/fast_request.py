@@ -14,7 +14,7 @@ _LENGTH = re.compile(r"[0-9]{1,9}")
 _NOT_PLAIN = frozenset(("transfer-encoding", "expect", "upgrade", "connection", "trailer", "te"))
 
 
-class QuickPost(NamedTuple):
+class FastPost(NamedTuple):
     """A request: its target, its headers by lower-case name, its body, and its size in all."""
 
     target: str
@@ -23,9 +23,9 @@ class QuickPost(NamedTuple):
     size: int
 
 
-def quick_post(data: bytes, body_bytes: int) -> QuickPost | None:
-    """Return the request that `data` begins with, if it is plain, whole and within its limit."""
-    if (match := _HEAD.match(data)) is None:
+def quick_post(data: bytes, body_bytes: int, head_bytes: int) -> FastPost | None:
+    """Return the request that `data` begins with, if it is plain, whole and within its limits."""
+    if (match := _HEAD.match(data)) is None or match.end() > head_bytes:
         return None
     lines = match[2].decode("ascii").split("\r\n")[:-1]
     headers = {}
@@ -40,4 +40,4 @@ def quick_post(data: bytes, body_bytes: int) -> QuickPost | None:
     size = match.end() + int(length)
     if size > len(data) or int(length) > body_bytes or not _NOT_PLAIN.isdisjoint(headers):
         return None
-    return QuickPost(match[1].decode("ascii"), headers, data[match.end() : size], size)
+    return FastPost(match[1].decode("ascii"), headers, data[match.end() : size], size)

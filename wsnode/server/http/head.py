@@ -1,11 +1,12 @@
 """The first bytes of a connection, up to the end of an HTTP head, within bounds."""
 
 import re
+from typing import NamedTuple
 
 import trio
 
 from wsnode.server.limits import Limits
-from wsnode.server.transport.transport import Transport
+from wsnode.server.transport.transport import Transport, receive_by
 
 _END = re.compile(rb"\r?\n\r?\n")
 _UPGRADE = re.compile(rb"\nupgrade[ \t]*:[^\r\n]*websocket", re.IGNORECASE)
@@ -20,6 +21,27 @@ class NoHeadError(Exception):
         self.status = status
 
 
+class Upgrade(NamedTuple):
+    """A request for WebSocket: its head with the blank line, and what came behind it."""
+
+    head: bytes
+    rest: bytes
+
+
+def head_size(data: bytes, searched: int = 0) -> int | None:
+    """Return the size of the head that `data` begins with, in bytes; None if its end is not there yet.
+
+    The first `searched` bytes are known to have no end of a head.
+    """
+    match = _END.search(data, max(0, searched - 3))
+    return None if match is None else match.end()
+
+
+def is_no_request(data: bytes) -> bool:
+    """Return whether the bytes begin like no request."""
+    return len(data) > 16 and _METHOD.match(data) is None
+
+
 async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]:
     """Return the head with its blank line, and what came behind it.
 
@@ -27,20 +49,18 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
         NoHeadError: It did not come, in time or at all, or is too large.
     """
     data = b""
-    with trio.move_on_after(limits.head_seconds):
-        while True:
-            arrived = await transport.receive()
-            if not arrived:
-                raise NoHeadError(None)
-            data += arrived
-            if match := _END.search(data, max(0, len(data) - len(arrived) - 3)):
-                if match.end() > limits.head_bytes:
-                    raise NoHeadError(431)
-                return data[: match.end()], data[match.end() :]
-            if len(data) > limits.head_bytes:
-                raise NoHeadError(431)
-            if not _METHOD.match(data) and len(data) > 16:
-                raise NoHeadError(400)
+    deadline = trio.current_time() + limits.head_seconds
+    while (arrived := await receive_by(transport, deadline)) is not None:
+        if not arrived:
+            raise NoHeadError(None)
+        data += arrived
+        size = head_size(data, len(data) - len(arrived))
+        if (len(data) if size is None else size) > limits.head_bytes:
+            raise NoHeadError(431)
+        if size is not None:
+            return data[:size], data[size:]
+        if is_no_request(data):
+            raise NoHeadError(400)
     raise NoHeadError(408 if data else None)
 
 

@@ -4,11 +4,10 @@ import re
 
 import h11
 
-from wsnode.server.access.directory import Caller
 from wsnode.server.access.min_block import HEAD_HEADER
-from wsnode.server.access.perimeter import Perimeter
-from wsnode.server.access.refusals import RefusedError
-from wsnode.server.http.responses import request_error
+from wsnode.server.access.origin_policy import OriginPolicy
+from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.router import Caller
 
 _NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
 """Names of headers (RFC 9110, section 5.6.2), with commas between."""
@@ -33,11 +32,11 @@ class Headers:
         """Return the value of the only one of a name, or nothing.
 
         Raises:
-            RefusedError: There are several.
+            RequestRefusedError: There are several.
         """
         if len(self._first) < len(self._pairs) and self.count(name) > 1:
-            raise RefusedError(400, request_error(f"more than one {name} header"))
-        return self.first(name)
+            raise bad_request(f"more than one {name} header")
+        return self._first.get(name, "")
 
 
 def headers_of(request: h11.Request) -> Headers:
@@ -47,17 +46,33 @@ def headers_of(request: h11.Request) -> Headers:
     )
 
 
-def cross_origin(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
+def cross_origin(headers: Headers, caller: Caller, origin_policy: OriginPolicy) -> dict[str, str]:
     """Return the headers that let a web page read the response."""
     origin = headers.only("origin")
     if not origin:
         return {}
     if not origin.isascii():
-        raise RefusedError(400, request_error("the origin is not ASCII"))
-    allowed = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": HEAD_HEADER}
-    if perimeter.check_origin(caller.grant, origin):
-        return allowed
-    return {**allowed, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+        raise bad_request("the origin is not ASCII")
+    allowed = _allowed(origin, is_for_all=origin_policy.check_origin(caller.api_key, origin))
+    return {**allowed, "Access-Control-Expose-Headers": HEAD_HEADER}
+
+
+def shared_refusal(headers: Headers, host: str, origin_policy: OriginPolicy) -> dict[str, str]:
+    """Return the headers that let a web page read a refusal; none for a page that may not come in at all."""
+    try:
+        origin_policy.check_host(host)
+        origin = headers.only("origin")
+        if not origin or not origin.isascii():
+            return {}
+        return _allowed(origin, is_for_all=origin_policy.check_origin(None, origin))
+    except RequestRefusedError:
+        return {}
+
+
+def _allowed(origin: str, *, is_for_all: bool) -> dict[str, str]:
+    if is_for_all:
+        return {"Access-Control-Allow-Origin": "*"}
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 def _private_network(headers: Headers) -> dict[str, str]:
@@ -69,11 +84,11 @@ def _private_network(headers: Headers) -> dict[str, str]:
     return {"Access-Control-Allow-Private-Network": "true"} if asked else {}
 
 
-def preflight(headers: Headers, caller: Caller, perimeter: Perimeter) -> dict[str, str]:
+def preflight(headers: Headers, caller: Caller, origin_policy: OriginPolicy) -> dict[str, str]:
     """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
     asked = headers.first("access-control-request-headers")
     return {
-        **cross_origin(headers, caller, perimeter),
+        **cross_origin(headers, caller, origin_policy),
         **_private_network(headers),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
         # Libraries add headers of their own (tracing, say), and none of them means anything here.

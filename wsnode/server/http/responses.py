@@ -6,9 +6,8 @@ from http import HTTPStatus
 import msgspec
 
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
-from wsnode.server.access.refusals import RefusedError
+from wsnode.server.access.request_errors import RequestRefusedError
 
 JSON = "application/json"
 
@@ -34,12 +33,10 @@ def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
     return "\r\n".join((*lines, "", "")).encode("latin-1"), *pieces_of(response.body)
 
 
-def refused(refusal: RefusedError) -> Response:
-    """Return the response that refuses, with a JSON-RPC error that any web page may read."""
-    headers = {"Access-Control-Allow-Origin": "*", **refusal.headers}
+def refused(refusal: RequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:
+    """Return the response that refuses, with a JSON-RPC error.
+
+    A web page can read it if the headers `shared` allow that: no other page learns that a node is here.
+    """
+    headers = {**(shared or {}), **refusal.headers}
     return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)
-
-
-def request_error(message: str) -> RpcError:
-    """Return the error of a request that is wrong as HTTP."""
-    return RpcError(INVALID_REQUEST, message)

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Peer, Plain, Take
+from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, Reactor, Take
 from wsnode.server.transport.transport import SocketTransport
 
 SEND_BYTES = 256 * 1024
@@ -64,7 +64,7 @@ class EncryptedTransport(SocketTransport):
     _full = ANY_RECORD
 
     def __init__(
-        self, connected: socket.socket, tls: ssl.SSLContext, arrivals: Arrivals, peer: Peer = None
+        self, connected: socket.socket, tls: ssl.SSLContext, reactor: Reactor, peer: Peer = None
     ) -> None:
         """Take over a connected socket of `peer`.
 
@@ -73,7 +73,7 @@ class EncryptedTransport(SocketTransport):
         """
         self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
         self._deciphered = _Deciphered(self._tls)
-        super().__init__(self._tls, arrivals, peer, self._deciphered)
+        super().__init__(self._tls, reactor, peer, self._deciphered)
         self._stuck = b""
         """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
         self._awaits_hello = False
@@ -85,6 +85,11 @@ class EncryptedTransport(SocketTransport):
             if not self._deciphered.owes_handshake or not await self._send_handshake():
                 break
         return data
+
+    def receive_nowait(self) -> bytes | None:
+        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        received = super().receive_nowait()
+        return None if not received and self._deciphered.owes_handshake else received
 
     async def _send_handshake(self) -> bool:
         """Send what is left of a handshake's answer; False if the other side is gone."""
@@ -101,10 +106,12 @@ class EncryptedTransport(SocketTransport):
             self._deciphered.owes_handshake = False
         return True
 
-    def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
+    def feed(
+        self, take: Take, peer: Peer = None, plain: FastConnection | None = None
+    ) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         # The engine reads what arrives as it is, so nothing is answered for `plain`.
-        return self._arrivals.feed(self._readable, take, peer, full=self._full)
+        return self._reactor.feed(self._readable, take, peer, full=self._full)
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send the bytes that the kernel accepts in records, and return their number.

@@ -10,9 +10,13 @@ from typing import Any, Final
 
 import trio
 
+from wsnode.untrusted.repeated_warning import RepeatedWarning
+
 BACKLOG: Final = 4096
 ACCEPTS_AT_ONCE: Final = 8
 """Connections that are accepted before anything else has its turn."""
+FAILURE_SECONDS: Final = 0.1
+"""The pause after a connection could not be accepted."""
 
 
 def open_tcp(host: str, port: int) -> list[socket.socket]:
@@ -55,9 +59,17 @@ def open_unix(path: Path) -> socket.socket:
 
 
 async def accept_each(
-    listener: socket.socket, take: Callable[[socket.socket, Any], Awaitable[None]], logger: Logger
+    listener: socket.socket,
+    take: Callable[[socket.socket, Any], Awaitable[None]],
+    logger: Logger,
+    on_failure: Callable[[], None],
 ) -> None:
-    """Have `take` do something with each connection of a listening socket and its address, for ever."""
+    """Have `take` do something with each connection of a listening socket and its address, for ever.
+
+    `on_failure` is called whenever one cannot be accepted, which is logged once a minute at most; the
+    connection waits in the listener's queue.
+    """
+    failures = RepeatedWarning(logger, trio.current_time)
     while True:
         await trio.lowlevel.wait_readable(listener)
         for _ in range(ACCEPTS_AT_ONCE):
@@ -67,8 +79,9 @@ async def accept_each(
                 break
             except OSError as error:
                 # Some failures are the network's and pass, as do those for want of files (accept(2)).
-                logger.warning("cannot accept: %s", error)
-                await trio.sleep(0.1)
+                failures.say("cannot accept: %s", error)
+                on_failure()
+                await trio.sleep(FAILURE_SECONDS)
                 break
             await take(connected, address)
 

@@ -7,14 +7,12 @@ burst, which saves two passes through the scheduler a request (measured: a third
 import contextlib
 import socket
 from collections.abc import Coroutine
-from os import sched_yield
-from time import perf_counter
 from typing import Any, Protocol
 
 import trio
 
 from wsnode._native.wire import send_now
-from wsnode.server.transport.readiness import RECEIVE_BYTES, Arrivals, Peer, Plain, Readable, Take
+from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, Reactor, RecvSocket, Take
 
 SHORT_BYTES = 64 * 1024
 """Bytes that are sent without letting other threads run: the loop would wait a millisecond for its next turn
@@ -33,7 +31,15 @@ class Transport(Protocol):
         """Return the bytes that have arrived, empty when the other side has ended or is gone."""
         ...
 
-    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
+    def receive_nowait(self) -> bytes | None:
+        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        ...
+
+    def feed_nowait(self) -> bool:
+        """Give what has arrived to the task that waits in `feed`, if one does; True if it takes more."""
+        ...
+
+    async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone.
 
         Where many transports have something, they take turns by `peer`. `take` may not be given the calls
@@ -43,10 +49,6 @@ class Transport(Protocol):
 
     def wake(self) -> None:
         """Have `feed` return True soon, if it waits."""
-        ...
-
-    def receive_by(self, deadline: float) -> bytes | None:
-        """Return what arrives before `deadline`, by trying again and again; None if nothing does."""
         ...
 
     def send_nowait(self, data: bytes | memoryview) -> int:
@@ -77,21 +79,21 @@ class Transport(Protocol):
 class SocketTransport:
     """A non-blocking stream socket."""
 
-    __slots__ = ("_arrivals", "_peer", "_readable", "_socket")
+    __slots__ = ("_peer", "_reactor", "_readable", "_socket")
     _full = RECEIVE_BYTES
     """The size of a read, in bytes, that may have left more."""
 
     def __init__(
         self,
         connected: socket.socket,
-        arrivals: Arrivals,
+        reactor: Reactor,
         peer: Peer = None,
-        readable: Readable | None = None,
+        readable: RecvSocket | None = None,
     ) -> None:
         """Take over a socket of `peer`, whose bytes come from `readable` where they are decrypted first."""
         self._socket = connected
         self._readable = readable or connected
-        self._arrivals = arrivals
+        self._reactor = reactor
         self._peer = peer
         connected.setblocking(False)
         if connected.family in (socket.AF_INET, socket.AF_INET6):
@@ -100,7 +102,7 @@ class SocketTransport:
     @property
     def ready(self) -> int:
         """Return how many peers have something to be read."""
-        return self._arrivals.ready
+        return self._reactor.ready
 
     async def receive(self) -> bytes:
         """Return the bytes that have arrived, empty when the other side has ended or is gone.
@@ -113,30 +115,27 @@ class SocketTransport:
             arrived.append(data)
             return False
 
-        await self._arrivals.feed(self._readable, take, self._peer, full=self._full)
+        await self._reactor.feed(self._readable, take, self._peer, full=self._full)
         return arrived[0] if arrived else b""
 
-    def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> Coroutine[Any, Any, bool]:
+    def receive_nowait(self) -> bytes | None:
+        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        return self._reactor.receive_nowait(self._readable)
+
+    def feed_nowait(self) -> bool:
+        """Give what has arrived to the task that waits in `feed`, if one does; True if it takes more."""
+        return self._reactor.feed_nowait(self._socket.fileno())
+
+    def feed(
+        self, take: Take, peer: Peer = None, plain: FastConnection | None = None
+    ) -> Coroutine[Any, Any, bool]:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
-        return self._arrivals.feed(self._socket, take, peer, plain)
+        return self._reactor.feed(self._socket, take, peer, plain)
 
     def wake(self) -> None:
         """Have `feed` return True soon, if it waits."""
-        self._arrivals.wake(self._socket.fileno())
-
-    def receive_by(self, deadline: float) -> bytes | None:
-        """Return what arrives before `deadline` of `perf_counter`, None if nothing does."""
-        while True:
-            try:
-                return self._readable.recv(RECEIVE_BYTES)
-            except BlockingIOError:
-                if perf_counter() >= deadline:
-                    return None
-                # The client may want this very core.
-                sched_yield()
-            except (OSError, ValueError):
-                return b""
+        self._reactor.wake(self._socket.fileno())
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send the bytes that the kernel accepts and return their number."""
@@ -168,7 +167,7 @@ class SocketTransport:
     async def aclose(self) -> None:
         """Close the socket."""
         if self._socket.fileno() != -1:
-            self._arrivals.forget(self._socket.fileno())
+            self._reactor.forget(self._socket.fileno())
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 
@@ -194,7 +193,15 @@ class StreamTransport:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
-    async def feed(self, take: Take, peer: Peer = None, plain: Plain | None = None) -> bool:
+    def receive_nowait(self) -> None:
+        """Return None; a stream is read by waiting."""
+        return
+
+    def feed_nowait(self) -> bool:
+        """Give nothing; a stream is read by waiting."""
+        return False
+
+    async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
         """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
         with trio.CancelScope() as self._feeding:
             while data := await self.receive():
@@ -205,10 +212,6 @@ class StreamTransport:
     def wake(self) -> None:
         """Have `feed` return True soon, if it waits."""
         self._feeding.cancel()
-
-    def receive_by(self, deadline: float) -> bytes | None:
-        """Return None; a stream cannot be polled."""
-        return None
 
     def send_nowait(self, data: bytes | memoryview) -> int:
         """Send nothing; a stream cannot without waiting."""
@@ -232,6 +235,21 @@ class StreamTransport:
     async def aclose(self) -> None:
         """Close the stream without waiting for the other side."""
         await trio.aclose_forcefully(self._stream)
+
+
+async def receive_within(transport: Transport, scope: trio.CancelScope) -> bytes | None:
+    """Return the bytes that arrive before the deadline of `scope`, empty at the end; None if none have.
+
+    While the loop is busy bytes lie unread that came in time. So a deadline counts only after a last read.
+    """
+    with scope:
+        return await transport.receive()
+    return transport.receive_nowait() if trio.current_time() >= scope.deadline else None
+
+
+async def receive_by(transport: Transport, deadline: float) -> bytes | None:
+    """Return the bytes that arrive by `deadline`, in trio's time, empty at the end; None if none have."""
+    return await receive_within(transport, trio.CancelScope(deadline=deadline))
 
 
 async def send_all(transport: Transport, data: bytes | memoryview, seconds: float) -> None:

@@ -9,8 +9,8 @@ import trio
 from websockets.frames import CloseCode
 
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Subscription, Subscriptions
-from wsnode.server.access.allowance import Allowance
+from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
+from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.notifications import pieces_of
 from wsnode.server.websocket.outbox import Outbox
@@ -18,7 +18,7 @@ from wsnode.server.websocket.outbox import Outbox
 logger = logging.getLogger("wsnode.server")
 
 
-class Connection(Protocol):
+class NotificationConnection(Protocol):
     """The part of a connection that a channel needs."""
 
     def post(self, frames: bytes) -> None:
@@ -38,37 +38,46 @@ class SocketChannel:
     """The subscriptions' side of an open connection; it sends nothing once the connection has ended."""
 
     __slots__ = (
-        "_allowance",
         "_behind",
         "_connection",
         "_counters",
         "_encoding",
         "_outbox",
+        "_quota",
         "_shared",
         "_steps",
         "_subscriptions",
+        "rpc_version",
     )
 
     def __init__(
-        self, connection: Connection, outbox: Outbox, shared: Shared, allowance: Allowance, encoding: int
+        self,
+        connection: NotificationConnection,
+        outbox: Outbox,
+        shared: Shared,
+        quota: ClientSubscriptionQuota,
+        encoding: int,
+        rpc_version: str | None = None,
     ) -> None:
         """`encoding` is the form in which events are sent: `UNCOMPRESSED`, or a compression window's bits."""
-        self._connection: Connection | None = connection
+        self.rpc_version = rpc_version
+        """The version of a specification that the client's path ends in, if it names one."""
+        self._connection: NotificationConnection | None = connection
         self._outbox = outbox
         self._shared = shared
         self._counters = shared.counters
-        self._allowance = allowance
+        self._quota = quota
         self._encoding = encoding
         # Most connections never subscribe to anything.
-        self._subscriptions: Subscriptions | None = None
+        self._subscriptions: ConnectionSubscriptions | None = None
         self._behind: OrderedDict[Subscription, None] | None = None
         self._steps: trio.CancelScope | None = None
 
     @property
-    def subscriptions(self) -> Subscriptions:
+    def subscriptions(self) -> ConnectionSubscriptions:
         """Return the client's subscriptions."""
         if self._subscriptions is None:
-            self._subscriptions = Subscriptions(self, self._allowance)
+            self._subscriptions = ConnectionSubscriptions(self, self._quota)
         return self._subscriptions
 
     @property
@@ -84,7 +93,7 @@ class SocketChannel:
     def offer(self, identity: bytes, event: Event) -> bool:
         """Send `event` to the subscription `identity`, if there is room for all of it."""
         outbox = self._outbox
-        if outbox.waiting_bytes and not outbox.has_room(event.size):
+        if outbox.output_bytes and not outbox.has_room(event.size):
             return False
         self.deliver(identity, event)
         return True
@@ -126,24 +135,24 @@ class SocketChannel:
         if self._connection is not None:
             self._connection.close(code, reason)
 
-    def take_held(self) -> Sequence[Subscription]:
+    def take_pending(self) -> Sequence[Subscription]:
         """Return the subscriptions that are to begin after the reply to the call that made them."""
-        return () if self._subscriptions is None else self._subscriptions.take_held()
+        return () if self._subscriptions is None else self._subscriptions.take_pending()
 
-    def take_back(self, held: Sequence[Subscription]) -> None:
+    def discard(self, pending_subscriptions: Sequence[Subscription]) -> None:
         """End the subscriptions that waited for a reply that does not name them."""
-        for subscription in held:
+        for subscription in pending_subscriptions:
             self.subscriptions.remove(subscription.identity)
 
-    def release(self, held: Sequence[Subscription]) -> None:
+    def release(self, pending_subscriptions: Sequence[Subscription]) -> None:
         """Begin the subscriptions that waited for a reply, which has been posted."""
-        if held and self._connection is not None:
-            self.subscriptions.release(held)
+        if pending_subscriptions and self._connection is not None:
+            self.subscriptions.release(pending_subscriptions)
 
-    def dismiss(self) -> None:
+    def send_final_notices(self) -> None:
         """Send each subscription's last notice, with its position, and end it."""
         if self._subscriptions is not None:
-            self._subscriptions.farewell()
+            self._subscriptions.final_notice()
 
     def end(self) -> None:
         """End every subscription; nothing more is sent. May be called again."""

@@ -2,7 +2,7 @@
 
 The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
 slow ones become tasks of the connection's nursery, and end with it. Most connections need no task beside the
-reader's and no deadline for long, so the nursery is opened when they do (docs/decisions/0060).
+reader's and no deadline for long, so the nursery, 1.3 KiB, is opened when they do.
 """
 
 import logging
@@ -15,21 +15,22 @@ import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import CloseCode
 
-from wsnode.jsonrpc.dispatcher import LastingResults
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import SlowCall, size_of
-from wsnode.server.access.allowance import Allowance
+from wsnode.jsonrpc.context import Session
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.fast_path import VersionedCache
+from wsnode.jsonrpc.work import CallTask, size_of
+from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
+from wsnode.server.scheduling.fair_limiter import first_turn
+from wsnode.server.scheduling.memory_quota import SHARE_BYTES
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
-from wsnode.server.turns.budget import SHARE_BYTES
-from wsnode.server.turns.fair import first_turn
+from wsnode.server.websocket.call_tasks import CallTasks
 from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.connection_stage import ConnectionStage
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
 from wsnode.server.websocket.notifications import UNCOMPRESSED
 from wsnode.server.websocket.outbox import Outbox
-from wsnode.server.websocket.sending import Sending
-from wsnode.server.websocket.slow_calls import SlowCalls
-from wsnode.server.websocket.stage import Stage
+from wsnode.server.websocket.sender import FrameSender
 
 logger = logging.getLogger("wsnode.server")
 
@@ -50,45 +51,49 @@ class WebSocketConnection:
         "_backlog",
         "_channel",
         "_deflate",
+        "_dispatcher",
         "_ends_at",
+        "_fast_reply_limit",
         "_framing",
         "_has_ended_well",
         "_held",
         "_nursery",
         "_outbox",
         "_owing",
-        "_plain_bytes",
         "_sending",
         "_session",
         "_shared",
         "_slow",
         "_transport",
         "_wanted",
-        "party",
+        "client",
         "post",
     )
 
     def __init__(
         self,
         transport: Transport,
+        dispatcher: Dispatcher,
         session: Session,
         shared: Shared,
-        allowance: Allowance,
+        quota: ClientSubscriptionQuota,
         deflate: PerMessageDeflate | None = None,
     ) -> None:
-        limits, party = shared.limits, allowance.party
+        limits, client = shared.limits, quota.client
         self._transport = transport
+        self._dispatcher = dispatcher
         self._session = session
         self._shared = shared
         self._deflate = deflate
-        self.party = party
-        """The party that its shares count for."""
+        self.client = client
+        """The client that its shares count for."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
-        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, party)
+        self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, client)
         encoding = UNCOMPRESSED if deflate is None else deflate.local_max_window_bits
-        self._channel = SocketChannel(self, self._outbox, shared, allowance, encoding)
-        self._sending = Sending(self, self._framing, self._outbox, self._channel, shared, deflate, party)
-        self._slow = SlowCalls(session, self._sending, self._outbox, self._channel, shared, party)
+        version = getattr(session.caller, "rpc_version", None)
+        self._channel = SocketChannel(self, self._outbox, shared, quota, encoding, version)
+        self._sending = FrameSender(self, self._framing, self._outbox, self._channel, shared, deflate, client)
+        self._slow = CallTasks(session, self._sending, self._outbox, self._channel, shared, client)
         self.post = self._sending.post
         """Sends whole frames behind all that was sent before."""
         self._backlog: list[bytes] = []
@@ -104,17 +109,19 @@ class WebSocketConnection:
         """Bytes of unfinished messages and of those in flight, as counted in the process's budget."""
         self._awaits_rest = False
         """Whether a message is unfinished, which has a time to arrive."""
-        self._plain_bytes = 0
+        self._fast_reply_limit = 0
         """How long the engine's reply to a call may be whose bytes come next; 0 if it must not be asked."""
         self._owing = False
         """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
 
-    async def run(self, early: bytes, farewell: tuple[int, str] | None = None) -> None:
-        """Serve until either side closes, or say `farewell` at once; `early` came behind the handshake."""
+    async def run(self, early: bytes, final_notice: tuple[int, str] | None = None) -> None:
+        """Serve until either side closes, or say `final_notice` at once; `early` came behind the
+        handshake.
+        """
         self._session.channel = self._channel
         try:
-            if farewell is not None:
-                self.close(*farewell)
+            if final_notice is not None:
+                self.close(*final_notice)
             needs_tasks = more = False
             try:
                 more = await self._read(early)
@@ -156,8 +163,8 @@ class WebSocketConnection:
 
     async def _end(self) -> None:
         """Have what runs for the client end; tasks may be left that send, or that end."""
-        self._has_ended_well = self._sending.stage is Stage.OVER
-        self._sending.advance(Stage.ENDING)
+        self._has_ended_well = self._sending.stage is ConnectionStage.OVER
+        self._sending.advance(ConnectionStage.ENDING)
         # What still sends would answer it, and begin calls that nothing ends.
         self._backlog = []
         # To wait for its turn takes time, in which nothing is to be made, or kept, that nobody gets.
@@ -172,32 +179,42 @@ class WebSocketConnection:
         """Wait until no other connection ends that has as much to end, if this one has much."""
         if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
-                await self._shared.lane.turns.pass_through(self.party)
+                await self._shared.executor.turns.pass_through(self.client)
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not given a sign since the last one."""
-        if self._sending.stage is Stage.ENDING:
+        if self._sending.stage is ConnectionStage.ENDING:
             return
         reading = self._owing and self._outbox.progressed
+        if not (self._framing.heard or reading):
+            # A sign that lies unread while the loop is busy has come in time.
+            self._transport.feed_nowait()
         if not (self._framing.heard or reading):
             self.end_within(0)
             return
         self._framing.heard = self._outbox.progressed = False
-        self._owing = self._outbox.waiting_bytes > 0
+        self._owing = self._outbox.output_bytes > 0
         if not self._framing.closed:
             self._sending.post_urgent(PING)
 
-    def give_up_message(self) -> None:
-        """Close, because a message has taken too long to arrive."""
+    def abort_message(self) -> None:
+        """Close, because a message has taken too long to arrive, unless its rest lies unread."""
+        unfinished = self._shared.unfinished
+        began = unfinished[self]
+        while self._transport.feed_nowait() and unfinished.get(self) == began:
+            pass
+        if unfinished.get(self) != began:
+            return
+        del unfinished[self]
         self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
 
-    def give_up(self) -> None:
+    def evict(self) -> None:
         """Close, because no other connection keeps as many bytes of unfinished messages and calls."""
         self._held = 0
         self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
 
     def _fail(self, code: int, reason: str) -> None:
-        if self._sending.stage is not Stage.ENDING and not self._framing.closed:
+        if self._sending.stage is not ConnectionStage.ENDING and not self._framing.closed:
             self._backlog = []
             self._framing.fail(code, reason)
             self._count_received()
@@ -206,23 +223,23 @@ class WebSocketConnection:
             self.end_within(self._shared.limits.close_seconds)
 
     @property
-    def waiting_bytes(self) -> int:
+    def output_bytes(self) -> int:
         """Return how much waits for the client to read."""
-        return self._outbox.waiting_bytes
+        return self._outbox.output_bytes
 
-    def give_up_replies(self) -> None:
+    def evict_output(self) -> None:
         """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
-        self._sending.advance(Stage.OVER)
+        self._sending.advance(ConnectionStage.OVER)
         self._outbox.close()
         self.end_within(0)
 
-    def dismiss(self) -> None:
+    def send_final_notices(self) -> None:
         """Send each subscription's last notice, with its position, and end it."""
-        self._channel.dismiss()
+        self._channel.send_final_notices()
 
     def close(self, code: int, reason: str) -> None:
         """Say goodbye now; calls in flight end unanswered."""
-        if self._sending.stage is Stage.ENDING:
+        if self._sending.stage is ConnectionStage.ENDING:
             return
         seconds = self._closing_seconds
         self._framing.close(code, reason)
@@ -231,7 +248,7 @@ class WebSocketConnection:
 
     async def retire(self, code: int, reason: str) -> None:
         """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
-        with trio.move_on_after(self._shared.limits.grace_seconds):
+        with trio.move_on_after(self._shared.limits.drain_seconds):
             await self._slow.wait_idle()
         self.close(code, reason)
 
@@ -239,8 +256,10 @@ class WebSocketConnection:
     def _closing_seconds(self) -> float:
         """Seconds for the client to answer a close: it may have to read the waiting bytes first."""
         limits = self._shared.limits
-        has_all = self._shared.draining and not self._outbox.waiting_bytes
-        return min(limits.farewell_seconds, limits.close_seconds) if has_all else limits.close_seconds
+        has_all = self._shared.draining and not self._outbox.output_bytes
+        return (
+            min(limits.close_on_shutdown_seconds, limits.close_seconds) if has_all else limits.close_seconds
+        )
 
     async def _read(self, early: bytes = b"") -> bool:
         """Read until the end; return whether there is more, which takes a nursery."""
@@ -252,15 +271,15 @@ class WebSocketConnection:
                 if self._needs_tasks:
                     return True
                 await self._catch_up()
-                if self._sending.stage >= Stage.OVER:
+                if self._sending.stage >= ConnectionStage.OVER:
                     return False
-                more = await self._transport.feed(self._take, self.party.peer, self)
+                more = await self._transport.feed(self._take, self.client.peer, self)
             self._framing.receive_eof()
         except Exception:
             logger.exception("a connection of %s failed", self._session.caller)
             self._framing.fail(CloseCode.INTERNAL_ERROR, "")
             self._sending.post_control()
-            self._sending.advance(Stage.OVER)
+            self._sending.advance(ConnectionStage.OVER)
         return False
 
     @property
@@ -270,51 +289,41 @@ class WebSocketConnection:
             return False
         return self._wanted is not None or bool(self._backlog) or self._framing.has_more
 
-    def _take(self, data: bytes | None) -> bool:
-        """Answer the arrived bytes, and those that follow at once; return False when the task must act."""
-        dialogue = self._shared.dialogue
-        dialogue.heard(self)
-        while data:
-            data, messages = self._answer_frames(data)
-            if data:
-                messages += self._receive(data)
-            if self._backlog or self._framing.has_more or self._wanted is not None:
-                return False
-            if self._sending.stage >= Stage.OVER:
-                return False
-            data = dialogue.receive(self, self._transport, messages)
-        return True
+    def _take(self, data: bytes) -> bool:
+        """Answer the arrived bytes; return False when the task must act."""
+        if rest := self._answer_frames(data):
+            self._receive(rest)
+        if self._backlog or self._framing.has_more or self._wanted is not None:
+            return False
+        return self._sending.stage < ConnectionStage.OVER
 
     @property
-    def lasting(self) -> LastingResults | None:
+    def versioned_cache(self) -> VersionedCache | None:
         """Return the results that its calls are answered by, if they are."""
-        return self._session.lasting
+        return self._dispatcher.fast_path.cache_of(self._session)
 
     @property
     def burst_bytes(self) -> int:
         """Return how long the engine's replies to one burst may be together."""
         return SHARE_BYTES
 
-    def largest_plain_reply(self) -> int:
+    def fast_reply_limit(self) -> int:
         """Note that bytes have arrived; return how long a reply of the engine may be now, 0 if it may not.
 
-        It may if it has answered all of the last burst, and nothing waits. The reader takes everything else,
-        and what the client sends that is polled for.
+        It may if it has answered all of the last burst, and nothing waits. The reader takes everything else.
         """
         # The engine does not send behind what waits, be it the end of a frame.
-        if not self._plain_bytes or self._sending.stage or not self._outbox.is_idle:
-            return 0
-        if not self._shared.dialogue.turn_to(self):
+        if not self._fast_reply_limit or self._sending.stage or not self._outbox.is_idle:
             return 0
         self._framing.heard = True
-        return self._plain_bytes
+        return self._fast_reply_limit
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
         """Count the calls of each method that the engine has answered, in frames of `size` bytes together."""
         calls = sum(counts.values())
-        self._session.observe(counts, calls, seconds, longest=longest)
+        self._dispatcher.fast_path.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters
-        counters.received_bytes += size
+        counters.input_bytes += size
         counters.messages += calls
 
     @property
@@ -323,39 +332,39 @@ class WebSocketConnection:
         limits = self._shared.limits
         return limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
 
-    def _answer_frames(self, data: bytes) -> tuple[bytes, int]:
-        """Answer calls for what the engine has; return the rest of `data`, and the number of calls.
+    def _answer_frames(self, data: bytes) -> bytes:
+        """Answer calls for what the engine has; return the rest of `data`.
 
         Nothing else may wait, here or for the client to read: such calls come first.
         """
         framing, session = self._framing, self._session
-        if framing.is_midway or self._backlog or self._outbox.waiting_bytes or self._sending.stage:
-            return data, 0
-        answered = session.answer_frames(data, self._largest_whole, SHARE_BYTES)
+        if framing.is_midway or self._backlog or self._outbox.output_bytes or self._sending.stage:
+            return data
+        answered = self._dispatcher.fast_path.try_answer(data, session, self._largest_whole, SHARE_BYTES)
         if answered is None:
-            return data, 0
+            return data
         frames, size, count = answered
         counters = self._shared.counters
-        counters.received_bytes += size
+        counters.input_bytes += size
         counters.messages += count
         framing.heard = True
         self.post(frames)
-        if not self._plain_bytes and size == len(data) and not session.went_together:
-            self._plain_bytes = min(self._largest_whole, session.reply_bytes)
-        return data[size:], count
+        if not self._fast_reply_limit and size == len(data) and not session.fast_path_hit:
+            self._fast_reply_limit = min(self._largest_whole, session.reply_bytes)
+        return data[size:]
 
-    def _receive(self, data: bytes) -> int:
-        """Answer the messages that `data` completes for the time of one turn; return how many there are."""
+    def _receive(self, data: bytes) -> None:
+        """Answer the messages that `data` completes for the time of one turn."""
         framing, counters = self._framing, self._shared.counters
-        self._plain_bytes = 0
+        self._fast_reply_limit = 0
         messages = framing.receive(data)
-        counters.received_bytes += len(data)
+        counters.input_bytes += len(data)
         counters.messages += len(messages)
         if self._held or self._awaits_rest or framing.is_midway:
             self._wait_for_rest(is_another=bool(messages))
             self._count_received()
-            if self._sending.stage >= Stage.OVER:
-                return len(messages)
+            if self._sending.stage >= ConnectionStage.OVER:
+                return
         if framing.writes and not framing.closed:
             self._sending.post_control()
         if messages:
@@ -370,7 +379,6 @@ class WebSocketConnection:
             self._sending.post_control()
         if self._backlog:
             self._count_received()
-        return len(messages)
 
     def _wait_for_rest(self, *, is_another: bool) -> None:
         """Note whether a message is unfinished, and since when: from now on if it is another one."""
@@ -382,17 +390,17 @@ class WebSocketConnection:
             unfinished.setdefault(self, trio.current_time())
 
     def _count_received(self) -> None:
-        self._held = self._framing.waiting_bytes + self._slow.bytes + self._backlog_bytes
+        self._held = self._framing.output_bytes + self._slow.bytes + self._backlog_bytes
         self._shared.received.hold(self, self._held)
 
     async def _catch_up(self) -> None:
         """Read and answer what one turn could not, unless replies have to wait for the client."""
         while self._backlog or self._framing.has_more:
             if self.has_more:
-                await self._shared.lane.turns.pass_through(self.party)
+                await self._shared.executor.turns.pass_through(self.client)
                 self.resume()
             elif self._framing.has_more and self._may_read_ahead:
-                await self._shared.lane.turns.pass_through(self.party)
+                await self._shared.executor.turns.pass_through(self.client)
                 self._receive(b"")
             elif self._may_read_ahead:
                 break
@@ -404,7 +412,7 @@ class WebSocketConnection:
 
     @property
     def _may_read_ahead(self) -> bool:
-        return self._backlog_bytes <= self._shared.limits.inbox_bytes
+        return self._backlog_bytes <= self._shared.limits.read_ahead_bytes
 
     @property
     def _backlog_bytes(self) -> int:
@@ -423,18 +431,18 @@ class WebSocketConnection:
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
         """Answer messages for `seconds`, and return the rest."""
-        session, largest = self._session, self._largest_whole
-        receive = session.receive
+        dispatcher, session, largest = self._dispatcher, self._session, self._largest_whole
+        handle = dispatcher.handle
         pieces: list[bytes] = []
         size = count = calls = 0
         room = self._outbox.turn_bytes
         deadline = time.perf_counter() + seconds
         self._slow.begin_turn()
         while count < len(messages) and size <= room:
-            answer = receive(messages[count])
+            answer = handle(messages[count], session)
             count += 1
             calls += 1
-            if answer is None or isinstance(answer, SlowCall):
+            if answer is None or isinstance(answer, CallTask):
                 if answer is not None:
                     kept = len(messages[count - 1]) + answer.weight
                     self._slow.begin(answer, self.start, kept, self._count_received)
@@ -448,15 +456,15 @@ class WebSocketConnection:
                 if pieces:
                     self.post(b"".join(pieces))
                     pieces = []
-                self._sending.post_reply(answer, session.take_held())
+                self._sending.post_reply(answer, session.take_pending())
             size += length
             # The session has looked at the clock after most calls, and it is asked after all others.
             if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
                 break
             # Where the last reply was too long for that, the next one may be as well.
-            if session.may_go_together and length <= largest and count < len(messages) and size <= room:
-                frames, answered = session.go_together(
-                    messages, count, largest, room - size, are_messages=True
+            if session.may_take_fast_path and length <= largest and count < len(messages) and size <= room:
+                frames, answered = dispatcher.fast_path.answer_calls(
+                    messages, count, session, largest, room - size, are_messages=True
                 )
                 pieces.append(frames)
                 size += len(frames)
@@ -466,8 +474,8 @@ class WebSocketConnection:
         if pieces:
             self.post(b"".join(pieces))
         session.end_turn()
-        if session.held:
-            self._channel.release(session.take_held())
+        if session.pending_subscriptions:
+            self._channel.release(session.take_pending())
         return messages[count:]
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:

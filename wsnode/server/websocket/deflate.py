@@ -5,7 +5,7 @@ import zlib
 from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
 
 from wsnode.jsonrpc.work import Reply, pieces_of
-from wsnode.server.transport.parcels import parcels
+from wsnode.server.transport.chunking import coalesce
 
 EMPTY_BLOCK_BYTES = 4
 """Bytes at the end of a sync flush that are not sent."""
@@ -20,6 +20,6 @@ def compress(payload: Reply, extension: PerMessageDeflate) -> bytes:
     """Return the compressed payload of a whole message; may run in any thread."""
     # The extension's own encoder lives on the extension, which two threads must not share.
     compressor = zlib.compressobj(level=1, wbits=-extension.local_max_window_bits)
-    pieces = [compressor.compress(piece) for piece in parcels(pieces_of(payload))]
+    pieces = [compressor.compress(piece) for piece in coalesce(pieces_of(payload))]
     pieces.append(compressor.flush(zlib.Z_SYNC_FLUSH))
     return b"".join(pieces)[:-EMPTY_BLOCK_BYTES]

@@ -7,7 +7,7 @@ EMPTY = b"\x80" + bytes(MASK_BYTES)
 """What follows the first byte of a masked frame without a payload."""
 
 
-class Fragment:
+class PartialFrame:
     """A masked frame, without extensions, of which some has arrived."""
 
     __slots__ = ("_first", "_lacking", "_mask", "size")

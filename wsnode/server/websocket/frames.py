@@ -20,8 +20,8 @@ from websockets.protocol import Side, State
 from websockets.typing import BytesLike
 
 from wsnode._native.wire import take_messages
-from wsnode.server.websocket.fragment import Fragment
-from wsnode.server.websocket.parts import Parts
+from wsnode.server.websocket.fragment import PartialFrame
+from wsnode.server.websocket.message_buffer import MessageBuffer
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82
@@ -50,6 +50,19 @@ SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
 
 logger = logging.getLogger("wsnode.server.frames")
 logger.setLevel(logging.WARNING)
+
+
+class FrameParser(LibraryProtocol):
+    """The library's parser, for which an unfinished message does not forbid a close frame.
+
+    Control frames may come between the fragments of a message (RFC 6455, section 5.4).
+    """
+
+    def recv_frame(self, frame: Frame) -> None:
+        """Take a frame, of which a close ends the message that it interrupts."""
+        if frame.opcode is Opcode.CLOSE:
+            self.current_size = None
+        super().recv_frame(frame)
 
 
 class Framing:
@@ -92,9 +105,9 @@ class Framing:
         """Bytes of an incomplete frame, held back from the parser."""
         self._needed = 0
         """Length of the held bytes at which they are parsed again."""
-        self._fragment: Fragment | None = None
+        self._fragment: PartialFrame | None = None
         """A long one, of which more is to come."""
-        self._message: Parts | None = None
+        self._message: MessageBuffer | None = None
         """What has come of a message in fragments."""
         self._is_text_message = False
         """Whether it is a text."""
@@ -129,7 +142,7 @@ class Framing:
         return bool(self._ahead)
 
     @property
-    def waiting_bytes(self) -> int:
+    def output_bytes(self) -> int:
         """Return how much of unfinished messages is kept."""
         kept = len(self._message or b"") + len(self._partial or b"") + len(self._ahead)
         return kept + (len(self._protocol.reader.buffer) if self._protocol is not None else 0)
@@ -268,14 +281,14 @@ class Framing:
 
     def _begin_fragment(self, data: bytes, head: int, size: int, messages: list[bytes]) -> None:
         """Begin a fragment with its head, of `head` bytes, and a payload of `size`."""
-        self._fragment = Fragment(data[:head], size)
+        self._fragment = PartialFrame(data[:head], size)
         self._receive_fragment(self._fragment, data[head:], messages)
 
     def _note_compression(self, first: int) -> None:
         if first & 0x0F in (Opcode.TEXT, Opcode.BINARY):
             self._is_compressed = bool(first & COMPRESSED)
 
-    def _receive_fragment(self, fragment: Fragment, data: bytes, messages: list[bytes]) -> bytes:
+    def _receive_fragment(self, fragment: PartialFrame, data: bytes, messages: list[bytes]) -> bytes:
         """Add what `data` has of a long fragment to its message, and return what follows it."""
         payload, rest = fragment.take(data)
         self._done += len(payload) // FRAME_BYTES
@@ -286,7 +299,7 @@ class Framing:
             self._end_fragment(fragment, messages)
         return rest
 
-    def _end_fragment(self, fragment: Fragment, messages: list[bytes]) -> None:
+    def _end_fragment(self, fragment: PartialFrame, messages: list[bytes]) -> None:
         """Have the library judge what has arrived by its head."""
         self._feed(fragment.without_payload, messages)
         if (protocol := self._protocol) is not None and protocol.current_size is not None:
@@ -299,7 +312,7 @@ class Framing:
 
     def _library(self) -> LibraryProtocol:
         if self._protocol is None:
-            self._protocol = LibraryProtocol(Side.SERVER, max_size=self._limit, logger=logger)
+            self._protocol = FrameParser(Side.SERVER, max_size=self._limit, logger=logger)
             self._protocol.extensions = list(self._extensions)
         return self._protocol
 
@@ -329,7 +342,7 @@ class Framing:
     def _keep(self, payload: BytesLike) -> None:
         """Add to the unfinished message."""
         if self._message is None:
-            self._message = Parts()
+            self._message = MessageBuffer()
         self._message.add(payload)
 
     def _is_text(self, payload: bytes) -> bool:

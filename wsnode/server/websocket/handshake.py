@@ -8,12 +8,13 @@ from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.codec import NULL, error_reply
-from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
-from wsnode.jsonrpc.share import Party
-from wsnode.server.access.directory import Caller, Directory, Entrance
+from wsnode.jsonrpc.errors import RpcError, invalid_request
 from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
-from wsnode.server.access.refusals import RefusedError
+from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.request_target import target_of
+from wsnode.server.access.router import Caller, Route, Router
 from wsnode.server.websocket.deflate import factory
 from wsnode.server.websocket.frames import release_parser
 
@@ -25,17 +26,17 @@ class Handshake(msgspec.Struct, frozen=True):
 
     answer: bytes
     status: int = 101
-    entrance: Entrance | None = None
+    route: Route | None = None
     demand: Arrival | None = None
     """Waits for the block that the node must have before it accepts."""
     deflate: PerMessageDeflate | None = None
 
 
-def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -> Handshake:
+def shake_hands(head: bytes, router: Router, client: ClientId | None = None) -> Handshake:
     """Return the answer to the handshake request `head`."""
     protocol = ServerProtocol(extensions=[factory()])
     try:
-        return _answer(protocol, head, directory, party)
+        return _answer(protocol, head, router, client)
     finally:
         if protocol.handshake_exc is not None:
             # The request has it too, and would be in a cycle with the frames of its traceback.
@@ -43,37 +44,37 @@ def shake_hands(head: bytes, directory: Directory, party: Party | None = None) -
         release_parser(protocol)
 
 
-def _answer(protocol: ServerProtocol, head: bytes, directory: Directory, party: Party | None) -> Handshake:
+def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: ClientId | None) -> Handshake:
     protocol.receive_data(head)
     request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
     if request is None:
-        return _refuse(_bad_request())
+        return _refuse(bad_request("not a valid handshake"))
     try:
-        entrance = directory.enter(
-            _host(request.headers),
-            request.path,
-            party,
+        target = target_of(_host(request.headers), request.path)
+        route = router.resolve(
+            *target,
+            client,
             socket=True,
             authorization=next(iter(request.headers.get_all("Authorization")), ""),
         )
-        directory.perimeter.check_origin(entrance.caller.grant, _origin(request.headers))
-        _check_connections(entrance.caller)
-        demanded = demanded_by(request.path)
-        demand = None if demanded is None else arrival_of(entrance, demanded)
-    except RefusedError as refused:
+        router.origin_policy.check_origin(route.caller.api_key, _origin(request.headers))
+        _check_connections(route.caller)
+        demanded = demanded_by(target.path)
+        demand = None if demanded is None else arrival_of(route, demanded)
+    except RequestRefusedError as refused:
         return _refuse(refused)
     response = protocol.accept(request)
     if response.status_code != 101:
         return _refuse(_refused(response))
     deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
-    return Handshake(response.serialize(), entrance=entrance, demand=demand, deflate=deflate)
+    return Handshake(response.serialize(), route=route, demand=demand, deflate=deflate)
 
 
-def _refuse(refused: RefusedError) -> Handshake:
+def _refuse(refused: RequestRefusedError) -> Handshake:
     return Handshake(refusal(refused), refused.status)
 
 
-def refusal(refused: RefusedError, *, close: bool = True) -> bytes:
+def refusal(refused: RequestRefusedError, *, close: bool = True) -> bytes:
     """Return an HTTP response that refuses with a JSON-RPC error."""
     body = error_reply(NULL, refused.error)
     headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
@@ -85,30 +86,26 @@ def refusal(refused: RefusedError, *, close: bool = True) -> bytes:
 def _host(headers: Headers) -> str:
     hosts = headers.get_all("Host")
     if len(hosts) != 1:
-        raise _bad_request("exactly one Host header is required")
+        raise bad_request("exactly one Host header is required")
     return hosts[0]
 
 
 def _origin(headers: Headers) -> str | None:
     sent = headers.get_all("Origin")
     if len(sent) > 1:
-        raise _bad_request("more than one Origin header")
+        raise bad_request("more than one Origin header")
     return sent[0] if sent else None
 
 
 def _check_connections(caller: Caller) -> None:
     try:
-        if caller.grant is not None:
-            caller.grant.check_connections()
+        if caller.api_key is not None:
+            caller.api_key.check_connections()
     except RpcError as error:
-        raise RefusedError(429, error, {"Retry-After": "1"}) from None
+        raise RequestRefusedError(429, error, {"Retry-After": "1"}) from None
 
 
-def _refused(response: Response) -> RefusedError:
+def _refused(response: Response) -> RequestRefusedError:
     message = bytes(response.body or b"").decode(errors="replace").partition("\n")[0]
     headers = {name: response.headers[name] for name in ("Allow", "Upgrade") if name in response.headers}
-    return RefusedError(response.status_code, RpcError(INVALID_REQUEST, message), headers)
-
-
-def _bad_request(message: str = "not a valid handshake") -> RefusedError:
-    return RefusedError(400, RpcError(INVALID_REQUEST, message))
+    return RequestRefusedError(response.status_code, invalid_request(message), headers)

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 import trio
 
-from wsnode.jsonrpc.share import Party
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
+from wsnode.server.scheduling.memory_quota import SHARE_BYTES, MemoryQuota
 from wsnode.server.transport.transport import Transport
-from wsnode.server.turns.budget import SHARE_BYTES, Budget
 from wsnode.server.websocket.frames import text_frame
 
 TURN_BYTES = 512 * 1024
@@ -60,24 +60,24 @@ class Outbox:
 
     __slots__ = (
         "_aside",
-        "_budget",
+        "_client",
         "_current",
         "_half_sent",
         "_is_closed",
-        "_party",
+        "_quota",
         "_room",
         "_transport",
         "_urgent",
         "_waiting",
         "limit",
+        "output_bytes",
         "progressed",
-        "waiting_bytes",
     )
 
-    def __init__(self, transport: Transport, limit: int, budget: Budget, party: Party) -> None:
+    def __init__(self, transport: Transport, limit: int, quota: MemoryQuota, client: ClientId) -> None:
         self._transport = transport
-        self._budget = budget
-        self._party = party
+        self._quota = quota
+        self._client = client
         self.limit = limit
         """Bytes beyond which the client should read before more is sent."""
         # Idle connections are many, so nothing is kept for what most of them never need.
@@ -86,7 +86,7 @@ class Outbox:
         self._current: memoryview | None = None
         self._room: trio.Event | None = None
         self._is_closed = False
-        self.waiting_bytes = 0
+        self.output_bytes = 0
         """Bytes that were put here and are not sent."""
         self._aside = 0
         """Bytes of replies that will be put here."""
@@ -104,8 +104,8 @@ class Outbox:
         It is less where clients together leave much unread. Half of `TURN_BYTES` cost eight clients with
         sixteen large replies each a fifth more of the processor's time.
         """
-        room = min(TURN_BYTES, self.limit - self.waiting_bytes - self._aside)
-        return room if self._budget.is_ample(room) else min(room, SHARE_BYTES)
+        room = min(TURN_BYTES, self.limit - self.output_bytes - self._aside)
+        return room if self._quota.is_ample(room) else min(room, SHARE_BYTES)
 
     @property
     def is_idle(self) -> bool:
@@ -115,24 +115,24 @@ class Outbox:
     @property
     def is_full(self) -> bool:
         """Return whether the client should read before more is sent."""
-        kept = self.waiting_bytes + self._aside
-        return kept > 0 and (kept > self.limit or not self._budget.allows(self._party))
+        kept = self.output_bytes + self._aside
+        return kept > 0 and (kept > self.limit or not self._quota.allows(self._client))
 
     def has_room(self, size: int) -> bool:
         """Return whether `size` bytes more are within the bounds; always if nothing waits."""
-        kept = self.waiting_bytes + self._aside
-        return not kept or (kept + size <= self.limit and self._budget.allows(self._party, size))
+        kept = self.output_bytes + self._aside
+        return not kept or (kept + size <= self.limit and self._quota.allows(self._client, size))
 
     @contextmanager
     def kept_aside(self, size: int) -> Iterator[None]:
         """Count a reply that will be put here once it is compressed."""
         self._aside += size
-        self._budget.add(self._party, size)
+        self._quota.add(self._client, size)
         try:
             yield
         finally:
             self._aside -= size
-            self._budget.add(self._party, -size)
+            self._quota.add(self._client, -size)
             self._tell_of_room()
 
     def send(self, frames: bytes) -> bool:
@@ -191,7 +191,7 @@ class Outbox:
             if self._is_closed:
                 return
             self._current = current[sent:] if sent < len(current) else None
-            self._take_off(min(sent, self.waiting_bytes))
+            self._take_off(min(sent, self.output_bytes))
             self.progressed = True
             if not self.is_full:
                 self._tell_of_room()
@@ -205,7 +205,7 @@ class Outbox:
 
     def _discard(self) -> None:
         self._waiting = self._urgent = self._current = None
-        self._take_off(self.waiting_bytes)
+        self._take_off(self.output_bytes)
 
     async def wait_room(self) -> None:
         """Wait until the outbox is not full."""
@@ -216,20 +216,20 @@ class Outbox:
 
     async def wait_half(self) -> None:
         """Wait until the outbox is half empty at least."""
-        while self.is_full or 2 * self.waiting_bytes > self.limit:
+        while self.is_full or 2 * self.output_bytes > self.limit:
             if self._room is None:
                 self._room = trio.Event()
             await self._room.wait()
 
     def _add(self, size: int) -> None:
-        self.waiting_bytes += size
-        self._budget.add(self._party, size)
+        self.output_bytes += size
+        self._quota.add(self._client, size)
 
     def _take_off(self, size: int) -> None:
-        self.waiting_bytes -= size
+        self.output_bytes -= size
         self._half_sent += size
         if not self._waiting or isinstance(self._waiting[0], bytes):
-            self._budget.add(self._party, -self._half_sent)
+            self._quota.add(self._client, -self._half_sent)
             self._half_sent = 0
 
     def _tell_of_room(self) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from wsnode.starknet.classes.definition import (
+    ClassKind,
     ContractClass,
     EntryPoints,
-    Kind,
     NotAClassError,
     compact,
     kinds_of,
@@ -24,24 +24,25 @@ from wsnode.starknet.classes.definition import (
 from wsnode.starknet.classes.hinted import hinted_text
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import cairo0_class_hash
+from wsnode.untrusted.decoding import JsonDecoder
 
 # As nodes write it; the compressed bytes differ between nodes, the program does not.
 GZIP_LEVEL = 6
 MAX_PROGRAM_BYTES = 64 * 1024 * 1024
 
 
-class _EntryPoint(msgspec.Struct, frozen=True, gc=False):
+class _Cairo0EntryPoint(msgspec.Struct, frozen=True, gc=False):
     selector: str
     offset: int | str
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _Cairo0Source(msgspec.Struct, frozen=True):
     program: msgspec.Raw
-    entry_points_by_type: dict[str, list[_EntryPoint]]
+    entry_points_by_type: dict[str, list[_Cairo0EntryPoint]]
     abi: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_decode = msgspec.json.Decoder(_Source).decode
+_decode = JsonDecoder(_Cairo0Source).decode
 
 
 def decode_cairo0(text: bytes) -> ContractClass:
@@ -59,10 +60,10 @@ def decode_cairo0(text: bytes) -> ContractClass:
         raise
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAClassError(f"a Cairo 0 class that cannot be read: {error!r}") from None
-    return ContractClass(Kind.CAIRO0, class_hash, _render(source, entry_points, encoded))
+    return ContractClass(ClassKind.CAIRO0, class_hash, _render(source, entry_points, encoded))
 
 
-def _entry_points(source: _Source) -> EntryPoints:
+def _entry_points(source: _Cairo0Source) -> EntryPoints:
     return {
         kind: [(felt_bytes(point.selector), _offset(point.offset)) for point in points]
         for kind, points in kinds_of(source.entry_points_by_type).items()
@@ -101,7 +102,7 @@ def _class_hash(entry_points: EntryPoints, program: dict[str, Any], abi: Any) ->
     return cairo0_class_hash(external, l1_handler, constructor, builtins, hinted, bytecode)
 
 
-def _render(source: _Source, entry_points: EntryPoints, encoded: str) -> bytes:
+def _render(source: _Cairo0Source, entry_points: EntryPoints, encoded: str) -> bytes:
     answer: dict[str, Any] = {
         "program": encoded,
         "entry_points_by_type": {

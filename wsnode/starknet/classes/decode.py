@@ -5,9 +5,10 @@ import msgspec
 from wsnode.starknet.classes.cairo0 import decode_cairo0
 from wsnode.starknet.classes.definition import ContractClass, NotAClassError
 from wsnode.starknet.classes.sierra import decode_sierra
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 
-class _Members(msgspec.Struct):
+class _ClassMembers(msgspec.Struct):
     sierra_program: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     program: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -15,7 +16,7 @@ class _Members(msgspec.Struct):
     message: str | msgspec.UnsetType = msgspec.UNSET
 
 
-_decode = msgspec.json.Decoder(_Members).decode
+_decode = JsonDecoder(_ClassMembers).decode
 
 
 def decode_class(text: bytes) -> ContractClass:
@@ -26,7 +27,7 @@ def decode_class(text: bytes) -> ContractClass:
     """
     try:
         members = _decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except MalformedError as error:
         raise NotAClassError(f"no JSON object: {error}") from None
     if not isinstance(members.result, msgspec.UnsetType):
         return decode_class(bytes(members.result))
@@ -37,7 +38,7 @@ def decode_class(text: bytes) -> ContractClass:
     raise NotAClassError(_what_else(members))
 
 
-def _what_else(members: _Members) -> str:
+def _what_else(members: _ClassMembers) -> str:
     if isinstance(members.code, msgspec.UnsetType):
         return "no class: neither sierra_program nor program"
     return f"no class but an error: {members.code}: {members.message or ''}"

@@ -11,7 +11,7 @@ EntryPoints: TypeAlias = dict[str, list[tuple[bytes, int]]]
 ENTRY_POINT_KINDS = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
 
 
-class Kind(enum.IntEnum):
+class ClassKind(enum.IntEnum):
     """The kind of a class."""
 
     CAIRO0 = 0
@@ -21,7 +21,7 @@ class Kind(enum.IntEnum):
 class ContractClass(msgspec.Struct, frozen=True):
     """A class; `class_hash` is recomputed from the definition, not read from it."""
 
-    kind: Kind
+    kind: ClassKind
     class_hash: bytes
     rendered: bytes
 

@@ -3,37 +3,38 @@
 import msgspec
 
 from wsnode.starknet.classes.definition import (
+    ClassKind,
     ContractClass,
     EntryPoints,
-    Kind,
     NotAClassError,
     kinds_of,
     packed_kinds,
 )
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import sierra_class_hash
+from wsnode.untrusted.decoding import JsonDecoder
 
 
-class _EntryPoint(msgspec.Struct, frozen=True, gc=False):
+class _SierraEntryPoint(msgspec.Struct, frozen=True, gc=False):
     selector: str
     function_idx: int
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _SierraSource(msgspec.Struct, frozen=True):
     sierra_program: list[str]
     contract_class_version: str
-    entry_points_by_type: dict[str, list[_EntryPoint]]
+    entry_points_by_type: dict[str, list[_SierraEntryPoint]]
     abi: str | None = None
 
 
-class _Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class _SierraAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     sierra_program: list[str]
     contract_class_version: str
-    entry_points_by_type: dict[str, list[_EntryPoint]]
+    entry_points_by_type: dict[str, list[_SierraEntryPoint]]
     abi: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Source).decode
+_decode = JsonDecoder(_SierraSource).decode
 
 
 def decode_sierra(text: bytes) -> ContractClass:
@@ -53,22 +54,22 @@ def decode_sierra(text: bytes) -> ContractClass:
         raise
     except (ValueError, OverflowError) as error:
         raise NotAClassError(f"a Sierra class that cannot be read: {error}") from None
-    return ContractClass(Kind.SIERRA, class_hash, _render(source, entry_points, program))
+    return ContractClass(ClassKind.SIERRA, class_hash, _render(source, entry_points, program))
 
 
-def _entry_points(source: _Source) -> EntryPoints:
+def _entry_points(source: _SierraSource) -> EntryPoints:
     return {
         kind: [(felt_bytes(point.selector), point.function_idx) for point in points]
         for kind, points in kinds_of(source.entry_points_by_type).items()
     }
 
 
-def _render(source: _Source, entry_points: EntryPoints, program: list[bytes]) -> bytes:
-    answer = _Answer(
+def _render(source: _SierraSource, entry_points: EntryPoints, program: list[bytes]) -> bytes:
+    answer = _SierraAnswer(
         sierra_program=[felt_text(felt) for felt in program],
         contract_class_version=source.contract_class_version,
         entry_points_by_type={
-            kind: [_EntryPoint(felt_text(selector), index) for selector, index in points]
+            kind: [_SierraEntryPoint(felt_text(selector), index) for selector, index in points]
             for kind, points in entry_points.items()
         },
         abi=source.abi,

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from wsnode.starknet.classes.decode import decode_class
-from wsnode.starknet.classes.definition import ContractClass, Kind, NotAClassError
-from wsnode.starknet.dump.files import DocumentReader, Place, documents, dump_files, stem
+from wsnode.starknet.classes.definition import ClassKind, ContractClass, NotAClassError
+from wsnode.starknet.dump.files import DocumentReader, FileLocation, documents, dump_files, stem
 from wsnode.starknet.dump.folder import Report
 from wsnode.starknet.felt import felt_bytes, felt_text
 
 
-class WrongClassError(Exception):
+class ClassHashMismatchError(Exception):
     """The hash of a Sierra class differs from the hash under which it is listed."""
 
 
@@ -23,7 +23,7 @@ class ClassFiles:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._places: dict[bytes, Place] = {}
+        self._places: dict[bytes, FileLocation] = {}
         self._carried: dict[bytes, msgspec.Raw] = {}
         self._reader = DocumentReader()
 
@@ -35,12 +35,12 @@ class ClassFiles:
         """
         for path in dump_files(folder):
             if class_hash := _hash_in_name(path):
-                self._places[class_hash] = Place(path)
+                self._places[class_hash] = FileLocation(path)
             else:
                 for place, text in documents(path):
                     self.add(place, text)
 
-    def add(self, place: Place, text: bytes | None = None) -> None:
+    def add(self, place: FileLocation, text: bytes | None = None) -> None:
         """Record the class at `place`; another document is reported."""
         if class_hash := _hash_in_name(place.path):
             self._places[class_hash] = place
@@ -69,7 +69,7 @@ class ClassFiles:
             return None
         try:
             return checked(decode_class(text), class_hash, where, self._report)
-        except (NotAClassError, WrongClassError) as error:
+        except (NotAClassError, ClassHashMismatchError) as error:
             self._report(f"{where}: class {felt_text(class_hash)} is refused: {error}")
             return None
 
@@ -88,13 +88,13 @@ def checked(found: ContractClass, class_hash: bytes, where: str, report: Report)
     reported and accepted, as in pathfinder; a Sierra class with a wrong hash is refused.
 
     Raises:
-        WrongClassError: A Sierra class has another hash.
+        ClassHashMismatchError: A Sierra class has another hash.
     """
     if found.class_hash == class_hash:
         return found
     message = f"it hashes to {felt_text(found.class_hash)}"
-    if found.kind is Kind.SIERRA:
-        raise WrongClassError(message)
+    if found.kind is ClassKind.SIERRA:
+        raise ClassHashMismatchError(message)
     report(f"{where}: class {felt_text(class_hash)} is taken, though {message}: it is a Cairo 0 class")
     return ContractClass(found.kind, class_hash, found.rendered)
 

@@ -9,16 +9,18 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from wsnode.starknet.block import Header
+from wsnode.starknet.block import StarknetHeader
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
+from wsnode.starknet.dump.receipt_block import has_receipts
 from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.state_diff import StateDiff
+from wsnode.untrusted.decoding import JsonDecoder
 
 Optional: TypeAlias = msgspec.Raw | UnsetType
 
 
-class _Members(msgspec.Struct, frozen=True):
+class _DocumentMembers(msgspec.Struct, frozen=True):
     block: Optional = UNSET
     state_update: Optional = UNSET
     result: Optional = UNSET
@@ -38,7 +40,7 @@ class _Members(msgspec.Struct, frozen=True):
     state_diff_commitment: str | None = None
 
 
-class Update(msgspec.Struct, frozen=True, kw_only=True):
+class DumpUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """A block's state update; the diff is still text."""
 
     hash: bytes
@@ -56,72 +58,83 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
         return decode_state_diff(self.diff_text)
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class DumpDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The content of one document; `other` names the kind of one without any of the rest."""
 
-    header: Header | None = None
-    update: Update | None = None
+    header: StarknetHeader | None = None
+    update: DumpUpdate | None = None
     is_pending: bool = False
     """Whether it is the update of an unfinished block."""
     is_class: bool = False
+    body: bytes | None = None
+    """The text of the header's document, if it has transactions and receipts; still in the source's form."""
     classes: dict[str, msgspec.Raw] = {}
     other: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Members).decode
+_decode = JsonDecoder(_DocumentMembers).decode
 
 
-def read_document(text: bytes | msgspec.Raw) -> Document:
+def read_document(text: bytes | msgspec.Raw) -> DumpDocument:
     """Return the content of `text`; never raises."""
     try:
         return _document(text)
-    except (ValueError, RecursionError) as error:
-        return Document(other=str(error))
+    except ValueError as error:
+        return DumpDocument(other=str(error))
 
 
-def _document(text: bytes | msgspec.Raw) -> Document:
+def _document(text: bytes | msgspec.Raw) -> DumpDocument:
     members = _decode(text)
     if not isinstance(members.result, UnsetType):
         return _document(members.result)
     if not isinstance(members.sierra_program, UnsetType) or not isinstance(members.program, UnsetType):
-        return Document(is_class=True)
+        return DumpDocument(is_class=True)
     if not isinstance(members.state_update, UnsetType):
         return _block_and_update(members, members.state_update, text)
     return _state_update(members, text)
 
 
-def _block_and_update(outer: _Members, update: msgspec.Raw, text: bytes | msgspec.Raw) -> Document:
+def _block_and_update(
+    outer: _DocumentMembers, update: msgspec.Raw, text: bytes | msgspec.Raw
+) -> DumpDocument:
     block_text = text if isinstance(outer.block, UnsetType) else outer.block
-    block = _Members() if isinstance(outer.block, UnsetType) else _decode(outer.block)
+    block = _DocumentMembers() if isinstance(outer.block, UnsetType) else _decode(outer.block)
     document = _state_update(_decode(update), update)
-    header = _header(block, block_text) or _header(outer, text)
-    return msgspec.structs.replace(document, header=header, classes=outer.classes or {})
+    header, body_text = _header(block, block_text), block_text
+    if header is None:
+        header, body_text = _header(outer, text), text
+    body = _body(header, body_text)
+    return msgspec.structs.replace(document, header=header, body=body, classes=outer.classes or {})
 
 
-def _state_update(members: _Members, text: bytes | msgspec.Raw) -> Document:
+def _state_update(members: _DocumentMembers, text: bytes | msgspec.Raw) -> DumpDocument:
     header, classes = _header(members, text), members.classes or {}
     if isinstance(members.state_diff, UnsetType):
         other = None if header else "no block, no state update and no class"
-        return Document(header=header, classes=classes, other=other)
+        return DumpDocument(header=header, body=_body(header, text), classes=classes, other=other)
     if members.block_hash is None or members.new_root is None or members.old_root is None:
-        return Document(is_pending=True, classes=classes)
-    update = Update(
+        return DumpDocument(is_pending=True, classes=classes)
+    update = DumpUpdate(
         hash=felt_bytes(members.block_hash),
         old_root=felt_bytes(members.old_root),
         new_root=felt_bytes(members.new_root),
         number=members.block_number,
         diff_text=bytes(members.state_diff),
     )
-    return Document(header=header, update=update, classes=classes)
+    return DumpDocument(header=header, update=update, body=_body(header, text), classes=classes)
 
 
-def _header(members: _Members, text: bytes | msgspec.Raw) -> Header | None:
+def _body(header: StarknetHeader | None, text: bytes | msgspec.Raw) -> bytes | None:
+    return bytes(text) if header is not None and has_receipts(text) else None
+
+
+def _header(members: _DocumentMembers, text: bytes | msgspec.Raw) -> StarknetHeader | None:
     """Return the header, if the document has more members of one than every state update."""
     parent = members.parent_block_hash or members.parent_hash
     if members.block_hash is None or (parent is None and members.block_number is None):
         return None
     root = members.state_root or members.new_root
-    return Header(
+    return StarknetHeader(
         hash=felt_bytes(members.block_hash),
         number=members.block_number,
         parent_hash=felt_bytes(parent) if parent else None,

@@ -5,21 +5,27 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, Final, cast
 
 import msgspec
 
 from wsnode.starknet.errors import DumpError
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
+from wsnode.untrusted.files import open_for_reading
 
 ONE_DOCUMENT = (".json",)
 ONE_A_LINE = (".jsonl", ".ndjson")
+SMALL_BYTES: Final = 64 << 20
+MOST_EXPANSION: Final = 50
+"""Of compressed files beyond that: JSON of blocks expands to some 10 times its size."""
+MOST_LINE_BYTES: Final = 128 << 20
 _NUMBER = re.compile(r"(?:^|[^0-9a-zA-Z])(\d+)$")
 _PARTS = re.compile(r"(\d+)")
 
-_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_items = JsonDecoder[list[msgspec.Raw]](list[msgspec.Raw]).decode
 
 
-class Place(msgspec.Struct, frozen=True):
+class FileLocation(msgspec.Struct, frozen=True):
     """The place of a document: a line's offset, or an item's index in a file's array."""
 
     path: Path
@@ -52,7 +58,7 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(_suffix(path))
 
 
-def documents(path: Path) -> Iterator[tuple[Place, bytes]]:
+def documents(path: Path) -> Iterator[tuple[FileLocation, bytes]]:
     """Yield the documents of one file and their places.
 
     Raises:
@@ -63,10 +69,10 @@ def documents(path: Path) -> Iterator[tuple[Place, bytes]]:
         return
     text = read_file(path)
     if not text.lstrip().startswith(b"["):
-        yield Place(path), text
+        yield FileLocation(path), text
         return
     for index, item in enumerate(_items(path, text)):
-        yield Place(path, index), bytes(item)
+        yield FileLocation(path, index), bytes(item)
 
 
 def read_file(path: Path) -> bytes:
@@ -77,7 +83,10 @@ def read_file(path: Path) -> bytes:
     """
     try:
         with _open(path) as stream:
-            return stream.read()
+            content = stream.read(most := _most_bytes(path))
+            if len(content) == most:
+                raise DumpError(f"{path}: it expands to {most} bytes and more")
+            return content
     except (OSError, EOFError, zlib.error) as error:
         raise DumpError(f"{path}: {error}") from None
 
@@ -90,7 +99,7 @@ class DocumentReader:
         self._stream: IO[bytes] | None = None
         self._items: list[msgspec.Raw] = []
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: FileLocation) -> bytes:
         """Return the document at `place`.
 
         Raises:
@@ -103,7 +112,7 @@ class DocumentReader:
         try:
             if self._stream.tell() != place.position:
                 self._stream.seek(place.position)
-            return self._stream.readline()
+            return self._stream.readline(MOST_LINE_BYTES)
         except (OSError, EOFError, zlib.error) as error:
             raise DumpError(f"{place.path}: {error}") from None
 
@@ -122,13 +131,15 @@ class DocumentReader:
         self._path = path
 
 
-def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+def _lines(path: Path) -> Iterator[tuple[FileLocation, bytes]]:
     try:
         with _open(path) as stream:
             position = 0
-            for line in stream:
+            while line := stream.readline(MOST_LINE_BYTES):
+                if len(line) == MOST_LINE_BYTES:
+                    raise DumpError(f"{path}: it has a line of {MOST_LINE_BYTES} bytes and more")
                 if line.strip():
-                    yield Place(path, position), line
+                    yield FileLocation(path, position), line
                 position += len(line)
     except (OSError, EOFError, zlib.error) as error:
         raise DumpError(f"{path}: {error}") from None
@@ -137,12 +148,30 @@ def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
 def _items(path: Path, text: bytes) -> list[msgspec.Raw]:
     try:
         return _decode_items(text)
-    except msgspec.DecodeError as error:
+    except MalformedError as error:
         raise DumpError(f"{path}: {error}") from None
 
 
 def _open(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
+    opened = open_for_reading(path)
+    if path.suffix != ".gz":
+        return opened
+    return cast("IO[bytes]", _Unpacking(opened))
+
+
+class _Unpacking(gzip.GzipFile):
+    """A compressed file; its end closes what it reads from."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        # The library closes what it opened itself, by this name.
+        self.myfileobj: Any = packed
+
+
+def _most_bytes(path: Path) -> int:
+    """Return how many bytes of a file are too many: little that is compressed may expand to anything."""
+    size = path.stat().st_size
+    return SMALL_BYTES + MOST_EXPANSION * size if path.suffix == ".gz" else size + SMALL_BYTES
 
 
 def _suffix(path: Path) -> str:

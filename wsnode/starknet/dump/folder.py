@@ -5,72 +5,96 @@ second reads the updates again, one by one. So a dump holds its headers in memor
 """
 
 from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
-from wsnode.starknet.block import Header, UnverifiedBlock
-from wsnode.starknet.dump.documents import Document, Update, read_document
-from wsnode.starknet.dump.files import DocumentReader, Place, documents, dump_files, number_in_name
-from wsnode.starknet.errors import DumpError, InvalidBlockError
+from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
+from wsnode.starknet.dump.documents import DumpDocument, DumpUpdate, read_document
+from wsnode.starknet.dump.files import DocumentReader, FileLocation, documents, dump_files, number_in_name
+from wsnode.starknet.dump.receipt_block import node_block
+from wsnode.starknet.errors import DumpError, InvalidStarknetBlockError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.state_diff import InvalidStateDiffError
+from wsnode.untrusted.decoding import MalformedError
 
 Report = Callable[[str], None]
 
 
-class Listed(msgspec.Struct, frozen=True):
+class BlockIndexEntry(msgspec.Struct, frozen=True):
     """A block that the dump holds."""
 
     number: int
     hash: bytes
-    place: Place
+    place: FileLocation
 
 
-class Dump(msgspec.Struct, frozen=True):
+class DumpFolder(msgspec.Struct, frozen=True):
     """The result of the first pass."""
 
-    blocks: list[Listed]
+    blocks: list[BlockIndexEntry]
     """In order of number, without duplicates."""
-    headers: dict[bytes, Header]
-    class_places: list[Place]
+    headers: dict[bytes, StarknetHeader]
+    bodies: dict[bytes, FileLocation]
+    """The documents with transactions and receipts, by block hash."""
+    class_places: list[FileLocation]
 
-    def read(self, first: int) -> Generator[tuple[UnverifiedBlock, dict[str, msgspec.Raw]]]:
+    def read(self, first: int) -> Generator[tuple[UnverifiedStarknetBlock, dict[str, msgspec.Raw]]]:
         """Yield the blocks from number `first` on, with the classes that their documents carry.
 
         One file is open meanwhile, until the end or `close`.
 
         Raises:
-            InvalidBlockError: A block's diff contradicts itself.
+            InvalidStarknetBlockError: A block's diff contradicts itself.
             DumpError: A file changed since the first pass.
         """
-        reader = DocumentReader()
-        try:
+        # Bodies may be in other files than state updates, and each reader has one open.
+        with closing(DocumentReader()) as reader, closing(DocumentReader()) as bodies:
             for listed in self.blocks:
                 if listed.number >= first:
                     document = read_document(reader.read(listed.place))
-                    yield self._block(listed, document), document.classes
-        finally:
-            reader.close()
+                    yield self._block(listed, document, self._body(listed, bodies)), document.classes
 
-    def _block(self, listed: Listed, document: Document) -> UnverifiedBlock:
+    def _body(self, listed: BlockIndexEntry, reader: DocumentReader) -> DumpDocument | None:
+        """Return the document with the block's transactions; its header is the one that they prove."""
+        place = self.bodies.get(listed.hash)
+        if place is None:
+            return None
+        document = read_document(reader.read(place))
+        if document.body is None or document.header is None or document.header.hash != listed.hash:
+            raise DumpError(f"{place.path}: block {listed.number} is no longer in it")
+        return document
+
+    def _block(
+        self, listed: BlockIndexEntry, document: DumpDocument, body: DumpDocument | None
+    ) -> UnverifiedStarknetBlock:
         update = document.update
         if update is None or update.hash != listed.hash:
             raise DumpError(f"{listed.place.path}: block {listed.number} is no longer in it")
         try:
             diff = update.diff()
+            told = body and body.body and node_block(body.body)
         except InvalidStateDiffError as error:
-            rule = "state_diff"
-            raise InvalidBlockError(
-                listed.number, listed.hash, rule, "a consistent one", str(error)
-            ) from None
-        header = self.headers.get(listed.hash) or Header(hash=listed.hash)
-        return UnverifiedBlock(
-            number=listed.number, header=header, old_root=update.old_root, new_root=update.new_root, diff=diff
+            raise _inconsistent(listed, "state_diff", error) from None
+        except MalformedError as error:
+            raise _inconsistent(listed, "transactions", error) from None
+        header = (body and body.header) or self.headers.get(listed.hash) or StarknetHeader(hash=listed.hash)
+        return UnverifiedStarknetBlock(
+            number=listed.number,
+            header=header,
+            old_root=update.old_root,
+            new_root=update.new_root,
+            diff=diff,
+            body=told or None,
         )
 
 
-def read_dump(folder: Path, first_block: int | None, report: Report) -> Dump:
+def _inconsistent(listed: BlockIndexEntry, rule: str, error: ValueError) -> InvalidStarknetBlockError:
+    return InvalidStarknetBlockError(listed.number, listed.hash, rule, "a consistent one", str(error))
+
+
+def read_dump(folder: Path, first_block: int | None, report: Report) -> DumpFolder:
     """Return the blocks in `folder`; other documents are reported and skipped.
 
     A block without a number follows the one before it, from `first_block` on.
@@ -78,31 +102,34 @@ def read_dump(folder: Path, first_block: int | None, report: Report) -> Dump:
     Raises:
         DumpError: It holds no block, or two blocks have one number.
     """
-    headers: dict[bytes, Header] = {}
-    updates: list[tuple[Update, Place]] = []
-    class_places: list[Place] = []
+    headers: dict[bytes, StarknetHeader] = {}
+    bodies: dict[bytes, FileLocation] = {}
+    updates: list[tuple[DumpUpdate, FileLocation]] = []
+    class_places: list[FileLocation] = []
     for path in dump_files(folder):
         for place, text in documents(path):
             document = read_document(text)
             if document.header is not None:
                 headers[document.header.hash] = _fuller(headers.get(document.header.hash), document.header)
+                if document.body is not None:
+                    bodies[document.header.hash] = place
             if document.update is not None:
                 # The second pass reads the text again.
                 updates.append((msgspec.structs.replace(document.update, diff_text=b""), place))
             if document.is_class:
                 class_places.append(place)
             _report_unused(document, place, report)
-    return Dump(_numbered(updates, headers, first_block or 0), headers, class_places)
+    return DumpFolder(_numbered(updates, headers, first_block or 0), headers, bodies, class_places)
 
 
-def _report_unused(document: Document, place: Place, report: Report) -> None:
+def _report_unused(document: DumpDocument, place: FileLocation, report: Report) -> None:
     if document.is_pending:
         report(f"{place.path}: a pending update is passed over: its block is not finished")
     elif document.other is not None:
         report(f"{place.path}: passed over: {document.other}")
 
 
-def _fuller(known: Header | None, other: Header) -> Header:
+def _fuller(known: StarknetHeader | None, other: StarknetHeader) -> StarknetHeader:
     """Return one header from two documents about one block."""
     if known is None:
         return other
@@ -111,15 +138,15 @@ def _fuller(known: Header | None, other: Header) -> Header:
 
 
 def _numbered(
-    updates: list[tuple[Update, Place]], headers: dict[bytes, Header], first_block: int
-) -> list[Listed]:
-    listed: dict[int, Listed] = {}
+    updates: list[tuple[DumpUpdate, FileLocation]], headers: dict[bytes, StarknetHeader], first_block: int
+) -> list[BlockIndexEntry]:
+    listed: dict[int, BlockIndexEntry] = {}
     follower = first_block
     for update, place in updates:
         header = headers.get(update.hash)
         told = (update.number, header.number if header else None, number_in_name(place.path), follower)
         number = next(number for number in told if number is not None)
-        other = listed.setdefault(number, Listed(number, update.hash, place))
+        other = listed.setdefault(number, BlockIndexEntry(number, update.hash, place))
         if other.hash != update.hash:
             raise DumpError(
                 f"block {number} is {felt_text(other.hash)} in {other.place.path}"

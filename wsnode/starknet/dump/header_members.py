@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from wsnode.starknet.felt import Felt, decode_felt, felt_text
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Price = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]+$")]
@@ -19,7 +20,7 @@ class _Receipt(msgspec.Struct, frozen=True):
     events: list[msgspec.Raw]
 
 
-class _Members(msgspec.Struct, frozen=True):
+class _HeaderMembers(msgspec.Struct, frozen=True):
     sequencer_address: Felt | None = None
     l1_gas_price: _Prices | None = None
     l2_gas_price: _Prices | None = None
@@ -41,9 +42,9 @@ class _Contents(msgspec.Struct, frozen=True):
     transaction_receipts: list[_Receipt] | None = None
 
 
-_decode = msgspec.json.Decoder(_Members, dec_hook=lambda _type, value: decode_felt(value)).decode
-_decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_contents = msgspec.json.Decoder(_Contents).decode
+_decode = JsonDecoder(_HeaderMembers, dec_hook=lambda _type, value: decode_felt(value)).decode
+_decode_names = JsonDecoder[dict[str, msgspec.Raw]](dict[str, msgspec.Raw]).decode
+_decode_contents = JsonDecoder(_Contents).decode
 
 
 def header_members(text: bytes | msgspec.Raw) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def header_members(text: bytes | msgspec.Raw) -> dict[str, Any]:
     try:
         members, names = _decode(text), _decode_names(text)
         counts = _counts(text)
-    except msgspec.ValidationError:
+    except MalformedError:
         return {}
     told = {name: getattr(members, name, None) for name in names}
     return counts | {name: _answered(value) for name, value in told.items() if value is not None}

@@ -1,1 +1,1 @@
-"""The events of an alt chain's subscriptions, read from the store: new blocks and reorganisations."""
+"""The events of a Starknet chain's subscriptions, read from the store: new blocks and reorganisations."""

@@ -7,42 +7,42 @@ from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 from wsnode.pubsub.store_watch import StoreWatch
-from wsnode.starknet.chain import Chain
-from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, head_position
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, head_position
 from wsnode.starknet.live.messages import (
     CLOSE_UNKNOWN,
-    Form,
     Message,
+    NotificationForm,
     header_notification,
     reorganisation,
     unknown_block_notice,
 )
 from wsnode.starknet.live.pages import headers_behind
-from wsnode.starknet.live.position import Position
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.snapshot import StarknetSnapshot
 
 logger = logging.getLogger("wsnode.live")
 
 
-class Hub:
-    """Publishes new blocks and reorganisations from the store to the live subscriptions of one alt chain."""
+class StarknetHub:
+    """Publishes blocks and reorganisations from the store to the subscriptions of one Starknet chain."""
 
-    def __init__(self, chain: Chain, fan_out: FanOut | None = None) -> None:
+    def __init__(self, chain: StarknetChain, fan_out: FanOut | None = None) -> None:
         """`fan_out` is shared with another chain of the network, if there is one."""
         self._chain = chain
         self.fan_out = fan_out or FanOut()
         """Delivers the events to the subscribers; its owner runs it."""
-        self._groups: dict[Form, Group] = {}
+        self._groups: dict[NotificationForm, Group] = {}
         with chain.snapshot() as view:
             self.head = head_position(view)
         """The last head that was published."""
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StarknetSnapshot:
         """Return a snapshot of the chain."""
         return self._chain.snapshot()
 
-    def group(self, form: Form) -> Group:
+    def group(self, form: NotificationForm) -> Group:
         """Return the group of the subscriptions with this form; join it at once, because an empty one may be
         dropped.
         """
@@ -50,7 +50,7 @@ class Hub:
             group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))
         return group
 
-    def _drop(self, form: Form) -> None:
+    def _drop(self, form: NotificationForm) -> None:
         del self._groups[form]
 
     def advance(self) -> None:
@@ -63,11 +63,11 @@ class Hub:
                 self._follow(view, head)
         self._watch.take_note(is_behind=self.head != head)
 
-    def _follow(self, view: Snapshot, head: Position) -> None:
+    def _follow(self, view: StarknetSnapshot, head: StarknetPosition) -> None:
         before = self.head
         try:
             dropped, ancestor = dropped_from(view, before)
-        except UnknownBlockError as error:
+        except UnknownStarknetBlockError as error:
             logger.error("block %s, which subscribers were told of, is not stored any more", before.number)  # noqa: TRY400
             self.head, lost = head, error.position
             self._own_up(lost, before)
@@ -78,7 +78,7 @@ class Hub:
         for header, behind in headers_behind(view, ancestor, head.number):
             self._tell_header(header, behind)
 
-    def _own_up(self, lost: Position, before: Position) -> None:
+    def _own_up(self, lost: StarknetPosition, before: StarknetPosition) -> None:
         """Send subscriptions with notices the loss of a block, and close the connections of the others."""
         for form, group in list(self._groups.items()):
             if form.has_notices:
@@ -86,11 +86,11 @@ class Hub:
             else:
                 group.close(CLOSE_UNKNOWN)
 
-    def _tell_header(self, header: bytes, behind: Position) -> None:
+    def _tell_header(self, header: bytes, behind: StarknetPosition) -> None:
         before, self.head = self.head, behind
         self._publish(lambda form: header_notification(form, header, behind), before)
 
-    def _publish(self, render: Callable[[Form], Message], before: Position) -> None:
+    def _publish(self, render: Callable[[NotificationForm], Message], before: StarknetPosition) -> None:
         for form, group in list(self._groups.items()):
             group.publish(Event([render(form)]), before)
 

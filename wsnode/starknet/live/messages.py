@@ -7,11 +7,12 @@ import msgspec
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
 from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
-from wsnode.pubsub.event import Farewell
+from wsnode.pubsub.event import FinalNotice
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.live.position import Position
+from wsnode.starknet.header_json import without_commitments
+from wsnode.starknet.live.position import StarknetPosition
 
-CLOSE_UNKNOWN: Final = Farewell(CONNECTION_ERROR, "the block told last is not known any more")
+CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
 """Closes a connection whose subscription without notices would lose blocks."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
 
@@ -20,11 +21,13 @@ Message = tuple[bytes, bytes]
 """A notification's text before and after the id."""
 
 
-class Form(msgspec.Struct, frozen=True):
-    """The family of a subscription's method names, and whether it has cursors."""
+class NotificationForm(msgspec.Struct, frozen=True):
+    """The family of a subscription's method names, whether it has cursors, and the version of headers."""
 
     family: Family
     cursors: bool = False
+    is_before_0_10: bool = False
+    """Whether headers lack what starknet-specs 0.10 has added."""
 
     @property
     def has_notices(self) -> bool:
@@ -34,12 +37,16 @@ class Form(msgspec.Struct, frozen=True):
         return self.cursors
 
 
-def header_notification(form: Form, header: bytes, behind: Position) -> Message:
+def header_notification(form: NotificationForm, header: bytes, behind: StarknetPosition) -> Message:
     """Return the notification of a rendered header."""
+    if form.is_before_0_10:
+        header = without_commitments(header)
     return _message(form, b"NewHeads", header, behind)
 
 
-def reorganisation(form: Form, dropped: Sequence[Position], behind: Position) -> Message:
+def reorganisation(
+    form: NotificationForm, dropped: Sequence[StarknetPosition], behind: StarknetPosition
+) -> Message:
     """Return the notification that blocks, highest first, have left the chain."""
     last, first = dropped[0], dropped[-1]
     members = {
@@ -51,7 +58,7 @@ def reorganisation(form: Form, dropped: Sequence[Position], behind: Position) ->
     return _message(form, b"Reorg", msgspec.json.encode(members), behind)
 
 
-def fallen_behind_notice(form: Form, cursor: Position, missed: int) -> Message:
+def fallen_behind_notice(form: NotificationForm, cursor: StarknetPosition, missed: int) -> Message:
     """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
     on.
     """
@@ -59,24 +66,24 @@ def fallen_behind_notice(form: Form, cursor: Position, missed: int) -> Message:
     return _error(form, LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
 
-def restart_notice(form: Form, cursor: Position) -> Message:
+def restart_notice(form: NotificationForm, cursor: StarknetPosition) -> Message:
     """Return the notice that the node stops, the last of the subscription."""
     return _error(form, RESTARTING, "the node is restarting", {"cursor": str(cursor)})
 
 
-def unknown_block_notice(form: Form, lost: Position, cursor: Position) -> Message:
+def unknown_block_notice(form: NotificationForm, lost: StarknetPosition, cursor: StarknetPosition) -> Message:
     """Return the notice that the node has lost a block that it published, and continues from `cursor`."""
     data = {**lost.named, "cursor": str(cursor)}
     return _error(form, RESOURCE_NOT_FOUND, "the block is not known any more", data)
 
 
-def _message(form: Form, kind: bytes, result: bytes, behind: Position) -> Message:
+def _message(form: NotificationForm, kind: bytes, result: bytes, behind: StarknetPosition) -> Message:
     before = _BEFORE % (form.family.encode(), kind)
     if not form.cursors:
         return before, b'","result":%b}}' % result
     return before, b'","result":%b,"cursor":"%b"}}' % (result, str(behind).encode())
 
 
-def _error(form: Form, code: int, message: str, data: dict[str, Any]) -> Message:
+def _error(form: NotificationForm, code: int, message: str, data: dict[str, Any]) -> Message:
     error = msgspec.json.encode({"code": code, "message": message, "data": data})
     return _BEFORE % (form.family.encode(), b"NewHeads"), b'","error":%b}}' % error

@@ -4,14 +4,14 @@ from typing import Final, Self
 
 import msgspec
 
-from wsnode.jsonrpc.cursors import decode_cursor, encode_cursor
+from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 from wsnode.starknet.felt import FELT_BYTES, ZERO, felt_text
 
 _VERSION: Final = b"\x01S"
 _SIZE: Final = 8 + FELT_BYTES
 
 
-class Position(msgspec.Struct, frozen=True):
+class StarknetPosition(msgspec.Struct, frozen=True):
     """The position after block `number` with hash `hash`."""
 
     number: int
@@ -41,5 +41,5 @@ class Position(msgspec.Struct, frozen=True):
         return {"block_number": self.number, "block_hash": felt_text(self.hash)}
 
 
-BEGINNING: Final = Position(-1, ZERO)
+BEGINNING: Final = StarknetPosition(-1, ZERO)
 """Before the first block."""

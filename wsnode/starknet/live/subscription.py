@@ -3,24 +3,30 @@
 import trio
 
 from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import Channel, Subscription
-from wsnode.starknet.live.branches import UnknownBlockError
-from wsnode.starknet.live.hub import Hub
+from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.starknet.live.branches import UnknownStarknetBlockError
+from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import (
     CLOSE_UNKNOWN,
-    Form,
+    NotificationForm,
     fallen_behind_notice,
     restart_notice,
     unknown_block_notice,
 )
 from wsnode.starknet.live.pages import page_behind
-from wsnode.starknet.live.position import Position
+from wsnode.starknet.live.position import StarknetPosition
 
 
 class HeadSubscription(Subscription):
     """`newHeads`; events that it has not received are in the store."""
 
-    def __init__(self, channel: Channel, hub: Hub, form: Form, position: Position | None) -> None:
+    def __init__(
+        self,
+        channel: EventChannel,
+        hub: StarknetHub,
+        form: NotificationForm,
+        position: StarknetPosition | None,
+    ) -> None:
         """Without a `position` it gets the events after its creation."""
         super().__init__("newHeads", channel)
         self._hub = hub
@@ -35,13 +41,13 @@ class HeadSubscription(Subscription):
         else:
             self._catch_up_from(self._position)
 
-    def fall_behind(self, position: Position, missed: int) -> None:
+    def fall_behind(self, position: StarknetPosition, missed: int) -> None:
         """Send a notice, if it has notices, and continue from `position` once the client has read."""
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
         self._catch_up_from(position)
 
-    def farewell(self) -> Event | None:
+    def final_notice(self) -> Event | None:
         """Return the notice of a restart, with the cursor to continue from; None without notices."""
         if not self._form.has_notices:
             return None
@@ -51,7 +57,7 @@ class HeadSubscription(Subscription):
         self._position = None
         self._hub.group(self._form).join(self)
 
-    def _catch_up_from(self, position: Position) -> None:
+    def _catch_up_from(self, position: StarknetPosition) -> None:
         self._position = position
         if position == self._hub.head:
             self._go_live()
@@ -74,7 +80,7 @@ class HeadSubscription(Subscription):
         try:
             with self._hub.snapshot() as view:
                 page = page_behind(view, self._form, position, self._hub.head.number)
-        except UnknownBlockError as error:
+        except UnknownStarknetBlockError as error:
             if not self._form.has_notices:
                 self.channel.close(*CLOSE_UNKNOWN)
                 return

@@ -1,1 +1,1 @@
-"""The alt family's methods, each under its `alt_` and its `starknet_` name."""
+"""The Starknet family's methods, each under its `alt_` and its `starknet_` name."""

@@ -4,20 +4,17 @@ from typing import Any
 
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc.errors import chain_id_unknown, no_blocks
-from wsnode.starknet.snapshot import Snapshot
-
-# The release of starknet-specs whose forms the starknet_ methods answer.
-SPEC_VERSION = "0.10.3"
+from wsnode.starknet.snapshot import StarknetSnapshot
 
 
-def block_number(snapshot: Snapshot) -> int:
+def block_number(snapshot: StarknetSnapshot) -> int:
     """Return the number of the head."""
     if (head := snapshot.head) is None:
         raise no_blocks()
     return head
 
 
-def block_hash_and_number(snapshot: Snapshot) -> dict[str, Any]:
+def block_hash_and_number(snapshot: StarknetSnapshot) -> dict[str, Any]:
     """Return `{block_hash, block_number}` of the head."""
     number = block_number(snapshot)
     if (block := snapshot.block(number)) is None:
@@ -25,18 +22,18 @@ def block_hash_and_number(snapshot: Snapshot) -> dict[str, Any]:
     return {"block_hash": felt_text(block.hash), "block_number": number}
 
 
-def chain_id(snapshot: Snapshot) -> str:
+def chain_id(snapshot: StarknetSnapshot) -> str:
     """Return the chain's name as a felt: SN_MAIN is 0x534e5f4d41494e."""
     if (name := snapshot.chain_id) is None:
         raise chain_id_unknown()
     return "0x" + name.encode().hex()
 
 
-def spec_version() -> str:
+def spec_version(snapshot: StarknetSnapshot) -> str:
     """Return the version of starknet-specs that the results follow."""
-    return SPEC_VERSION
+    return snapshot.spec_version
 
 
-def syncing(_snapshot: Snapshot) -> bool:
+def syncing(_snapshot: StarknetSnapshot) -> bool:
     """Return false: the chain holds imported blocks and does not sync."""
     return False

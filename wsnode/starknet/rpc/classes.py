@@ -1,6 +1,6 @@
 """Methods that return classes, by contract or hash, and class hashes."""
 
-from wsnode.jsonrpc.work import Rendered
+from wsnode.jsonrpc.work import RenderedJson
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc.errors import (
     class_hash_not_found,
@@ -9,23 +9,23 @@ from wsnode.starknet.rpc.errors import (
     history_unavailable,
 )
 from wsnode.starknet.rpc.params import ClassParams, ContractParams
-from wsnode.starknet.rpc.resolution import State, resolve
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.rpc.resolution import ResolvedState, resolve
+from wsnode.starknet.snapshot import StarknetSnapshot
 
 
-def get_class_at(snapshot: Snapshot, params: ContractParams) -> Rendered:
+def get_class_at(snapshot: StarknetSnapshot, params: ContractParams) -> RenderedJson:
     """Return the class definition of the contract, a JSON object."""
     state = resolve(snapshot, params.block_id)
     return _rendered(snapshot, class_hash_of(snapshot, state, params.contract_address))
 
 
-def get_class_hash_at(snapshot: Snapshot, params: ContractParams) -> str:
+def get_class_hash_at(snapshot: StarknetSnapshot, params: ContractParams) -> str:
     """Return the class hash of the contract, a felt."""
     state = resolve(snapshot, params.block_id)
     return felt_text(class_hash_of(snapshot, state, params.contract_address))
 
 
-def get_class(snapshot: Snapshot, params: ClassParams) -> Rendered:
+def get_class(snapshot: StarknetSnapshot, params: ClassParams) -> RenderedJson:
     """Return the class definition with this hash, if a block up to `block_id` names it."""
     state = resolve(snapshot, params.block_id)
     class_hash = params.class_hash
@@ -36,7 +36,7 @@ def get_class(snapshot: Snapshot, params: ClassParams) -> Rendered:
     return _rendered(snapshot, class_hash)
 
 
-def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
+def class_hash_of(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> bytes:
     """Return the class hash of the contract at `address`.
 
     Raises:
@@ -48,7 +48,7 @@ def class_hash_of(snapshot: Snapshot, state: State, address: bytes) -> bytes:
     return class_hash
 
 
-def absent_contract(snapshot: Snapshot, address: bytes) -> Exception:
+def absent_contract(snapshot: StarknetSnapshot, address: bytes) -> Exception:
     """Return the error for a contract that is not deployed in this history."""
     first = snapshot.first_block
     if first > 0 and not snapshot.was_deployed_here(address):
@@ -56,8 +56,8 @@ def absent_contract(snapshot: Snapshot, address: bytes) -> Exception:
     return contract_not_found()
 
 
-def _rendered(snapshot: Snapshot, class_hash: bytes) -> Rendered:
+def _rendered(snapshot: StarknetSnapshot, class_hash: bytes) -> RenderedJson:
     text = snapshot.rendered_class(class_hash)
     if text is None:
         raise class_unavailable(class_hash)
-    return Rendered(text)
+    return RenderedJson(text)

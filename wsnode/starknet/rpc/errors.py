@@ -1,17 +1,27 @@
 """Errors of starknet-specs, and errors of a node with a partial history."""
 
-from typing import Final
+from typing import Any, Final
 
-from wsnode.jsonrpc.errors import INTERNAL_ERROR, SERVER_ERROR, RpcError
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, SERVER_ERROR, RpcError, invalid_params
 from wsnode.starknet.felt import felt_text
 
 # starknet-specs, starknet_api_openrpc.json and starknet_ws_api.json.
 CONTRACT_NOT_FOUND: Final = 20
 BLOCK_NOT_FOUND: Final = 24
+INVALID_TRANSACTION_INDEX: Final = 27
 CLASS_HASH_NOT_FOUND: Final = 28
+TRANSACTION_HASH_NOT_FOUND: Final = 29
+PAGE_SIZE_TOO_BIG: Final = 31
 NO_BLOCKS: Final = 32
+INVALID_CONTINUATION_TOKEN: Final = 33
+TOO_MANY_KEYS: Final = 34
 INVALID_SUBSCRIPTION_ID: Final = 66
 TOO_MANY_BLOCKS_BACK: Final = 68
+
+
+def needs_newer_version(name: str) -> RpcError:
+    """Return the error for a parameter that the version of the path does not have."""
+    return invalid_params("Invalid params", {"reason": f"{name} needs version 0.10, this path has 0.9"})
 
 
 def contract_not_found() -> RpcError:
@@ -27,6 +37,38 @@ def block_not_found() -> RpcError:
 def class_hash_not_found() -> RpcError:
     """Return the error for a class that no block up to the requested one names."""
     return RpcError(CLASS_HASH_NOT_FOUND, "Class hash not found")
+
+
+def invalid_transaction_index() -> RpcError:
+    """Return the error for an index beyond the last transaction of a block."""
+    return RpcError(INVALID_TRANSACTION_INDEX, "Invalid transaction index in a block")
+
+
+def transaction_hash_not_found() -> RpcError:
+    """Return the error for a transaction that no stored block has."""
+    return RpcError(TRANSACTION_HASH_NOT_FOUND, "Transaction hash not found")
+
+
+def transactions_unavailable(number: int) -> RpcError:
+    """Return the error for a block whose transactions no source had, or none that its hash proves."""
+    message = "the block was imported without its transactions"
+    return RpcError(SERVER_ERROR, message, {"block_number": number})
+
+
+def page_size_too_big() -> RpcError:
+    """Return the error for a page of more events than one may have."""
+    return RpcError(PAGE_SIZE_TOO_BIG, "Requested page size is too big")
+
+
+def invalid_continuation_token(block: dict[str, Any] | None = None) -> RpcError:
+    """Return the error for a token that is none, or whose `block` is not on the chain any more."""
+    message = "The supplied continuation token is invalid or unknown"
+    return RpcError(INVALID_CONTINUATION_TOKEN, message, block)
+
+
+def too_many_keys() -> RpcError:
+    """Return the error for a filter of events with too many keys."""
+    return RpcError(TOO_MANY_KEYS, "Too many keys provided in a filter")
 
 
 def no_blocks() -> RpcError:

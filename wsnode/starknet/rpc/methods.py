@@ -1,4 +1,4 @@
-"""Registration of the alt family's methods, each under its two names.
+"""Registration of the Starknet family's methods, each under its two names.
 
 `starknet_` takes parameters by name or by position, as Starknet's nodes do; `alt_` by name only, as the
 specification says.
@@ -15,17 +15,23 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, notifications_not_su
 from wsnode.jsonrpc.parameters import NamedParameters
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, STRING, Schema
-from wsnode.starknet.live.hub import Hub
+from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family
-from wsnode.starknet.rpc import blocks, classes, state, subscriptions
+from wsnode.starknet.rpc import blocks, classes, events, state, subscriptions, transactions
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     chain_id_unknown,
     class_hash_not_found,
     contract_not_found,
+    invalid_continuation_token,
     invalid_subscription_id,
+    invalid_transaction_index,
     no_blocks,
+    page_size_too_big,
     too_many_blocks_back,
+    too_many_keys,
+    transaction_hash_not_found,
+    transactions_unavailable,
 )
 from wsnode.starknet.rpc.schemas import (
     CLASS,
@@ -37,32 +43,44 @@ from wsnode.starknet.rpc.schemas import (
     STATE_UPDATES,
     SUBSCRIPTION,
 )
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.rpc.transaction_schemas import (
+    BLOCK_WITH_RECEIPTS,
+    BLOCK_WITH_TX_HASHES,
+    BLOCK_WITH_TXS,
+    EVENTS_CHUNK,
+    PLACED_RECEIPT,
+    TRANSACTION_COMPONENTS,
+    TRANSACTION_STATUS,
+    TRANSACTION_WITH_HASH,
+)
+from wsnode.starknet.snapshot import StarknetSnapshot
 
-SnapshotOf: TypeAlias = Callable[[Any], Snapshot]
-"""Returns the alt chain's snapshot of a network's view."""
+SnapshotOf: TypeAlias = Callable[[Any], StarknetSnapshot]
+"""Returns the Starknet chain's snapshot of a network's view."""
 Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
 CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
+BLOCK_ERRORS: Final = (block_not_found(), transactions_unavailable(0))
 
 
-def build_registry(unavailable: Mapping[str, Any] | None = None, *, hub: Hub | None = None) -> Registry:
-    """Return the methods of a network with only an alt chain, whose views are snapshots."""
+def build_registry(
+    unavailable: Mapping[str, Any] | None = None, *, hub: StarknetHub | None = None
+) -> Registry:
+    """Return the methods of a network with only a Starknet chain, whose views are snapshots."""
     registry = Registry(unavailable)
-    add_methods(registry, lambda view: cast(Snapshot, view), hub)
+    add_methods(registry, lambda view: cast(StarknetSnapshot, view), hub)
     return registry
 
 
-def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: Hub | None = None) -> None:
-    """Register the alt family's methods, which read `snapshot_of(view)`.
+def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: StarknetHub | None = None) -> None:
+    """Register the Starknet family's methods, which read `snapshot_of(view)`.
 
     Subscriptions to new heads need a `hub`.
     """
-    registry.define(COMPONENTS)
+    registry.define(COMPONENTS | TRANSACTION_COMPONENTS)
     for family in FAMILIES:
         _add_reading(registry, family, snapshot_of)
-        registry.method(f"{family}_specVersion", view=False, by_name=True, result=STRING)(blocks.spec_version)
         if hub is not None:
             _add_subscriptions(registry, family, hub)
 
@@ -83,13 +101,38 @@ def _add_reading(registry: Registry, family: Family, snapshot_of: SnapshotOf) ->
     add("blockNumber", blocks.block_number, result=COUNT, errors=(no_blocks(),))
     add("blockHashAndNumber", blocks.block_hash_and_number, result=HEAD, errors=(no_blocks(),))
     add("chainId", blocks.chain_id, result=HEX, errors=(chain_id_unknown(),))
+    add("specVersion", blocks.spec_version, result=STRING)
     add("syncing", blocks.syncing, result={"const": False})
+    for name, handler, result in (
+        ("getBlockWithTxHashes", transactions.get_block_with_tx_hashes, BLOCK_WITH_TX_HASHES),
+        ("getBlockWithTxs", transactions.get_block_with_txs, BLOCK_WITH_TXS),
+        ("getBlockWithReceipts", transactions.get_block_with_receipts, BLOCK_WITH_RECEIPTS),
+        ("getBlockTransactionCount", transactions.get_block_transaction_count, COUNT),
+    ):
+        add(name, handler, result=result, errors=BLOCK_ERRORS)
+    add(
+        "getTransactionByBlockIdAndIndex",
+        transactions.get_transaction_by_block_id_and_index,
+        result=TRANSACTION_WITH_HASH,
+        errors=(*BLOCK_ERRORS, invalid_transaction_index()),
+    )
+    of_transaction = partial(add, errors=(transaction_hash_not_found(),))
+    of_transaction("getTransactionByHash", transactions.get_transaction_by_hash, result=TRANSACTION_WITH_HASH)
+    of_transaction("getTransactionReceipt", transactions.get_transaction_receipt, result=PLACED_RECEIPT)
+    of_transaction("getTransactionStatus", transactions.get_transaction_status, result=TRANSACTION_STATUS)
+    add(
+        "getEvents",
+        events.get_events,
+        result=EVENTS_CHUNK,
+        errors=(*BLOCK_ERRORS, page_size_too_big(), invalid_continuation_token(), too_many_keys()),
+        contracts=_named_emitters,
+    )
     # The one method with a different form under each name.
     update = state.get_flat_state_update if family == "alt" else state.get_nested_state_update
     add("getStateUpdate", update, result=STATE_UPDATES[family], errors=(block_not_found(),))
 
 
-def _add_subscriptions(registry: Registry, family: Family, hub: Hub) -> None:
+def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> None:
     def add(name: str, handler: Handler, *errors: RpcError, result: Schema) -> None:
         registry.method(
             f"{family}_{name}",
@@ -119,7 +162,11 @@ class OnlyNamedParameters(NamedParameters):
 
 
 def _named_contract(params: Any) -> list[int]:
-    return [params.contract_address]
+    return [int.from_bytes(params.contract_address, "big")]
+
+
+def _named_emitters(params: Any) -> list[int] | None:
+    return [int.from_bytes(address, "big") for address in params.filter.address or ()] or None
 
 
 def _decoder(family: Family, struct: type[msgspec.Struct] | None) -> NamedParameters | None:

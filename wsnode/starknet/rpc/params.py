@@ -1,17 +1,148 @@
 """The methods' parameters, under their names in starknet-specs and in their order by position."""
 
-from typing import Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from wsnode.jsonrpc.codec import register_encoder, register_type
+from wsnode.jsonrpc.schema import either, list_of
+from wsnode.jsonrpc.session_limits import check_count
 from wsnode.starknet.block_id import BlockId, decode_block_id
 from wsnode.starknet.felt import Felt, decode_felt, felt_text
+from wsnode.starknet.rpc.errors import too_many_keys
 from wsnode.starknet.rpc.schemas import BLOCK_ID, WRITTEN_FELT
+from wsnode.starknet.storage.event_bloom import MOST_KEYS
+
+MOST_CONTRACTS: Final = 1024
+"""Contracts that one getStateUpdate selects; an address takes two microseconds to decode."""
+MOST_ADDRESSES: Final = 100
+"""Contracts that a filter of events names."""
+FLAGS: Final = ("INCLUDE_LAST_UPDATE_BLOCK",)
+TRANSACTION_FLAGS: Final = ("INCLUDE_PROOF_FACTS",)
+_MOST_FLAGS: Final = 16
+
+
+class Contracts(tuple[Felt, ...]):
+    """Addresses of contracts."""
+
+    __slots__ = ()
+
+
+class Emitters(tuple[Felt, ...]):
+    """Contracts that emit events: one, or a list."""
+
+    __slots__ = ()
+
+
+class EmitterList(Emitters):
+    """Contracts that emit events, written as a list, which starknet-specs 0.9 does not have."""
+
+    __slots__ = ()
+
+
+class EventKeys(tuple[tuple[Felt, ...], ...]):
+    """Alternatives of an event's keys, by position."""
+
+    __slots__ = ()
+
+
+class ResponseFlags(tuple[str, ...]):
+    """Names of what a reply has besides."""
+
+    __slots__ = ()
+
+
+class TransactionFlags(tuple[str, ...]):
+    """Names of what the transactions of a reply have besides."""
+
+    __slots__ = ()
+
+
+def _decode_contracts(value: Any) -> Contracts:
+    if type(value) is not list:
+        raise ValueError("contract addresses are an array")
+    check_count(len(value), MOST_CONTRACTS, "contract addresses")
+    return Contracts(map(decode_felt, value))
+
+
+def _decode_emitters(value: Any) -> Emitters:
+    if type(value) is not list:
+        return Emitters((decode_felt(value),))
+    check_count(len(value), MOST_ADDRESSES, "addresses")
+    return EmitterList(map(decode_felt, value))
+
+
+def _decode_event_keys(value: Any) -> EventKeys:
+    if type(value) is not list or not all(type(among) is list for among in value):
+        raise ValueError("keys are an array of arrays")
+    if len(value) > MOST_KEYS or sum(map(len, value)) > MOST_KEYS:
+        raise too_many_keys()
+    return EventKeys(tuple(map(decode_felt, among)) for among in value)
+
+
+def _flags_of(value: Any, known: tuple[str, ...]) -> list[str]:
+    if type(value) is not list:
+        raise ValueError("response flags are an array")
+    check_count(len(value), _MOST_FLAGS, "response flags")
+    if any(flag not in known for flag in value):
+        raise ValueError(f"a response flag is one of {', '.join(known)}")
+    return value
+
+
+def _decode_flags(value: Any) -> ResponseFlags:
+    return ResponseFlags(_flags_of(value, FLAGS))
+
+
+def _decode_transaction_flags(value: Any) -> TransactionFlags:
+    return TransactionFlags(_flags_of(value, TRANSACTION_FLAGS))
+
 
 register_type(Felt, decode_felt, WRITTEN_FELT)
 register_encoder(Felt, felt_text)
 register_type(BlockId, decode_block_id, BLOCK_ID)
+register_type(Contracts, _decode_contracts, list_of(WRITTEN_FELT, most=MOST_CONTRACTS))
+register_type(Emitters, _decode_emitters, either(WRITTEN_FELT, list_of(WRITTEN_FELT, most=MOST_ADDRESSES)))
+register_type(EventKeys, _decode_event_keys, list_of(list_of(WRITTEN_FELT, most=MOST_KEYS), most=MOST_KEYS))
+register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=_MOST_FLAGS))
+
+
+register_type(
+    TransactionFlags, _decode_transaction_flags, list_of({"enum": list(TRANSACTION_FLAGS)}, most=_MOST_FLAGS)
+)
+
+
+class BlockParams(msgspec.Struct, frozen=True):
+    """`block_id`."""
+
+    block_id: BlockId
+
+
+class FlaggedBlockParams(msgspec.Struct, frozen=True):
+    """`block_id`; a flag (0.10.1) adds the proof facts of transactions."""
+
+    block_id: BlockId
+    response_flags: TransactionFlags = TransactionFlags()
+
+
+class TransactionParams(msgspec.Struct, frozen=True):
+    """`transaction_hash`."""
+
+    transaction_hash: Felt
+
+
+class FlaggedHashParams(msgspec.Struct, frozen=True):
+    """`transaction_hash`; a flag (0.10.1) adds the proof facts."""
+
+    transaction_hash: Felt
+    response_flags: TransactionFlags = TransactionFlags()
+
+
+class IndexParams(msgspec.Struct, frozen=True):
+    """`block_id`, `index`; a flag (0.10.1) adds the proof facts."""
+
+    block_id: BlockId
+    index: Annotated[int, msgspec.Meta(ge=0)]
+    response_flags: TransactionFlags = TransactionFlags()
 
 
 class ContractParams(msgspec.Struct, frozen=True):
@@ -34,11 +165,28 @@ class StorageParams(msgspec.Struct, frozen=True):
     contract_address: Felt
     key: Felt
     block_id: BlockId
-    response_flags: list[Literal["INCLUDE_LAST_UPDATE_BLOCK"]] = []
+    response_flags: ResponseFlags = ResponseFlags()
+
+
+class EventFilterObject(msgspec.Struct, frozen=True):
+    """Blocks, contracts and keys of the events wanted, and which page of them."""
+
+    chunk_size: Annotated[int, msgspec.Meta(ge=1)]
+    from_block: BlockId | None = None
+    to_block: BlockId | None = None
+    address: Emitters | None = None
+    keys: EventKeys | None = None
+    continuation_token: str | None = None
+
+
+class EventsParams(msgspec.Struct, frozen=True):
+    """`filter`: `chunk_size` events at most, of the blocks `from_block` to `to_block`."""
+
+    filter: EventFilterObject
 
 
 class StateUpdateParams(msgspec.Struct, frozen=True):
     """`block_id`; `contract_addresses` selects the changes of these (0.10.1), an empty list those of all."""
 
     block_id: BlockId
-    contract_addresses: list[Felt] = []
+    contract_addresses: Contracts = Contracts()

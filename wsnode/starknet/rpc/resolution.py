@@ -2,11 +2,11 @@
 
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending
 from wsnode.starknet.rpc.errors import block_not_found, history_unavailable
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.storage.rows import BlockRow
 
 
-class State:
+class ResolvedState:
     """The state after `number`; for the pending block, which changes nothing yet, the head's."""
 
     __slots__ = ("block", "is_pending", "number")
@@ -17,23 +17,28 @@ class State:
         self.is_pending = is_pending
 
 
-def resolve(snapshot: Snapshot, block_id: BlockId) -> State:
+def resolve(snapshot: StarknetSnapshot, block_id: BlockId) -> ResolvedState:
     """Return the state that `block_id` names.
 
     Raises:
         RpcError: The block does not exist, or the node's history begins above it.
     """
     choice = block_id.choice
-    number = _number(snapshot, choice)
+    number = number_of(snapshot, block_id)
     block = None if number is None else snapshot.block(number)
     if number is None or block is None:
         if isinstance(choice, ByNumber) and choice.number < snapshot.first_block:
             raise history_unavailable(snapshot.first_block)
         raise block_not_found()
-    return State(number, block, is_pending=isinstance(choice, Pending))
+    return ResolvedState(number, block, is_pending=isinstance(choice, Pending))
 
 
-def _number(snapshot: Snapshot, choice: object) -> int | None:
+def number_of(snapshot: StarknetSnapshot, block_id: BlockId) -> int | None:
+    """Return the number that a block id gives, or the number of the block that it names by its hash.
+
+    The pending block has the head's. None for an unknown hash, and for the head of an empty chain.
+    """
+    choice = block_id.choice
     if isinstance(choice, ByNumber):
         return choice.number
     if isinstance(choice, ByHash):

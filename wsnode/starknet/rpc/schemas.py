@@ -1,4 +1,4 @@
-"""JSON schemas of the alt family's parameters and results, under starknet-specs' names."""
+"""JSON schemas of the Starknet family's parameters and results, under starknet-specs' names."""
 
 from typing import Final
 

@@ -7,12 +7,12 @@ import msgspec
 
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params
-from wsnode.pubsub.subscription import Channel
+from wsnode.pubsub.subscription import EventChannel
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending, decode_block_id
-from wsnode.starknet.live.branches import UnknownBlockError, dropped_from, position_at
-from wsnode.starknet.live.hub import Hub
-from wsnode.starknet.live.messages import Family, Form
-from wsnode.starknet.live.position import Position
+from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, position_at
+from wsnode.starknet.live.hub import StarknetHub
+from wsnode.starknet.live.messages import Family, NotificationForm
+from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.live.subscription import HeadSubscription
 from wsnode.starknet.rpc.errors import (
     block_not_found,
@@ -21,12 +21,12 @@ from wsnode.starknet.rpc.errors import (
     too_many_blocks_back,
 )
 from wsnode.starknet.rpc.schemas import FIRST_BLOCK
-from wsnode.starknet.snapshot import Snapshot
+from wsnode.starknet.snapshot import BEFORE_0_10, StarknetSnapshot
 
 MOST_BLOCKS_BACK: Final = 1024
 
 
-class FirstBlock(BlockId):
+class SubscriptionStart(BlockId):
     """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID)."""
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class HeadsParams(msgspec.Struct, frozen=True):
     node.
     """
 
-    block_id: FirstBlock | None = None
+    block_id: SubscriptionStart | None = None
     cursor: str | None = None
     cursors: bool = False
 
@@ -48,22 +48,23 @@ class IdParams(msgspec.Struct, frozen=True):
     subscription_id: str
 
 
-Handler = Callable[[Channel, Any], bytes]
+Handler = Callable[[EventChannel, Any], bytes]
 
 
-def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
+def handlers(hub: StarknetHub, family: Family) -> tuple[Handler, Handler]:
     """Return the handlers of subscribeNewHeads and unsubscribe."""
 
-    def subscribe(channel: Channel, params: HeadsParams) -> bytes:
+    def subscribe(channel: EventChannel, params: HeadsParams) -> bytes:
         """Return the id of a new subscription; new headers follow as notifications on this connection."""
-        form = Form(family, params.cursors or params.cursor is not None)
+        has_cursors = params.cursors or params.cursor is not None
+        form = NotificationForm(family, has_cursors, channel.rpc_version == BEFORE_0_10)
         with hub.snapshot() as view:
             position = _position(view, params)
         subscription = HeadSubscription(channel, hub, form, position)
         channel.subscriptions.add(subscription)
         return b'"%b"' % subscription.identity
 
-    def unsubscribe(channel: Channel, params: IdParams) -> bytes:
+    def unsubscribe(channel: EventChannel, params: IdParams) -> bytes:
         """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.subscription_id.encode(errors="replace")):
             raise invalid_subscription_id()
@@ -72,7 +73,7 @@ def handlers(hub: Hub, family: Family) -> tuple[Handler, Handler]:
     return subscribe, unsubscribe
 
 
-def _position(view: Snapshot, params: HeadsParams) -> Position | None:
+def _position(view: StarknetSnapshot, params: HeadsParams) -> StarknetPosition | None:
     """Return the position where a subscription begins, None for the head.
 
     Raises:
@@ -87,19 +88,19 @@ def _position(view: Snapshot, params: HeadsParams) -> Position | None:
     return position_at(view, number - 1)
 
 
-def _cursor(view: Snapshot, text: str) -> Position:
+def _cursor(view: StarknetSnapshot, text: str) -> StarknetPosition:
     try:
-        position = Position.parse(text)
+        position = StarknetPosition.parse(text)
     except ValueError as error:
         raise invalid_params("Invalid params", {"reason": str(error)}) from None
     try:
         dropped_from(view, position)
-    except UnknownBlockError as error:
+    except UnknownStarknetBlockError as error:
         raise RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", error.position.named) from None
     return position
 
 
-def _first_block(view: Snapshot, block_id: FirstBlock) -> int | None:
+def _first_block(view: StarknetSnapshot, block_id: SubscriptionStart) -> int | None:
     choice, head = block_id.choice, view.head
     if isinstance(choice, ByNumber):
         number: int | None = choice.number
@@ -116,11 +117,11 @@ def _first_block(view: Snapshot, block_id: FirstBlock) -> int | None:
     return number
 
 
-def _decode_first_block(value: object) -> FirstBlock:
+def _decode_first_block(value: object) -> SubscriptionStart:
     choice = decode_block_id(value).choice
     if isinstance(choice, Pending):
         raise ValueError("the only block tag of a subscription is latest")  # noqa: TRY004
-    return FirstBlock(choice)
+    return SubscriptionStart(choice)
 
 
-register_type(FirstBlock, _decode_first_block, FIRST_BLOCK)
+register_type(SubscriptionStart, _decode_first_block, FIRST_BLOCK)

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 from wsnode.starknet.errors import BusyError
+from wsnode.store.private import FILE_MODE, make_private_folder
+from wsnode.untrusted.files import open_regular
 
 
 class WriterLock:
@@ -15,9 +17,10 @@ class WriterLock:
 
         Raises:
             BusyError: Another process has it.
+            OSError: It cannot be opened, or is no file.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_private_folder(path.parent)
+        self._file = open_regular(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.store.table import Cursor, HasCursors, Table
+from wsnode.store.table import HasCursors, RowCursor, Table
 
 BLOCKS: Final = Table("blocks")
 """number -> BlockRow"""
@@ -10,6 +10,12 @@ NUMBERS: Final = Table("numbers")
 """block hash -> number"""
 DIFFS: Final = Table("diffs")
 """number -> zstd of the diff's stored JSON"""
+BODIES: Final = Table("bodies")
+"""number -> zstd of the transactions and receipts, of blocks that their hashes prove"""
+EVENT_BLOOMS: Final = Table("event_blooms")
+"""number -> Bloom filter of the addresses and keys of its events, of blocks with a body"""
+TRANSACTIONS: Final = Table("transactions")
+"""transaction hash -> number, index in the block (4 bytes)"""
 CLASS_AT: Final = Table("class_at")
 """address, number -> class hash after that block, then 1 if it was deployed there and 0 if replaced"""
 NONCE_AT: Final = Table("nonce_at")
@@ -32,6 +38,9 @@ TABLES: Final = (
     BLOCKS,
     NUMBERS,
     DIFFS,
+    BODIES,
+    EVENT_BLOOMS,
+    TRANSACTIONS,
     CLASS_AT,
     NONCE_AT,
     STORAGE_AT,
@@ -44,13 +53,15 @@ TABLES: Final = (
 )
 
 SCHEMA_KEY: Final = b"schema"
-SCHEMA: Final = b"2"
+SCHEMA: Final = b"5"
+"""The layout; rows of earlier ones have no checksums."""
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
 LATE: Final = b"late"
 """Before a number from 1 on -> hash of a class whose definition came after the blocks that name it."""
 
 NUMBER_BYTES: Final = 8
+INDEX_BYTES: Final = 4
 
 
 def number_key(number: int) -> bytes:
@@ -71,7 +82,7 @@ def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> b
 
 def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> tuple[bytes, bytes] | None:
     """Return key and value of `subject` after block `number`; the key ends with the block that wrote it."""
-    cursor: Cursor = reader.cursor(table)
+    cursor: RowCursor = reader.cursor(table)
     found = cursor.prev() if cursor.set_range(subject + number_key(number + 1)) else cursor.last()
     if not found:
         return None

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from wsnode.starknet.block import VerifiedBlock
+from wsnode.starknet.block import VerifiedStarknetBlock
+from wsnode.starknet.body import StoredBody, decode_body
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.diff_json import decode_flat, flat_diff, state_diff
-from wsnode.starknet.felt import ZERO
+from wsnode.starknet.felt import ZERO, felt_bytes
 from wsnode.starknet.state_diff import StateDiff
+from wsnode.starknet.storage.event_bloom import body_bloom
 from wsnode.starknet.storage.rows import (
     CLASS_LEVEL,
     DIFF_LEVEL,
@@ -20,18 +22,22 @@ from wsnode.starknet.storage.rows import (
 )
 from wsnode.starknet.storage.tables import (
     BLOCKS,
+    BODIES,
     CLASS_AT,
     CLASSES,
     COMPILED_AT,
     DIFFS,
     DROPPED,
+    EVENT_BLOOMS,
     FIRST_NAMED,
+    INDEX_BYTES,
     LATE,
     META,
     MISSING,
     NONCE_AT,
     NUMBERS,
     STORAGE_AT,
+    TRANSACTIONS,
     key_number,
     last_late,
     number_key,
@@ -43,7 +49,7 @@ DEPLOYED = b"\x01"
 REPLACED = b"\x00"
 
 
-def put_block(writer: Writer, block: VerifiedBlock) -> None:
+def put_block(writer: Writer, block: VerifiedStarknetBlock) -> None:
     """Write all rows of `block`, which is the next one."""
     number = number_key(block.number)
     header = block.header
@@ -58,6 +64,8 @@ def put_block(writer: Writer, block: VerifiedBlock) -> None:
     )
     writer.append(BLOCKS, number, encode_block(row))
     writer.append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
+    if block.body is not None:
+        put_body(writer, number, block.body)
     writer.put(NUMBERS, block.hash, number)
     writer.delete(DROPPED, block.hash)
     for table, subject, value in histories(block.diff):
@@ -67,6 +75,21 @@ def put_block(writer: Writer, block: VerifiedBlock) -> None:
             writer.put(FIRST_NAMED, class_hash, number)
             if writer.get(CLASSES, class_hash) is None:
                 writer.put(MISSING, class_hash, number)
+
+
+def put_body(writer: Writer, number: bytes, text: bytes) -> None:
+    """Write transactions and receipts of block `number`, and by what they are found."""
+    writer.append(BODIES, number, compress(text, DIFF_LEVEL))
+    body = decode_body(text)
+    writer.append(EVENT_BLOOMS, number, body_bloom(body))
+    for transaction_hash, place in transaction_places(number, body):
+        writer.put(TRANSACTIONS, transaction_hash, place)
+
+
+def transaction_places(number: bytes, body: StoredBody) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the rows that find the transactions of a block."""
+    for index, transaction_hash in enumerate(body.hashes):
+        yield felt_bytes(transaction_hash), number + index.to_bytes(INDEX_BYTES, "big")
 
 
 def put_class(writer: Writer, found: ContractClass) -> None:
@@ -90,6 +113,10 @@ def _remove_block(writer: Writer, number: int) -> None:
     if row is None or frame is None:
         return
     diff = state_diff(decode_flat(decompress(frame)))
+    if (body := writer.pop(BODIES, key)) is not None:
+        writer.delete(EVENT_BLOOMS, key)
+        for transaction_hash, _ in transaction_places(key, decode_body(decompress(body))):
+            writer.delete(TRANSACTIONS, transaction_hash)
     _note_dropped(writer, key, decode_block(row).hash)
     for table, subject, _ in histories(diff):
         writer.delete(table, subject + key)

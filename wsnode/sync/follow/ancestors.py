@@ -14,27 +14,27 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.tree.live import LiveTree
-from wsnode.ethereum.tree.statuses import Invalid, UnknownParent
-from wsnode.sync.follow.blocks.fetching import number_of
-from wsnode.sync.follow.blocks.walk import Walks
-from wsnode.sync.follow.catching_up import CatchingUp
-from wsnode.sync.follow.outage import Outage
-from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.ethereum.tree.statuses import InvalidBlock, UnknownParentBlock
+from wsnode.sync.follow.blocks.ancestor_fetcher import AncestorFetcher
+from wsnode.sync.follow.blocks.block_client import number_of
+from wsnode.sync.follow.range_sync import RangeSync
+from wsnode.sync.follow.storage_retry import StorageRetry
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 logger = logging.getLogger("wsnode.follow")
 
 
-class Wanted(msgspec.Struct, frozen=True, eq=False):
+class MissingBlock(msgspec.Struct, frozen=True, eq=False):
     """A block that is wanted; `is_over` when it has come, or nobody has it."""
 
     block_hash: Hash32
     is_over: trio.Event
 
 
-class Ancestors:
+class AncestorSync:
     """Fetches the block that was wanted last, and all below it that are unknown."""
 
     def __init__(
@@ -42,18 +42,18 @@ class Ancestors:
         chain: Chain,
         live: LiveTree,
         upstreams: Upstreams,
-        catching_up: CatchingUp,
+        range_sync: RangeSync,
         floor: Callable[[], int],
-        outage: Outage,
+        storage_retry: StorageRetry,
     ) -> None:
         """`floor` returns the number of the block that no branch may leave ours below."""
         self._live = live
         self._upstreams = upstreams
-        self._catching_up = catching_up
+        self._range_sync = range_sync
         self._floor = floor
-        self._outage = outage
-        self._walks = Walks(chain.spec, upstreams, self._is_known)
-        self._wanted: Wanted | None = None
+        self._storage_retry = storage_retry
+        self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._is_known)
+        self._wanted: MissingBlock | None = None
         self._woken = trio.Event()
 
     def want(self, block_hash: Hash32) -> trio.Event:
@@ -62,7 +62,7 @@ class Ancestors:
             if self._wanted.block_hash == block_hash:
                 return self._wanted.is_over
             self._wanted.is_over.set()
-        self._wanted = Wanted(block_hash, trio.Event())
+        self._wanted = MissingBlock(block_hash, trio.Event())
         self._woken.set()
         return self._wanted.is_over
 
@@ -76,7 +76,7 @@ class Ancestors:
                 continue
             try:
                 if not self._is_known(wanted.block_hash):
-                    await self._outage.outlast(partial(self._bring, wanted.block_hash))
+                    await self._storage_retry.until_stored(partial(self._bring, wanted.block_hash))
             finally:
                 wanted.is_over.set()
 
@@ -84,12 +84,12 @@ class Ancestors:
         return self._live.tree.header(block_hash) is not None
 
     async def _bring(self, wanted: Hash32) -> None:
-        for upstream in self._upstreams.fit:
+        for upstream in self._upstreams.usable:
             if (link := upstream.link) is None:
                 continue
             try:
                 blocks = await self._fetched(upstream, link, wanted)
-            except (UpstreamError, Unfit) as error:
+            except (UpstreamError, PeerError) as error:
                 logger.warning("%s: block %s, which is built on: %s", upstream, hexadecimal(wanted), error)
             else:
                 await self._judge(blocks)
@@ -97,21 +97,21 @@ class Ancestors:
 
     async def _fetched(self, upstream: Upstream, link: Link, wanted: Hash32) -> list[UnverifiedBlock]:
         number = await number_of(upstream, wanted, link)
-        if number is not None and self._catching_up.is_far(number):
-            await self._catching_up.come_near(lambda: self._reachable(number))
-        return await self._walks.up_to(upstream, link, wanted, self._floor())
+        if number is not None and self._range_sync.is_far(number):
+            await self._range_sync.come_near(lambda: self._reachable(number))
+        return await self._ancestor_fetcher.up_to(upstream, link, wanted, self._floor())
 
     def _reachable(self, number: int) -> int | None:
         """Return the number of the highest block up to `number` that an upstream has."""
-        numbers = [upstream.announced.number for upstream in self._upstreams.fit if upstream.announced]
+        numbers = [upstream.announced.number for upstream in self._upstreams.usable if upstream.announced]
         return min(max(numbers), number) if numbers else None
 
     async def _judge(self, blocks: Sequence[UnverifiedBlock]) -> None:
         for block in blocks:
             status = await self._live.judge(block)
-            if isinstance(status, Invalid):
+            if isinstance(status, InvalidBlock):
                 logger.warning("what is built on block %d is invalid: %s", block.number, status.error)
-            if isinstance(status, Invalid | UnknownParent):
+            if isinstance(status, InvalidBlock | UnknownParentBlock):
                 return
         if blocks:
             logger.info("%d blocks that are built on came from upstreams", len(blocks))

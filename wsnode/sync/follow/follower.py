@@ -11,27 +11,30 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.networks.table import network_of, unknown_chain
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.pruning import Pruning
-from wsnode.sync.follow.advance import Advance
-from wsnode.sync.follow.ancestors import Ancestors
-from wsnode.sync.follow.attending import Attendant
-from wsnode.sync.follow.blocks.fetching import head_at
-from wsnode.sync.follow.catching_up import CatchingUp
-from wsnode.sync.follow.heard import HeardTransactions
+from wsnode.sync.follow.ancestors import AncestorSync
+from wsnode.sync.follow.beacon.anchor import AnchorSettings, HeadAnchor
+from wsnode.sync.follow.block_time import BlockTime, block_seconds
+from wsnode.sync.follow.blocks.block_client import head_at
+from wsnode.sync.follow.finality import FinalityTracker, ProvedFinality
+from wsnode.sync.follow.head_tracker import HeadTracker
 from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.light.window import REST_SECONDS
-from wsnode.sync.follow.marks import Marking
-from wsnode.sync.follow.outage import Outage
-from wsnode.sync.follow.pace import Pace, block_seconds
-from wsnode.sync.follow.report import Stage, described
-from wsnode.sync.follow.sending import send_to_all
+from wsnode.sync.follow.proved_head import ProvedHeadSync
+from wsnode.sync.follow.range_sync import RangeSync
+from wsnode.sync.follow.session import UpstreamSession
+from wsnode.sync.follow.storage_retry import StorageRetry
+from wsnode.sync.follow.sync_report import SyncStage, SyncStageLog, described
+from wsnode.sync.follow.tx_sender import send_to_all
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
+from wsnode.sync.follow.upstream_txs import UpstreamTransactions
 from wsnode.sync.progress import ImportProgress
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
-from wsnode.upstream.errors import NotSentError, UpstreamError
+from wsnode.upstream.errors import SendFailedError, UpstreamError
 from wsnode.upstream.link import Link
 from wsnode.upstream.streams import Connect
 
@@ -55,42 +58,58 @@ class Follower:
         live: LiveTree,
         addresses: Sequence[UpstreamAddress],
         progress: ImportProgress,
-        heard: HeardTransactions,
+        heard: UpstreamTransactions,
         *,
         agree: int = 1,
-        accept_reorg: bool = False,
+        accept_finalized_reorg: bool = False,
         max_lag: int = MAX_LAG,
         is_driven: bool = False,
         connect: Connect | None = None,
-        pace: Pace = block_seconds,
+        block_time: BlockTime = block_seconds,
         checkpoint: Hash32 | None = None,
+        beacon: AnchorSettings | None = None,
     ) -> None:
         """A driven chain's head is chosen elsewhere; `connect` opens connections, by TCP unless given.
 
-        A light folder begins at a `checkpoint`, at what is final by now unless given.
+        A light folder begins at a `checkpoint`, at what is final by now unless given. With `beacon` the head
+        is proved.
         """
         self._chain = chain
         self._connect = connect
-        self._pace = pace
+        self._block_time = block_time
         self.upstreams = Upstreams(named([Client(each, connect=connect) for each in addresses]))
         self._max_lag = max_lag
         self._scopes: dict[Upstream, trio.CancelScope] = {}
         self.heard = heard
         self._nursery: trio.Nursery | None = None
         self._is_driven = is_driven
-        self._outage = outage = Outage(self._see)
-        light = LightFolder(chain, live, self.upstreams, outage, checkpoint) if chain.is_light else None
+        self._storage_retry = storage_retry = StorageRetry(self._see)
+        anchor = None if beacon is None else HeadAnchor(chain, live, beacon, storage_retry, connect)
+        self.anchor = anchor
+        """What proves the head, None where the upstreams' word is enough."""
+        proved = None if anchor is None else lambda: anchor.first
+        light = (
+            LightFolder(chain, live, self.upstreams, storage_retry, checkpoint, proved)
+            if chain.is_light
+            else None
+        )
         self._pruning = None if chain.window is None or chain.is_light else Pruning(chain, live)
         receipts = None if light is None else light.receipts
         beginning = None if light is None else light.beginning
         self.light = light
         """What a light folder needs besides."""
-        catching_up = CatchingUp(chain, live, self.upstreams, progress, self._floor, receipts)
-        self._advance = Advance(chain, live, self.upstreams, catching_up, pace, agree, beginning, receipts)
-        self._ancestors = Ancestors(chain, live, self.upstreams, catching_up, self._floor, outage)
-        self._marking = Marking(chain, self.upstreams, self._advance.mark)
-        self._advance.accepts_any = accept_reorg
-        self.stage = Stage.CONNECTING
+        range_sync = RangeSync(chain, live, self.upstreams, progress, self._floor, receipts)
+        self._head_tracker = HeadTracker(
+            chain, live, self.upstreams, range_sync, block_time, agree, beginning, receipts, anchor
+        )
+        self._ancestors = AncestorSync(chain, live, self.upstreams, range_sync, self._floor, storage_retry)
+        self._finality = FinalityTracker(chain, self.upstreams, self._head_tracker.mark)
+        self._proved_finality = (
+            None if anchor is None else ProvedFinality(chain, anchor, self._head_tracker.mark)
+        )
+        self._head_tracker.accepts_any = accept_finalized_reorg
+        self.stage = SyncStage.CONNECTING
+        self._stages = SyncStageLog()
         self._starting = chain.head.number
         self._firsts: dict[Head, float] = {}
         """When each of the last heads was announced first."""
@@ -104,23 +123,34 @@ class Follower:
 
     @property
     def accepts_any(self) -> bool:
-        """Return whether even what is final may be replaced."""
-        return self._advance.accepts_any
+        """Return whether an upstream may have another block than ours, which is final.
+
+        Where the head is proved, the proof says which of the two is right.
+        """
+        return self._head_tracker.accepts_any or self.anchor is not None
 
     @property
     def agree(self) -> int:
         """Return how many upstreams must have a block before it is the head."""
-        return self._advance.agree
+        return self._head_tracker.agree
 
     @property
     def reorganisations(self) -> int:
         """Return how often blocks have left the chain."""
-        return self._advance.reorganisations
+        return self._head_tracker.reorganisations
 
     @property
     def highest(self) -> int | None:
-        """Return the height that enough upstreams say they have reached, None if too few can be asked."""
-        return self.upstreams.highest(self.agree)
+        """Return the height that enough upstreams say they have reached, None if too few can be asked.
+
+        Where the head is proved, it is that of the proved block, or as far above it as may be served.
+        """
+        announced = self.upstreams.highest(self.agree)
+        if self.anchor is None:
+            return announced
+        if (proved := self.anchor.highest) is None or announced is None:
+            return proved
+        return max(proved, min(announced, proved + self.anchor.ahead))
 
     def announced_height(self) -> int | None:
         """Return `highest` as it was at the last announcement: it is asked for at many calls."""
@@ -133,43 +163,67 @@ class Follower:
         return None if highest is None else max(0, highest - self._chain.head.number)
 
     @property
+    def behind(self) -> dict[str, float] | None:
+        """Return by how many blocks and seconds the head is behind, None if it is not known.
+
+        The seconds are those since a block above it was announced first.
+        """
+        lag = self.lag
+        if lag is None:
+            return None
+        above = [first for head, first in self._firsts.items() if head.number > self._chain.head.number]
+        seconds = trio.current_time() - min(above) if lag and above else 0.0
+        return {"blocks": lag, "seconds": round(seconds, 3)}
+
+    @property
     def progress(self) -> SyncProgress | None:
         """Return how far the way to the upstreams' head is gone, None at its end."""
         highest, head = self.highest, self._chain.head.number
-        if self.stage in (Stage.LIVE, Stage.STOPPED) or highest is None or highest <= head:
+        if self.stage in (SyncStage.LIVE, SyncStage.STOPPED) or highest is None or highest <= head:
             return None
         return SyncProgress(self._starting, head, highest)
 
     @property
     def peers(self) -> int:
         """Return how many upstreams are followed now."""
-        return len(self.upstreams.fit)
+        return len(self.upstreams.usable)
 
     async def send(self, encoded: bytes) -> None:
         """Return once an upstream has taken a signed transaction.
 
         Raises:
-            NotSentError: None has.
+            SendFailedError: None has.
         """
         assert self._nursery is not None, "run is running"
         if self._is_driven:
             # Payloads are built here, so that it is enough to have it in the pool.
             self._nursery.start_soon(self._relay, encoded, self._nursery)
         else:
-            await send_to_all(self.upstreams.fit, encoded, self._nursery)
+            await send_to_all(self.upstreams.usable, encoded, self._nursery)
 
     async def _relay(self, encoded: bytes, nursery: trio.Nursery) -> None:
-        with suppress(NotSentError):
-            await send_to_all(self.upstreams.fit, encoded, nursery)
+        with suppress(SendFailedError):
+            await send_to_all(self.upstreams.usable, encoded, nursery)
 
     async def run(self) -> None:
-        """Follow, for ever."""
+        """Follow, for ever.
+
+        Raises:
+            CheckpointError: Proofs of the head cannot begin, or go on.
+            UnsupportedChainError: The first block of a light folder cannot be read, or breaks a rule.
+        """
+        if self.light is not None and (unknown := unknown_chain(self._chain.spec)) is not None:
+            logger.warning("%s", unknown)
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self.heard.run)
             for upstream in self.upstreams:
                 nursery.start_soon(self._keep, upstream)
             nursery.start_soon(self._watch)
+            if self.anchor is not None:
+                nursery.start_soon(self.anchor.run)
+                proved = ProvedHeadSync(self._chain, self.upstreams, self.anchor, self._head_tracker)
+                nursery.start_soon(proved.run, self._storage_retry)
             nursery.start_soon(self._ancestors.run if self._is_driven else self._mark)
             if self.light is not None:
                 nursery.start_soon(self.light.window.run)
@@ -178,7 +232,7 @@ class Follower:
 
     async def _prune(self, pruning: Pruning) -> None:
         while True:
-            has_more = await self._outage.outlast(pruning.step)
+            has_more = await self._storage_retry.until_stored(pruning.step)
             await trio.sleep(0 if has_more else REST_SECONDS)
 
     def want(self, block_hash: Hash32) -> trio.Event:
@@ -189,19 +243,23 @@ class Follower:
         return self._ancestors.want(block_hash)
 
     def _floor(self) -> int:
-        return self._advance.floor
+        return self._head_tracker.floor
 
     async def _keep(self, upstream: Upstream) -> None:
         with trio.CancelScope() as self._scopes[upstream]:
             async with trio.open_nursery() as nursery:
                 await nursery.start(upstream.client.run)
-                await Attendant(self._chain, upstream, self, self._pace).run()
+                await UpstreamSession(self._chain, upstream, self, self._block_time).run()
 
-    def follow(self, addresses: Sequence[UpstreamAddress], agree: int) -> None:
-        """Follow these upstreams from now on; what was quarantined is asked again."""
+    def follow(
+        self, addresses: Sequence[UpstreamAddress], agree: int, beacons: Sequence[UpstreamAddress] = ()
+    ) -> None:
+        """Follow these upstreams and ask these beacon nodes from now on, those too that were quarantined."""
         assert self._nursery is not None, "run is running"
+        if self.anchor is not None and beacons:
+            self.anchor.follow(beacons)
         for upstream, scope in list(self._scopes.items()):
-            if upstream.client.address not in addresses or not upstream.is_fit:
+            if upstream.client.address not in addresses or not upstream.is_usable:
                 scope.cancel()
                 del self._scopes[upstream]
         kept = {upstream.client.address: upstream for upstream in self._scopes}
@@ -211,7 +269,7 @@ class Follower:
         }
         made = {upstream.client.address: upstream for upstream in named(list(clients.values()))}
         self.upstreams.all = [kept.get(address, made[address]) for address in addresses]
-        self._advance.agree = agree
+        self._head_tracker.agree = agree
         for upstream in self.upstreams:
             if upstream.client.address not in kept:
                 self._nursery.start_soon(self._keep, upstream)
@@ -229,11 +287,11 @@ class Follower:
         """Fetch and judge what an upstream has announced last, and move the head.
 
         Raises:
-            Unfit: Something about its blocks is wrong.
+            PeerError: Something about its blocks is wrong.
             UpstreamError: They cannot be had.
         """
         if not self._is_driven:
-            await self._outage.outlast(partial(self._advance.take, upstream, link))
+            await self._storage_retry.until_stored(partial(self._head_tracker.take, upstream, link))
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
@@ -242,7 +300,7 @@ class Follower:
 
     def changed(self) -> None:
         """Take note that an upstream came or went: others may wait for one that agrees with them."""
-        for upstream in self.upstreams.fit:
+        for upstream in self.upstreams.usable:
             upstream.woken.set()
         self._see()
 
@@ -252,15 +310,16 @@ class Follower:
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
             return
-        if self.stage is Stage.STOPPED:
+        if self.stage is SyncStage.STOPPED and self.anchor is None:
             logger.error(
                 "following stopped: the upstreams' chain leaves ours below what is final here; "
-                "start with --accept-reorg to follow it all the same"
+                "start with --accept-finalized-reorg to follow it all the same"
             )
-        elif self.stage is not Stage.UNSTORED:
-            logger.info("%s, the head is %s", self.stage.value, self._chain.head)
-        if self.stage is Stage.LIVE:
-            self._advance.accepts_any = False
+        elif self.stage is not SyncStage.UNSTORED:
+            level = logging.INFO if self._stages.says(self.stage, trio.current_time()) else logging.DEBUG
+            logger.log(level, "%s, the head is %s", self.stage.value, self._chain.head)
+        if self.stage is SyncStage.LIVE:
+            self._head_tracker.accepts_any = False
         for listener in self.on_stage:
             listener()
 
@@ -270,32 +329,48 @@ class Follower:
             for listener in self.on_height:
                 listener()
 
-    def _stage(self) -> Stage:
-        if self._outage.is_on:
-            return Stage.UNSTORED
+    def _stage(self) -> SyncStage:
+        if self._storage_retry.is_on:
+            return SyncStage.UNSTORED
+        if self._head_tracker.stopped_reason is not None:
+            return SyncStage.STOPPED
         lag = self.lag
         if lag is None:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
-            if forked >= self.agree and not self._is_driven:
-                return Stage.STOPPED
+            if forked >= self.agree and not self._is_driven and self.anchor is None:
+                return SyncStage.STOPPED
             # Clients lose nothing when the upstreams are gone for a moment.
-            return self.stage if self.stage is Stage.LIVE else Stage.CONNECTING
-        if lag == 0 or (self.stage is Stage.LIVE and lag <= self._max_lag):
-            return Stage.LIVE
-        if self.stage is not Stage.CATCHING_UP:
+            return self.stage if self.stage is SyncStage.LIVE else SyncStage.CONNECTING
+        if lag and any(upstream.is_unsupported for upstream in self.upstreams.usable):
+            return SyncStage.UNSUPPORTED
+        if lag == 0 or (self.stage is SyncStage.LIVE and lag <= self._max_lag):
+            return SyncStage.LIVE
+        if self.stage is not SyncStage.CATCHING_UP:
             self._starting = self._chain.head.number
-        return Stage.CATCHING_UP
+        return SyncStage.CATCHING_UP
 
-    def hindrance(self) -> str | None:
+    @property
+    def unknown_fork(self) -> str | None:
+        """Return why following cannot go on past a fork that is not known here, None if it can."""
+        beyond = (upstream.why for upstream in self.upstreams.usable if upstream.is_beyond)
+        return next(beyond, None) if self.lag else None
+
+    def not_ready_reason(self) -> str | None:
         """Return why this node should not be asked now, None if it is at the upstreams' head."""
-        if self.stage is Stage.STOPPED:
+        if self._head_tracker.stopped_reason is not None:
+            return f"following stopped: {self._head_tracker.stopped_reason}"
+        if self.stage is SyncStage.STOPPED:
             return "following stopped: what is final here was replaced elsewhere"
-        if self.stage is Stage.UNSTORED:
+        if self.stage is SyncStage.UNSTORED:
             return "blocks cannot be stored"
-        if self.stage is Stage.CATCHING_UP:
+        if (unknown := self.unknown_fork) is not None:
+            return unknown
+        if self.anchor is not None and (unproved := self.anchor.status().reason) is not None:
+            return unproved
+        if self.stage is SyncStage.CATCHING_UP:
             return f"{self.lag} blocks behind"
         # What is driven does without upstreams, as long as it is not known to be behind.
-        if not self._is_driven and (self.stage is Stage.CONNECTING or self._is_alone):
+        if not self._is_driven and (self.stage is SyncStage.CONNECTING or self._is_alone):
             return "too few upstreams can be followed"
         return None
 
@@ -307,15 +382,15 @@ class Follower:
     async def _watch(self) -> None:
         """Ask all upstreams once no head has come for long, and look again at a lower head that stays."""
         while True:
-            seconds = self._pace(self._chain)
+            seconds = self._block_time(self._chain)
             await trio.sleep(seconds)
             if not self._is_driven:
-                await self._outage.outlast(self._advance.choose)
+                await self._storage_retry.until_stored(self._head_tracker.choose)
             self._see()
             if trio.current_time() - self._news > max(SILENT_BLOCKS * seconds, LEAST_SILENCE_SECONDS):
                 self._news = trio.current_time()
                 async with trio.open_nursery() as nursery:
-                    for upstream in self.upstreams.fit:
+                    for upstream in self.upstreams.usable:
                         nursery.start_soon(self._probe, upstream)
 
     async def _probe(self, upstream: Upstream) -> None:
@@ -330,17 +405,22 @@ class Follower:
             return
         if head is not None and upstream.announce(head):
             self.announced(upstream, head)
-            if upstream.is_told:
+            if upstream.announces_heads:
                 logger.warning("%s did not tell of its head %s", upstream, head)
 
     async def _mark(self) -> None:
         """Mark what is safe and what is final, as the head moves on."""
         while True:
             await trio.sleep(1)
+            if self._proved_finality is not None:
+                await self._storage_retry.until_stored(self._proved_finality.follow)
+                continue
             # Behind a chain of many blocks a second it is hardly ever live, and never far.
-            is_near = self.stage is Stage.CATCHING_UP and not self._advance.is_going_far
-            if self.stage is Stage.LIVE or is_near:
-                await self._outage.outlast(lambda: self._marking.follow(self._chain.head, self.agree))
+            is_near = self.stage is SyncStage.CATCHING_UP and not self._head_tracker.is_going_far
+            if self.stage is SyncStage.LIVE or is_near:
+                await self._storage_retry.until_stored(
+                    lambda: self._finality.follow(self._chain.head, self.agree)
+                )
 
     async def tell_status(self) -> dict[str, Any]:
         """Return what `wsnode_status` tells."""
@@ -349,21 +429,35 @@ class Follower:
     def _kept(self) -> dict[str, Any]:
         """Return what is kept, for a folder that has a window."""
         with self._chain.snapshot() as view:
-            return {} if view.window is None else {"earliest": hex(view.earliest), "window": view.window}
+            if view.window is None:
+                return {}
+            seconds = self._chain.kind.window_seconds
+            timed = {} if seconds is None else {"windowSeconds": seconds}
+            return {"earliest": hex(view.earliest), "window": view.window, **timed}
+
+    def _named(self) -> dict[str, str]:
+        """Return the chain's name, if it has one."""
+        spec = self._chain.spec
+        network = network_of(spec.chain_id, spec.genesis_hash)
+        return {} if network is None else {"name": network.name}
 
     def status(self) -> dict[str, Any]:
         """Return the state of following, and of each upstream."""
-        lag = self.lag
         choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
+        if self.anchor is not None:
+            choose = self.anchor.trust
         chooses = "a consensus client chooses" if self._is_driven else choose
         return {
             "mode": "full" if self.light is None else "light",
             "state": self.stage.value,
+            "chain": {"id": self._chain.spec.chain_id, **self._named(), "family": self._chain.spec.family},
             "trust": f"{'every block is executed' if self.light is None else self.light.trust}; {chooses}",
             **self._kept(),
             "head": self._chain.head.members(),
             "highest": None if self.highest is None else hex(self.highest),
-            "lag": lag,
+            "lag": self.lag,
+            "behind": self.behind,
             "reorganisations": self.reorganisations,
+            **({} if self.anchor is None else {"beacon": self.anchor.members()}),
             "upstreams": [described(upstream) for upstream in self.upstreams],
         }

@@ -8,8 +8,10 @@ from typing import Final
 import trio
 
 from wsnode.ethereum.head import Head
-from wsnode.sync.follow.choice import agreed_number
+from wsnode.sync.follow.fork_choice import agreed_number
+from wsnode.untrusted.repeated_warning import RepeatedWarning
 from wsnode.upstream.client import Client
+from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 RECHECK_SECONDS: Final = 60.0
@@ -18,7 +20,7 @@ RECHECK_SECONDS: Final = 60.0
 logger = logging.getLogger("wsnode.follow")
 
 
-class Standing(Enum):
+class PeerState(Enum):
     """What is done with an upstream."""
 
     CONNECTING = "connecting"
@@ -27,14 +29,14 @@ class Standing(Enum):
     QUARANTINED = "quarantined"
 
 
-class Unfit(Exception):  # noqa: N818 - a judgement, and no failure
+class PeerError(Exception):
     """An upstream cannot be followed; the text says why."""
 
-    def __init__(self, why: str, *, is_forked: bool = False, for_good: bool = False) -> None:
+    def __init__(self, why: str, *, is_forked: bool = False, permanent: bool = False) -> None:
         super().__init__(why)
         self.is_forked = is_forked
         """Whether its chain leaves ours below what is final here."""
-        self.for_good = for_good
+        self.permanent = permanent
         """Whether it is not to be asked again: it sent an invalid block."""
 
 
@@ -44,11 +46,15 @@ class Upstream:
     def __init__(self, name: str, client: Client) -> None:
         self.name = name
         self.client = client
-        self.standing = Standing.CONNECTING
+        self.standing = PeerState.CONNECTING
         self.why = ""
-        """Why it is quarantined."""
+        """Why it is quarantined, or not followed further."""
         self.is_forked = False
-        self.is_out = False
+        self.is_beyond = False
+        """Whether its head is of a fork that is not known here."""
+        self.is_unsupported = False
+        """Whether its head has what the chain's rules, as far as they are known here, do not."""
+        self.is_banned = False
         """Whether it is quarantined for good."""
         self.link: Link | None = None
         """The connection that its announcements come by."""
@@ -60,19 +66,23 @@ class Upstream:
         """Whether its head is below one that it had before, on the same chain."""
         self.offers_raw: bool | None = None
         """Whether it has blocks as RLP; not known before it was asked."""
+        self.offers_access_lists = True
+        """Whether it is asked for access lists of blocks; not any more once it lacked the method or lied."""
         self.takes_batches = True
         """Whether it is asked for several blocks at once; not any more once it refused two."""
-        self.is_told = False
+        self.announces_heads = False
         """Whether it announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
+        self.refusals = RepeatedWarning(logger, trio.current_time)
+        """What it announced and does not give."""
 
     def __str__(self) -> str:
         return self.name
 
     @property
-    def is_fit(self) -> bool:
+    def is_usable(self) -> bool:
         """Return whether it is followed now."""
-        return self.standing is Standing.FOLLOWED
+        return self.standing is PeerState.FOLLOWED
 
     def announce(self, head: Head) -> bool:
         """Take note of its head; return whether that is another one."""
@@ -82,12 +92,24 @@ class Upstream:
         self.woken.set()
         return True
 
-    def quarantine(self, unfit: Unfit) -> None:
+    def require_unreplaced(self, block: Head | None) -> None:
+        """Give up a block in the place of which, or below which, it has announced another one since.
+
+        Raises:
+            UpstreamError: `absent`: it has.
+        """
+        told = self.announced
+        if told is None or block is None:
+            return
+        if told.number <= block.number and told.hash != block.hash:
+            raise UpstreamError("absent", f"block {block}, which {told} has replaced")
+
+    def quarantine(self, error: PeerError) -> None:
         """Follow it no more, and log why unless that was logged before."""
-        if self.why != str(unfit):
-            logger.error("%s is quarantined: %s", self, unfit)
-        self.standing, self.why, self.is_forked = Standing.QUARANTINED, str(unfit), unfit.is_forked
-        self.is_out = unfit.for_good
+        if self.why != str(error):
+            logger.error("%s is quarantined: %s", self, error)
+        self.standing, self.why, self.is_forked = PeerState.QUARANTINED, str(error), error.is_forked
+        self.is_banned = error.permanent
         self.leave()
         # Its attendant may be waiting for an announcement.
         self.woken.set()
@@ -113,14 +135,14 @@ class Upstreams:
         return iter(self.all)
 
     @property
-    def fit(self) -> list[Upstream]:
+    def usable(self) -> list[Upstream]:
         """Return those that are followed, the best first."""
-        fit = [upstream for upstream in self.all if upstream.is_fit]
-        return sorted(fit, key=lambda upstream: upstream.client.score.cost)
+        usable = [upstream for upstream in self.all if upstream.is_usable]
+        return sorted(usable, key=lambda upstream: upstream.client.score.cost)
 
     def highest(self, agree: int) -> int | None:
         """Return the height that `agree` upstreams say they have reached, None if too few can be asked."""
-        return agreed_number([each.announced.number for each in self.fit if each.announced], agree)
+        return agreed_number([each.announced.number for each in self.usable if each.announced], agree)
 
 
 def named(clients: Sequence[Client]) -> list[Upstream]:

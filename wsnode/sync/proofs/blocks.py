@@ -1,23 +1,30 @@
 """The blocks whose states are proved, and where that is kept: the first of a chain, or each of a window."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found, pruned_history
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.not_found import header_not_found, pruned_history
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
-from wsnode.ethereum.state import LackingError, UnprovedError
-from wsnode.sync.proofs.wanted import Proof
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import MissingStateError, UnprovedError
+from wsnode.sync.proofs.state_request import Proof
 
 Hashes = Sequence[tuple[int, bytes]]
 """Numbers of blocks with their hashes."""
+Slots = Sequence[tuple[bytes, bytes]]
+"""Addresses, each with one of its slots."""
+MOST_CARRIED: Final = 128
+"""Blocks over which a value is carried, at most."""
+MOST_LIST_BYTES: Final = 32 << 20
+"""Of the access lists by which values are carried at once."""
 
 
-class Block(msgspec.Struct, frozen=True):
+class ProvedBlock(msgspec.Struct, frozen=True):
     """A block whose state is proved."""
 
     head: Head
@@ -30,43 +37,48 @@ class Block(msgspec.Struct, frozen=True):
         return {"blockHash": hexadecimal(self.head.hash)}
 
 
-class Blocks(Protocol):
+class ProofStore(Protocol):
     """What knows the blocks, and keeps what is proved."""
 
     def head(self) -> Head | None:
         """Return the head, None if no state but that of one block is ever proved."""
 
-    def block_of(self, error: LackingError) -> Block:
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
         """Return the block of whose state something is lacking.
 
         Raises:
             RpcError: It is not of the chain any more.
         """
 
-    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are not here."""
 
     def has_code(self, code_hash: bytes) -> bool:
         """Return whether the code with a hash is known."""
 
-    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them.
 
         Raises:
             WrongProofError: One is wrong; none is kept.
         """
 
-    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+    def carry(
+        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+    ) -> tuple[Sequence[bytes], Slots]:
+        """Keep values that follow from earlier states and access lists, and return those to be proved."""
+
+    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before a block."""
 
 
-def _block(header: bytes) -> Block:
+def _block(header: bytes) -> ProvedBlock:
     fields = header_fields(header)
     head = Head(BlockNumber(fields.number), Hash32(fields.hash))
-    return Block(head, Hash32(fields.parent_hash), Hash32(fields.state_root))
+    return ProvedBlock(head, Hash32(fields.parent_hash), Hash32(fields.state_root))
 
 
-class FirstBlock:
+class ForkPointProofStore:
     """The first block of a chain, which is another chain's."""
 
     def __init__(self, chain: Chain) -> None:
@@ -76,7 +88,7 @@ class FirstBlock:
     def head(self) -> None:
         """Return None."""
 
-    def block_of(self, error: LackingError) -> Block:
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
         """Return it."""
         return self.block
 
@@ -84,11 +96,11 @@ class FirstBlock:
         """Return whether an account is known."""
         try:
             self._chain.state.account(address, (self.block.head.number, self.block.head.hash))
-        except LackingError:
+        except MissingStateError:
             return False
         return True
 
-    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return None: it is the first."""
         return None
 
@@ -96,16 +108,22 @@ class FirstBlock:
         """Return whether the code with a hash is known."""
         return self._chain.state.find_code(code_hash) is not None
 
-    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them."""
         self._chain.state.keep_proofs(proofs)
 
-    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+    def carry(
+        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+    ) -> tuple[Sequence[bytes], Slots]:
+        """Return all of them: there are no earlier states."""
+        return accounts, slots
+
+    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before it."""
         self._chain.state.keep_hashes(hashes)
 
 
-class EachBlock:
+class LightFolderProofStore:
     """The blocks of a light folder, whose headers are verified."""
 
     def __init__(self, chain: Chain) -> None:
@@ -115,7 +133,7 @@ class EachBlock:
         """Return the head."""
         return self._chain.head
 
-    def block_of(self, error: LackingError) -> Block:
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
         """Return the block, and have the engine know its state root from now on.
 
         Raises:
@@ -133,7 +151,7 @@ class EachBlock:
         self._chain.state.note_root(number, block_hash, block.state_root)
         return block
 
-    def hashes_before(self, block: Block, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are below the window or it is gone."""
         with self._chain.snapshot() as view:
             if view.hash_of(block.head.number) != block.head.hash:
@@ -149,10 +167,46 @@ class EachBlock:
         except UnprovedError:
             return False
 
-    def keep_proofs(self, block: Block, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
-    def keep_hashes(self, block: Block, hashes: Hashes) -> None:
+    def carry(
+        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+    ) -> tuple[Sequence[bytes], Slots]:
+        """Keep values that follow from earlier states and access lists, and return those to be proved.
+
+        A value that is known after an earlier block is the same after the next one unless that block's access
+        list names it, and is the list's then (EIP-7928).
+        """
+        state = self._chain.state
+        with self._chain.snapshot() as view:
+            roots = _roots_before(view, block)
+            steps = _steps(view, block, roots[: state.known_depth(roots, accounts, slots)])
+        return state.carry(block.state_root, steps, accounts, slots) if steps else (accounts, slots)
+
+    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before a block."""
         self._chain.state.keep_hashes_of(block.head.hash, hashes)
+
+
+def _roots_before(view: Snapshot, block: ProvedBlock) -> list[bytes]:
+    """Return the state roots of the blocks below a canonical one, newest first; none of any other block."""
+    if view.hash_of(block.head.number) != block.head.hash:
+        return []
+    lowest = max(block.head.number - MOST_CARRIED, view.earliest)
+    headers = (view.header(number) for number in range(block.head.number - 1, lowest - 1, -1))
+    return [header_fields(header).state_root for header in headers if header is not None]
+
+
+def _steps(view: Snapshot, block: ProvedBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return access lists that lead from a block down to states with these roots, as far as they are kept."""
+    steps: list[tuple[bytes, bytes]] = []
+    size = 0
+    for place, root in enumerate(roots):
+        access_list = view.access_list_at(block.head.number - place)
+        size += len(access_list or b"")
+        if access_list is None or size > MOST_LIST_BYTES:
+            break
+        steps.append((access_list, root))
+    return steps

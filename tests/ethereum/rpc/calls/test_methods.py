@@ -3,15 +3,14 @@ from typing import Any
 
 import pytest
 
-from tests.memory_transport import Ask, asking, memory_transport, whole
+from tests.memory_transport import Ask, Conversation, asking, memory_transport, whole
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.errors import NeverBegunError
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall
+from wsnode.jsonrpc.errors import NotStartedError
+from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread
 
 TARGET = "0x" + "13" * 20
 # Counts down from 0x40000, then returns 42.
@@ -31,7 +30,7 @@ def test_a_long_estimate_is_run_again_in_a_thread(ask: Ask) -> None:
 
 def test_a_short_call_is_answered_at_once(execution_apis_chain: Chain) -> None:
     dispatcher = Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot)
-    session = Session(dispatcher, None)
+    session = Conversation(dispatcher, None)
     request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
     assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
     session.end_turn()
@@ -41,7 +40,9 @@ FIVE_SLOTS = "0x" + "".join(f"600160{slot:02x}555b" for slot in range(1, 6))
 
 
 def test_an_estimate_of_a_few_written_slots_is_answered_at_once(execution_apis_chain: Chain) -> None:
-    session = Session(Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot), None)
+    session = Conversation(
+        Dispatcher(build_registry(execution_apis_chain), execution_apis_chain.snapshot), None
+    )
     params = [{"to": TARGET}, "latest", {TARGET: {"code": FIVE_SLOTS}}]
     request = {"jsonrpc": "2.0", "id": 1, "method": "eth_estimateGas", "params": params}
     answer = session.receive(json.dumps(request).encode())
@@ -52,22 +53,39 @@ def test_an_estimate_of_a_few_written_slots_is_answered_at_once(execution_apis_c
 
 def test_a_call_may_have_more_gas_than_64_bits_hold(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
-    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
+    session = Conversation(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}'
     assert session.receive(request) == b'{"jsonrpc":"2.0","id":1,"result":"0x"}'
     session.end_turn()
 
 
+@pytest.mark.parametrize(
+    ("offset", "outcome"),
+    [
+        pytest.param(0x7FFFFE0, {"result": "0x" + "8000000".rjust(64, "0")}, id="128 MiB"),
+        pytest.param(0x7FFFFE1, {"error": {"code": -32000, "message": "out of gas"}}, id="beyond"),
+    ],
+)
+def test_a_call_may_have_so_much_memory_and_no_more(
+    execution_apis_chain: Chain, offset: int, outcome: dict[str, Any]
+) -> None:
+    registry = build_registry(execution_apis_chain, limits=CallLimits(call_gas_blocks=2**60))
+    ask = asking(Dispatcher(registry, execution_apis_chain.snapshot))
+    # Reads the word at the offset, and returns the size of the memory then.
+    code = f"0x63{offset:08x}5150595f5260205ff3"
+    assert ask("eth_call", {"to": TARGET}, "latest", {TARGET: {"code": code}}) == outcome
+
+
 def test_a_call_that_is_cancelled_ends_and_says_how_long_it_had(execution_apis_chain: Chain) -> None:
     registry = build_registry(execution_apis_chain, limits=CallLimits(call_seconds=0.5, call_inline_jumps=10))
-    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
+    session = Conversation(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = (
         b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"%b"},"latest",{"%b":{"code":"0x5b5f56"}}]}'
         % (TARGET.encode(), TARGET.encode())
     )
     answer = session.receive(request)
-    assert isinstance(answer, SlowCall)
-    assert isinstance(answer.step, InThread)
+    assert isinstance(answer, CallTask)
+    assert isinstance(answer.step, RunInThread)
     token = CancelToken()
     token.set()
     assert answer.resume(answer.step.function(token))
@@ -93,12 +111,12 @@ def test_a_call_that_was_never_begun_is_not_blamed(
     limits = CallLimits(call_inline_jumps=0)
     pool = TransactionPool(execution_apis_chain)
     registry = build_registry(execution_apis_chain, pool=pool, limits=limits)
-    session = Session(Dispatcher(registry, execution_apis_chain.snapshot), None)
+    session = Conversation(Dispatcher(registry, execution_apis_chain.snapshot), None)
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = session.receive(json.dumps(request).encode())
-    assert isinstance(answer, SlowCall)
-    assert isinstance(answer.step, InThread)
-    assert answer.fail(NeverBegunError())
+    assert isinstance(answer, CallTask)
+    assert isinstance(answer.step, RunInThread)
+    assert answer.fail(NotStartedError())
     assert json.loads(whole(answer.reply))["error"] == {
         "code": -32005,
         "message": "the server is busy: the call was not begun in time, try again",

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.memory_transport import Ask
+from tests.memory_transport import Ask, Conversation
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import CancelToken, InThread, SlowCall
+from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread
 
 SENDER = "0x" + "c0" * 20
 TARGET = "0x" + "13" * 20
@@ -351,13 +350,13 @@ def test_a_simulation_that_is_cancelled_ends_and_says_how_long_it_had(execution_
     limits = CallLimits(call_seconds=0.5, simulation_gas=1 << 60)
     session = Dispatcher(build_registry(execution_apis_chain, limits=limits), execution_apis_chain.snapshot)
     endless = b'{"%b":{"code":"0x5b5f56"}}' % TARGET.encode()
-    answer = Session(session, None).receive(
+    answer = Conversation(session, None).receive(
         b'{"jsonrpc":"2.0","id":1,"method":"eth_simulateV1","params":[{"blockStateCalls":[{"blockOverrides":'
         b'{"gasLimit":"0xffffffffffffff"},"stateOverrides":%b,"calls":[{"to":"%b"}]}]}]}'
         % (endless, TARGET.encode())
     )
-    assert isinstance(answer, SlowCall)
-    assert isinstance(answer.step, InThread)
+    assert isinstance(answer, CallTask)
+    assert isinstance(answer.step, RunInThread)
     token = CancelToken()
     token.set()
     with pytest.raises(Exception, match="stopped") as stopped:

@@ -8,6 +8,7 @@ import pytest
 from tests.ethereum.codec.test_typed_data import MAIL
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
 from wsnode.demo.accounts import ADDRESSES
+from wsnode.jsonrpc.requests import count_values
 
 TRANSFER = {"from": CREATOR, "to": RECIPIENT, "value": "0x1"}
 PREFUNDED = {**TRANSFER, "gas": "0x5208"}
@@ -81,7 +82,6 @@ def test_messages_and_transactions_are_signed_as_anvil_signs_them(chain: Playgro
             PREFUNDED | {"maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x5"},
             "maxFeePerGas (0x1) < maxPriorityFeePerGas (0x5)",
         ),
-        (PREFUNDED | {"gasPrice": "0x0"}, "gasPrice must be non-zero after london fork"),
         (PREFUNDED | {"gas": "0x1"}, "intrinsic gas too low: gas 1, minimum needed 21000"),
         (TRANSFER | {"value": "0x" + "f" * 64}, "insufficient funds for transfer"),
     ],
@@ -197,3 +197,32 @@ def test_version_3_has_no_arrays(chain: Playground) -> None:
     with pytest.raises(RefusedError, match='arrays as "ids" are signed by eth_signTypedData_v4') as refused:
         chain("eth_signTypedData_v3", CREATOR, told)
     assert refused.value.code == -32602
+
+
+def numbers(count: int) -> dict[str, Any]:
+    """Return typed data with a list of `count` numbers."""
+    types = {"Mail": [{"name": "ids", "type": "uint8[]"}]}
+    return {"types": types, "primaryType": "Mail", "domain": {}, "message": {"ids": [1] * count}}
+
+
+def test_typed_data_is_counted_before_it_is_read_and_hashed_in_a_thread_if_it_is_long(
+    chain: Playground,
+) -> None:
+    for told in (numbers(19_000), json.dumps(numbers(19_000))):
+        assert len(chain("eth_signTypedData_v4", CREATOR, told)) == 132
+    with pytest.raises(RefusedError, match="integer larger than 'uint8'"):
+        chain("eth_signTypedData_v4", CREATOR, numbers(19_000) | {"message": {"ids": [1] * 19_000 + [256]}})
+
+
+def test_typed_data_may_have_so_many_values_and_not_one_more(chain: Playground) -> None:
+    fixed = count_values(json.dumps(numbers(1)).encode()) - 1
+    most, too_many = numbers(20_000 - fixed), numbers(20_001 - fixed)
+    for told in (most, json.dumps(most)):
+        assert len(chain("eth_signTypedData_v4", CREATOR, told)) == 132
+    for told in (too_many, json.dumps(too_many)):
+        for version in ("_v3", "_v4"):
+            with pytest.raises(
+                RefusedError, match="too many values in typed data: 20001, want at most 20000"
+            ) as refused:
+                chain("eth_signTypedData" + version, CREATOR, told)
+            assert refused.value.code == -32602

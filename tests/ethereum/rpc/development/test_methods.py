@@ -37,7 +37,7 @@ def test_other_networks_have_none_of_them(chain: Playground, tmp_path: Path) -> 
 
 
 def test_each_is_documented_and_says_what_it_returns(chain: Playground, tmp_path: Path) -> None:
-    text = (CHECKOUT / "docs" / "development.md").read_text()
+    text = (CHECKOUT / "docs" / "reference/controls.md").read_text()
     own = only_here(chain.registry, plain_registry(tmp_path / "plain"))
     assert [name for name in own if name not in text] == []
     assert [name for name in own if not inspect.getdoc(chain.registry.methods[name].function)] == []

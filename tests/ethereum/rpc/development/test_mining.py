@@ -146,3 +146,10 @@ def test_a_chain_goes_on_where_it_stopped(tmp_path: Path) -> None:
         chain.send()
         assert (chain.head, chain.nonce(CREATOR)) == (3, 2)
         assert chain.time() > int(before["timestamp"], 16)
+
+
+def test_a_chain_that_is_no_fork_has_no_node_to_replace(chain: Playground) -> None:
+    assert chain("anvil_setRpcUrl", "https://example.com") is None
+    with pytest.raises(RefusedError) as refused:
+        chain("anvil_setRpcUrl", 7)
+    assert refused.value.code == -32602

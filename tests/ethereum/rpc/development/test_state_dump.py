@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.ethereum.development.playground import CREATOR, STRANGER, Playground, RefusedError, playground
+from wsnode.ethereum.rpc.development.state_dump import GZIP, MOST_ACCOUNTS, MOST_BYTES, loaded
+from wsnode.jsonrpc.errors import RpcError
 
 SLOT, VALUE = "0x" + "05".rjust(64, "0"), "0x" + "22" * 32
 # Puts one byte, 1, on the chain as a contract.
@@ -99,3 +101,48 @@ def test_what_is_no_dump_is_refused(chain: Playground, dump: str) -> None:
         chain("anvil_loadState", dump)
     assert refused.value.code == -32602
     assert chain.balance(STRANGER) == 0
+
+
+def compressed(text: bytes) -> bytes:
+    return gzip.compress(text, mtime=0)
+
+
+EMPTY = b'{"accounts":{},"blocks":['
+
+
+def test_a_dump_is_bounded_by_what_it_has_uncompressed() -> None:
+    # Of what is passed over nothing is made: a million empty lists took a gigabyte.
+    text = EMPTY + b",".join([b"[]"] * 1_000_000) + b"]}"
+    assert loaded(compressed(text), len(text)) == {}
+    with pytest.raises(RpcError) as refused:
+        loaded(compressed(text), len(text) - 1)
+    message = f"the dump has more than {len(text) - 1} bytes uncompressed"
+    assert (refused.value.code, refused.value.message) == (-32602, message)
+    assert loaded(text, 0) == {}
+
+
+def test_accounts_of_a_dump_are_counted() -> None:
+    account = {"nonce": 1, "balance": "0x5", "code": "0x", "storage": {}}
+    accounts = {f"0x{number:040x}": account for number in range(MOST_ACCOUNTS + 1)}
+    text = json.dumps({"accounts": accounts}).encode()
+    with pytest.raises(RpcError, match="the dump has 100001 accounts, want at most 100000") as refused:
+        loaded(text, MOST_BYTES)
+    assert refused.value.code == -32602
+    del accounts["0x" + "00" * 20]
+    assert len(loaded(json.dumps({"accounts": accounts}).encode(), MOST_BYTES)) == MOST_ACCOUNTS
+
+
+@pytest.mark.parametrize("dump", [b"", GZIP, b"[", b"[" * 100_000, b'{"accounts":' * 50_000, b"\xff"])
+def test_deep_and_broken_dumps_are_refused(dump: bytes) -> None:
+    for each in (dump, compressed(dump)):
+        with pytest.raises(RpcError, match="Failed to decode state dump"):
+            loaded(each, MOST_BYTES)
+
+
+def test_numbers_of_a_dump_may_be_written_in_any_way_that_tools_do(chain: Playground) -> None:
+    storage = {"5": "0x1", "0x05": VALUE, "0x0000006": "7"}
+    account = {"nonce": 2, "balance": "1000", "code": "", "storage": storage}
+    chain("anvil_loadState", packed({STRANGER: account}))
+    assert (chain.nonce(STRANGER), chain.balance(STRANGER)) == (2, 1000)
+    slots = [chain("eth_getStorageAt", STRANGER, slot, "latest") for slot in ("0x5", "0x6")]
+    assert slots == [VALUE, "0x" + "7".rjust(64, "0")]

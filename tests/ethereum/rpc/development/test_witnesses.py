@@ -91,3 +91,13 @@ def test_a_state_that_was_changed_by_hand_has_no_witness(chain: Playground) -> N
     assert chain("debug_executionWitness", "0x1")["state"]
     chain.send()
     assert chain("debug_executionWitness", "latest")["state"]
+
+
+def test_a_block_of_an_earlier_chain_id_that_was_taken_back_has_no_witness(chain: Playground) -> None:
+    chain.send()
+    taken_back = chain.block()["hash"]
+    chain("anvil_reset")
+    chain("anvil_setChainId", 5)
+    with pytest.raises(RefusedError, match="got invalid chain ID") as refused:
+        chain("debug_executionWitness", taken_back)
+    assert refused.value.code == -32000

@@ -25,14 +25,14 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.payloads import builds
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.state import InvalidBlockError
-from wsnode.ethereum.tree.live import LiveTree
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.config import EngineConfig, NetworkConfig
-from wsnode.node.growth.driving import driven, engine_limits
 from wsnode.node.networks import network_of, pool_beside
-from wsnode.server.access.directory import Network
+from wsnode.node.services.engine import driven, engine_limits
+from wsnode.server.access.router import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 
@@ -41,10 +41,10 @@ ETHER = 10**18
 ZERO = "0x" + "00" * 32
 ROOT = "0x" + "42" * 32
 RECIPIENT = "0x" + "fe" * 20
-FORKS = ("paris", "shanghai", "cancun", "prague", "osaka")
-NEW_PAYLOAD = dict(zip(FORKS, (1, 2, 3, 4, 4), strict=True))
-GET_PAYLOAD = dict(zip(FORKS, (1, 2, 3, 4, 5), strict=True))
-FORKCHOICE = dict(zip(FORKS, (1, 2, 3, 3, 3), strict=True))
+FORKS = ("paris", "shanghai", "cancun", "prague", "osaka", "amsterdam")
+NEW_PAYLOAD = dict(zip(FORKS, (1, 2, 3, 4, 4, 5), strict=True))
+GET_PAYLOAD = dict(zip(FORKS, (1, 2, 3, 4, 5, 6), strict=True))
+FORKCHOICE = dict(zip(FORKS, (1, 2, 3, 3, 3, 4), strict=True))
 
 
 class FailedCallError(Exception):
@@ -91,7 +91,7 @@ class Driven:
         limits = engine_limits(Limits())
         self._schemas = ReplySchemas(document_of(engine.registry))
         self._servers = {"engine": Server([engine], limits), "public": Server([public], limits)}
-        self.hindrance = public.hindrance
+        self.not_ready_reason = public.not_ready_reason
         self._nonces = dict.fromkeys(range(len(ACCOUNTS)), 0)
 
     def connect(self, name: str = "engine") -> Client:
@@ -135,6 +135,8 @@ class Driven:
             made["withdrawals"] = []
         if FORKCHOICE[self.fork] > 2:
             made["parentBeaconBlockRoot"] = ROOT
+        if FORKCHOICE[self.fork] > 3:
+            made |= {"slotNumber": hex((timestamp - GENESIS_TIME) // 12), "targetGasLimit": hex(60_000_000)}
         return made | others
 
     async def built(self, parent: Made | None = None, **attributes: Any) -> Made:

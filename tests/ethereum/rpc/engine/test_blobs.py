@@ -79,6 +79,50 @@ async def test_blobs_have_the_proofs_of_the_method_whatever_they_were_sent_with(
         assert await node.ask("engine_getBlobsV3", [MISSING, versioned_hash()]) == [None, celled]
 
 
+@cache
+def cells() -> list[bytes]:
+    return list(ckzg.compute_cells(BLOB, ckzg.load_trusted_setup(str(SETUP), 0)))
+
+
+def bit_field(*indices: int) -> str:
+    """Return the bit field of some cells."""
+    return "0x" + sum(1 << index for index in indices).to_bytes(16, "little").hex()
+
+
+@pytest.mark.parametrize("by_cells", [False, True], ids=["sent with one proof", "sent with cell proofs"])
+@pytest.mark.parametrize("fork", ["osaka", "amsterdam"])
+async def test_cells_are_those_of_the_bit_field_in_the_order_of_their_indices(
+    open_driven: OpenDriven, fork: str, *, by_cells: bool
+) -> None:
+    proofs = proved()[2]
+    async with open_driven(fork) as node:
+        await node.send(transaction(node.chain.spec.chain_id, by_cells=by_cells))
+        for indices in ((), (0,), (7, 8, 64, 127), tuple(range(CELLS))):
+            found = await node.ask("engine_getBlobsV4", [versioned_hash(), MISSING], bit_field(*indices))
+            assert found == [
+                {
+                    "blob_cells": hexadecimals([cells()[index] for index in indices]),
+                    "proofs": hexadecimals([proofs[index] for index in indices]),
+                },
+                None,
+            ]
+
+
+async def test_cells_are_null_before_osaka_and_a_field_of_another_size_is_refused(
+    open_driven: OpenDriven,
+) -> None:
+    async with open_driven("prague", "before") as node:
+        assert await node.ask("engine_getBlobsV4", [MISSING], bit_field(0)) is None
+    async with open_driven("amsterdam", "since") as node:
+        for field in ("0x", bit_field(0) + "00", bit_field(0)[:-2], "00" * 16):
+            with pytest.raises(FailedCallError) as refused:
+                await node.ask("engine_getBlobsV4", [MISSING], field)
+            assert refused.value.code == -32602
+        with pytest.raises(FailedCallError) as refused:
+            await node.ask("engine_getBlobsV4", [MISSING] * 129, bit_field(0))
+        assert refused.value.code == -38004
+
+
 async def test_a_method_of_another_fork_and_too_many_hashes_are_refused(node: Driven) -> None:
     with pytest.raises(FailedCallError) as refused:
         await node.ask("engine_getBlobsV1", [MISSING])

@@ -265,9 +265,9 @@ async def test_a_disk_without_room_fails_calls_for_as_long_as_there_is_none(
                 "blocks cannot be stored at the moment",
             )
             assert await node.head() == foreign[0].hash
-            assert node.hindrance() == "blocks cannot be stored"
+            assert node.not_ready_reason() == "blocks cannot be stored"
         assert (await node.give(foreign[3]))["status"] == "VALID"
     assert len([line for line in caplog.messages if line.startswith("blocks cannot be stored: ")]) == 1
     assert (await node.choose(foreign[3].hash))["payloadStatus"]["status"] == "VALID"
     assert await node.head() == foreign[3].hash
-    assert node.hindrance() is None
+    assert node.not_ready_reason() is None

@@ -23,12 +23,12 @@ from wsnode.ethereum.rpc.engine.bodies import MOST_BODIES
 from wsnode.ethereum.rpc.engine.methods import SHARED
 
 METHODS = {
-    *(f"engine_newPayloadV{version}" for version in range(1, 5)),
-    *(f"engine_forkchoiceUpdatedV{version}" for version in range(1, 4)),
-    *(f"engine_getPayloadV{version}" for version in range(1, 6)),
-    *(f"engine_getBlobsV{version}" for version in range(1, 4)),
-    "engine_getPayloadBodiesByHashV1",
-    "engine_getPayloadBodiesByRangeV1",
+    *(f"engine_newPayloadV{version}" for version in range(1, 6)),
+    *(f"engine_forkchoiceUpdatedV{version}" for version in range(1, 5)),
+    *(f"engine_getPayloadV{version}" for version in range(1, 7)),
+    *(f"engine_getBlobsV{version}" for version in range(1, 5)),
+    *(f"engine_getPayloadBodiesByHashV{version}" for version in (1, 2)),
+    *(f"engine_getPayloadBodiesByRangeV{version}" for version in (1, 2)),
     "engine_getClientVersionV1",
     "engine_exchangeTransitionConfigurationV1",
 }
@@ -46,7 +46,7 @@ async def test_the_methods_are_those_that_it_says_it_has(node: Driven) -> None:
     assert len(named) == len(METHODS)
     for name in METHODS:
         assert await code_of(node, name, *[None] * 9) == -32602
-    assert await code_of(node, "engine_newPayloadV5") == -32601
+    assert await code_of(node, "engine_newPayloadV6") == -32601
 
 
 async def test_it_says_who_it_is(node: Driven) -> None:
@@ -72,7 +72,7 @@ async def test_some_methods_of_the_chain_are_there_and_no_others(node: Driven) -
 
 
 @pytest.mark.parametrize("fork", FORKS)
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 async def test_a_version_takes_the_payloads_of_its_forks_alone(
     open_driven: OpenDriven, fork: str, version: int
 ) -> None:
@@ -84,8 +84,9 @@ async def test_a_version_takes_the_payloads_of_its_forks_alone(
             assert (await node.give(made if version > 2 else payload, version))["status"] == "VALID"
             return
         code = await code_of(node, f"engine_newPayloadV{version}", *payload.arguments(version))
-        wide = len({"withdrawals", "blobGasUsed"} & made.payload.keys()) + 1
-        expected = -32602 if wide > version or (version > 2 and wide < 3) else -38005
+        structure = len({"withdrawals", "blobGasUsed", "slotNumber"} & made.payload.keys()) + 1
+        taken = (1, 2, 3, 3, 4)[version - 1]
+        expected = -32602 if structure > taken or (version > 2 and structure < taken) else -38005
         assert code == expected
 
 
@@ -98,7 +99,7 @@ async def test_a_payload_that_was_built_is_asked_for_by_the_version_of_its_fork(
         reply = await node.choose(node.genesis, attributes=node.attributes(1_700_000_012))
         identity = reply["payloadId"]
         fitting = {GET_PAYLOAD[fork], *([2] if fork == "paris" else [])}
-        for version in {1, 2, 3, 4, 5} - fitting:
+        for version in {1, 2, 3, 4, 5, 6} - fitting:
             assert await code_of(node, f"engine_getPayloadV{version}", identity) == -38005
         for version in fitting:
             found = await node.ask(f"engine_getPayloadV{version}", identity)

@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.drawing import examples
+from tests.ethereum.live.arrived import Arrived
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView
 from tests.ethereum.live.test_replay_model import branches, criteria, expected, request_of
@@ -17,10 +17,10 @@ from tests.memory_transport import Ask, Client, asking
 from tests.slices import result_of
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Slices, StoreFilter
-from wsnode.ethereum.rpc.logs.filter_table import OwnFilters
-from wsnode.ethereum.rpc.logs.filters import Filters
+from wsnode.ethereum.rpc.logs.filter_table import InMemoryFilters
+from wsnode.ethereum.rpc.logs.filters import FilterMethods
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters, SubscriptionId
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.snapshot import Snapshot
@@ -28,11 +28,6 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
 
 LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
-
-
-class Arrived(msgspec.Struct, frozen=True):
-    hash: bytes
-    size: int = 100
 
 
 def asker(growing: GrowingChain, limits: CallLimits | None = None) -> tuple[Ask, Hub]:
@@ -142,7 +137,7 @@ class Clock:
 
 def test_a_filter_lives_five_minutes_behind_its_last_poll(growing: GrowingChain) -> None:
     clock = Clock()
-    filters = Filters(Hub(growing.chain).pending, CallLimits(), OwnFilters(CallLimits(), clock))
+    filters = FilterMethods(Hub(growing.chain).pending, CallLimits(), InMemoryFilters(CallLimits(), clock))
     with growing.chain.snapshot() as view:
         identity = filters.new_block_filter(view).decode().strip('"')
         params = IdParameters(SubscriptionId(identity))
@@ -165,7 +160,7 @@ def test_there_are_only_so_many_filters(growing: GrowingChain) -> None:
 
 
 def test_a_key_has_only_its_share_of_filters(growing: GrowingChain) -> None:
-    filters = Filters(Hub(growing.chain).pending, CallLimits(filters_per_key=1, filters_parameters=3))
+    filters = FilterMethods(Hub(growing.chain).pending, CallLimits(filters_per_key=1, filters_parameters=3))
     for name in ("first", "second"):
         with growing.chain.snapshot(Client(key_name=name)) as view:
             filters.new_block_filter(view)
@@ -193,7 +188,7 @@ def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
 
 
 def test_a_poll_that_is_overtaken_by_one_of_a_later_view_tells_nothing_again(growing: GrowingChain) -> None:
-    filters = Filters(Hub(growing.chain).pending, CallLimits())
+    filters = FilterMethods(Hub(growing.chain).pending, CallLimits())
 
     def poll(view: Snapshot) -> Any:
         return filters.changes(view, IdParameters(SubscriptionId(identity)))

@@ -10,7 +10,7 @@ from tests.slices import result_of
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.methods import longest_fitting
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher

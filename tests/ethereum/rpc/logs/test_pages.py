@@ -15,9 +15,9 @@ from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
 from tests.sync.test_fork_choice import NEW, OLD, take
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.logs.cursor import Cursor
+from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs import methods as logs
 from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs.cursor import digest_of
@@ -152,6 +152,14 @@ def test_a_block_by_its_hash_has_pages_too(ask: Ask, all_logs: Logs) -> None:
         ({"limit": "ten"}, "invalid argument 0: hex string without 0x prefix"),
         ({"topics": [None] * 5}, "invalid argument 0: exceed max topics"),
         ({"fromBlock": "0x2", "toBlock": "0x1"}, "invalid block range params"),
+        ({"limits": 5}, "unknown member limits, did you mean limit?"),
+        ({"Cursor": None}, "unknown member Cursor, did you mean cursor?"),
+        ({"adress": None}, "unknown member adress, did you mean address?"),
+        (
+            {"pageSize": 5},
+            "unknown member pageSize, "
+            "there are address, blockHash, cursor, fromBlock, limit, toBlock, topics",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_page_is_said(members: dict[str, Any], message: str, ask: Ask) -> None:
@@ -207,4 +215,4 @@ def test_a_cursor_of_a_chain_that_was_left_is_refused_and_says_why(tmp_path: Pat
 def cursor_of(block: dict[str, str]) -> str:
     """Return the cursor of the filter for everything, on a chain without logs."""
     number, block_hash = int(block["number"], 16), Hash32.fromhex(block["hash"][2:])
-    return str(Cursor(number, block_hash, 0, digest_of(decode_filter_object(EVERYTHING))))
+    return str(LogCursor(number, block_hash, 0, digest_of(decode_filter_object(EVERYTHING))))

@@ -16,10 +16,16 @@ from wsnode.ethereum.live import hub
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 
 TOPIC = "0x" + "22" * 32
 UNKNOWN = str(Position(0, Hash32(bytes(32)), 0))
+
+SOMEBODY = "0x" + "77" * 20
+
+NOTHING_NAMED = "invalid argument 1: state names neither accounts nor slots"
+MEMBERS_OF_BLOCKS = "unknown member {}, there are cursor, cursors, receipts, reorgs, transactions"
+MEMBERS_OF_RECEIPTS = "unknown member {}, there are cursor, cursors, fromBlock, reorgs, transactionHashes"
 
 REFUSED: list[tuple[Any, int, str]] = [
     ([], -32602, "expected subscription name as first argument"),
@@ -58,7 +64,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     (["syncing", 1], -32602, "too many arguments, want at most 1"),
     (["logs", {"fromBlock": "safe"}], -32602, "invalid block range params"),
     (["logs", {"fromBlock": "finalized", "toBlock": "latest"}], -32602, "invalid block range params"),
-    (["logs", {"fromBlock": "0x0", "toBlock": "earliest"}], -32602, "invalid block range params"),
+    (["logs", {"fromBlock": "0x1", "toBlock": "earliest"}], -32602, "invalid block range params"),
     (["transactionReceipts", {}, 1], -32602, "too many arguments, want at most 2"),
     (
         ["transactionReceipts", 1],
@@ -113,6 +119,109 @@ REFUSED: list[tuple[Any, int, str]] = [
         -32602,
         "invalid argument 2: json: cannot unmarshal number into Go struct field input.notices of type bool",
     ),
+    # A misspelt member of ours changes what is sent: it is refused where geth passes over unknown ones too.
+    (["logs", {"curser": UNKNOWN}], -32602, "unknown member curser, did you mean cursor?"),
+    (["logs", {"Cursors": True}], -32602, "unknown member Cursors, did you mean cursors?"),
+    (["logs", {"reorg": True}], -32602, "unknown member reorg, did you mean reorgs?"),
+    (["newHeads", {"cursros": True}], -32602, "unknown member cursros, did you mean cursors?"),
+    (["newHeads", {"cusors": None}], -32602, "unknown member cusors, did you mean cursors?"),
+    (["transactionReceipts", {"cursers": True}], -32602, "unknown member cursers, did you mean cursors?"),
+    (
+        ["transactionReceipts", {"transactionHash": TOPIC}],
+        -32602,
+        MEMBERS_OF_RECEIPTS.format("transactionHash"),
+    ),
+    (["transactionReceipts", {"address": []}], -32602, MEMBERS_OF_RECEIPTS.format("address")),
+    (
+        ["transactionReceipts", {"x" * 100: 1}],
+        -32602,
+        MEMBERS_OF_RECEIPTS.format("x" * 64),
+    ),
+    (
+        ["newPendingTransactions", True, {"to": []}],
+        -32602,
+        "unknown member to, there are fromAddress, notices, toAddress",
+    ),
+    (
+        ["newPendingTransactions", True, {"toAdress": []}],
+        -32602,
+        "unknown member toAdress, did you mean toAddress?",
+    ),
+    (
+        ["newPendingTransactions", True, {"toAddress": "0x1"}],
+        -32602,
+        "invalid argument 2: invalid address: hex string of odd length",
+    ),
+    (
+        ["newPendingTransactions", True, {"fromAddress": [SOMEBODY] * 600, "toAddress": [SOMEBODY] * 401}],
+        -32602,
+        "invalid argument 2: too many addresses in fromAddress and toAddress: 1001, want at most 1000",
+    ),
+    (
+        ["alchemy_pendingTransactions", {"toAddress": 1}],
+        -32602,
+        "invalid argument 1: invalid addresses in query",
+    ),
+    (
+        ["alchemy_pendingTransactions", {"notices": True}],
+        -32602,
+        "unknown member notices, there are fromAddress, hashesOnly, toAddress",
+    ),
+    (["alchemy_pendingTransactions", {}, 1], -32602, "too many arguments, want at most 2"),
+    (
+        ["alchemy_minedTransactions", {"addresses": [{}]}],
+        -32602,
+        "invalid argument 1: an entry of addresses names neither from nor to",
+    ),
+    (
+        ["alchemy_minedTransactions", {"addresses": [{"form": SOMEBODY}]}],
+        -32602,
+        "unknown member form, did you mean from?",
+    ),
+    (
+        ["alchemy_minedTransactions", {"addresses": [{"to": SOMEBODY}] * 1001}],
+        -32602,
+        "invalid argument 1: too many entries in addresses: 1001, want at most 1000",
+    ),
+    (
+        ["alchemy_minedTransactions", {"hashsOnly": True}],
+        -32602,
+        "unknown member hashsOnly, did you mean hashesOnly?",
+    ),
+    (["state", {}], -32602, NOTHING_NAMED),
+    (["state", {"accounts": [], "slots": {SOMEBODY: []}}], -32602, NOTHING_NAMED),
+    (
+        ["state"],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal null into Go value of type filters.input",
+    ),
+    (["state", {"account": [SOMEBODY]}], -32602, "unknown member account, did you mean accounts?"),
+    (
+        ["state", {"accounts": ["0x1"]}],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal hex string of odd length into Go struct field"
+        " input.accounts of type common.Address",
+    ),
+    (
+        ["state", {"slots": {SOMEBODY: ["0xzz"]}}],
+        -32602,
+        'invalid argument 1: invalid hex in storage key: "0xzz"',
+    ),
+    (["state", {"accounts": [SOMEBODY], "cursor": UNKNOWN}], -32602, "invalid argument 1: invalid cursor"),
+    (["newBlocks", {"fullTransactions": True}], -32602, MEMBERS_OF_BLOCKS.format("fullTransactions")),
+    (["newBlocks", {"fromBlock": "0x1"}], -32602, MEMBERS_OF_BLOCKS.format("fromBlock")),
+    (["newBlocks", {"receipt": True}], -32602, "unknown member receipt, did you mean receipts?"),
+    (["newBlocks", {"cursor": UNKNOWN}], -32001, "the cursor's block is unknown"),
+    (
+        ["newBlocks", {"receipts": 1}],
+        -32602,
+        "invalid argument 1: json: cannot unmarshal number into Go struct field input.receipts of type bool",
+    ),
+    (
+        ["newPendingTransactions", True, {"notice": True}],
+        -32602,
+        "unknown member notice, did you mean notices?",
+    ),
 ]
 
 ACCEPTED: list[list[Any]] = [
@@ -134,6 +243,22 @@ ACCEPTED: list[list[Any]] = [
     ["transactionReceipts", {"transactionHashes": [TOPIC] * 200}],
     ["logs", {"fromBlock": "earliest", "toBlock": "latest"}],
     ["logs", {"fromBlock": "earliest", "toBlock": "0x5"}],
+    ["logs", {"fromBlock": "0x0", "toBlock": "earliest"}],
+    # What go-ethereum's client sends, and members of others, which geth passes over.
+    ["transactionReceipts", {"TransactionHashes": None}],
+    ["transactionReceipts", {"TransactionHashes": [TOPIC]}],
+    ["logs", {"fromBlock": "0x0", "toBlock": "latest", "topics": [], "Address": None}],
+    ["logs", {"limit": 5, "curs": 1, "order": "x", "reorganised": True}],
+    ["newHeads", {"includeTransactions": True}],
+    ["newPendingTransactions", False, {}],
+    ["newPendingTransactions", False, {"fromAddress": [SOMEBODY] * 600, "toAddress": [SOMEBODY] * 400}],
+    ["alchemy_pendingTransactions"],
+    ["alchemy_pendingTransactions", {"toAddress": SOMEBODY, "hashesOnly": True}],
+    ["alchemy_minedTransactions"],
+    ["alchemy_minedTransactions", {"addresses": [{"to": SOMEBODY, "from": SOMEBODY}] * 400}],
+    ["state", {"accounts": [SOMEBODY], "slots": {SOMEBODY: ["0x0"]}, "cursors": True, "reorgs": True}],
+    ["newBlocks"],
+    ["newBlocks", {"transactions": True, "receipts": True, "cursors": True, "reorgs": True}],
 ]
 
 
@@ -466,7 +591,7 @@ async def test_a_block_that_never_was_canonical_is_no_place_to_go_on_from(growin
             assert rows is not None
         growing.shrink(1)
         growing.chain.forget([head.hash])
-        growing.chain.keep_beside([(block_from_rows(growing.chain.spec, *rows), 0)])
+        growing.chain.store_side_block([(block_from_rows(growing.chain.spec, *rows), 0)])
         growing.grow()
         cursor = str(Position.after(head))
         refused = (await client.call("eth_subscribe", "logs", {"cursor": cursor}))["error"]

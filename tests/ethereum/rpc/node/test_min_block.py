@@ -15,12 +15,12 @@ from tests.ethereum.live.sessions import Node, open_node
 from tests.live_client import Client
 from tests.server.conftest import Peer, read_all
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.arrivals import Arrivals
+from wsnode.ethereum.live.block_barrier import BlockBarrier
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.registry import Registry
-from wsnode.server.access.directory import Network
+from wsnode.server.access.router import Network
 from wsnode.server.server import Server
 
 MALFORMED = "a block is written NUMBER or NUMBER:HASH"
@@ -91,9 +91,9 @@ def grow(node: Node) -> Head:
 
 
 def waiting(node: Node) -> int:
-    arrivals = node.registry.arrivals
-    assert isinstance(arrivals, Arrivals)
-    return arrivals.waiting
+    barrier = node.registry.barrier
+    assert isinstance(barrier, BlockBarrier)
+    return barrier.waiting
 
 
 def behind(head: Head) -> dict[str, Any]:
@@ -263,6 +263,22 @@ async def test_calls_after_a_demand_wait_for_its_block(growing: GrowingChain) ->
             assert (await client.reply(each))["result"] == "0x1"
         assert [{"jsonrpc": "2.0", "id": 99, "result": "0x1"}] in client.messages
         assert (await client.call("eth_blockNumber"))["result"] == "0x1"
+
+
+async def test_a_demand_may_follow_another_one_that_waits(growing: GrowingChain) -> None:
+    async with visited(growing) as (node, _visitor):
+        client = await node.connect()
+        demands = [await client.ask("wsnode_minBlock", block) for block in ("0x1", "0x2")]
+        after = await client.ask("eth_blockNumber")
+        head = grow(node)
+        assert (await client.reply(demands[0]))["result"] == head.members()
+        await client.settle()
+        assert len(client.messages) == 1
+        later = await client.ask("eth_blockNumber")
+        head = grow(node)
+        assert (await client.reply(demands[1]))["result"] == head.members()
+        assert (await client.reply(later))["result"] == "0x2"
+        assert "result" in await client.reply(after)
 
 
 async def test_calls_are_not_answered_before_the_block_that_was_demanded(

@@ -7,7 +7,7 @@ import pytest
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 

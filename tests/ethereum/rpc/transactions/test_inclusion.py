@@ -7,14 +7,13 @@ import pytest
 from tests.clocks import stopped
 from tests.ethereum.development import playground as development
 from tests.ethereum.pool.playground import ALICE, BOB, Playground
-from tests.memory_transport import Ask, asking
+from tests.memory_transport import Ask, Conversation, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.chain import LOCAL_CALLER
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.session import Session
-from wsnode.jsonrpc.work import AsyncCall, SlowCall
+from wsnode.jsonrpc.work import Await, CallTask
 
 METHOD = "eth_sendRawTransactionSync"
 
@@ -46,12 +45,12 @@ def test_where_each_transaction_gets_a_block_its_receipt_is_the_reply(tmp_path: 
 
 
 def test_the_receipt_comes_with_the_block(playground: Playground, dispatcher: Dispatcher) -> None:
-    session = Session(dispatcher, LOCAL_CALLER)
+    session = Conversation(dispatcher, LOCAL_CALLER)
     encoded = hexed(playground.sign(ALICE, 0))
     request = f'{{"jsonrpc":"2.0","id":1,"method":"{METHOD}","params":["{encoded}"]}}'
     pending = session.receive(request.encode())
-    assert isinstance(pending, SlowCall)
-    while not isinstance(pending.step, AsyncCall):
+    assert isinstance(pending, CallTask)
+    while not isinstance(pending.step, Await):
         assert not pending.resume()
     # Another block comes first, which does not hold it.
     playground.builder.append([], timestamp=1 << 33, fee_recipient=bytes(20))

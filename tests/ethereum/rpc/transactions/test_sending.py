@@ -3,17 +3,23 @@
 from typing import Any
 
 import pytest
+import trio
 
 from tests.clocks import stopped
 from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, DAVE, MINER, SOMEBODY, Playground
-from tests.ethereum.pool.steps import with_blobs
+from tests.ethereum.pool.steps import plain, with_blobs
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.building.next_block import within
 from wsnode.ethereum.building.pending_block import ALWAYS, PendingBlock
 from wsnode.ethereum.codec.addresses import checksummed
+from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
+from wsnode.ethereum.rpc.common.parameters import Data
 from wsnode.ethereum.rpc.registry import build_registry
+from wsnode.ethereum.rpc.transactions.sending import RawTransactionParameters, TransactionRelay
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.work import Await
 
 ADDRESS = f"0x{ALICE.address.hex()}"
 ZERO_HASH = "0x" + "00" * 32
@@ -238,3 +244,32 @@ def test_what_cannot_be_built_is_refused_in_geths_words(playground: Playground, 
         assert ask("testing_buildBlockV1", *params) == {"error": {"code": code, "message": message}}
     twice = [hexed(playground.sign(ALICE, 0))] * 2
     assert "nonce" in ask("testing_buildBlockV1", head, told, twice)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "rules", "words"),
+    [
+        (PoolLimits(), PoolRules(), r"tx fee \(2.10 ether\) exceeds the configured cap"),
+        (PoolLimits(fee_cap=0), PoolRules(), "only replay-protected"),
+        (PoolLimits(fee_cap=0), PoolRules(allows_unprotected=True), None),
+    ],
+)
+def test_what_is_only_passed_on_keeps_the_networks_limits_and_rules_too(
+    limits: PoolLimits, rules: PoolRules, words: str | None, playground: Playground
+) -> None:
+    encoded = plain(ALICE, 0, chainId=None, gasPrice=10**14)
+    passed_on: list[bytes] = []
+
+    async def relay(transaction: bytes) -> None:
+        passed_on.append(transaction)
+
+    relaying = TransactionRelay(playground.chain.spec, relay, limits, rules)
+    steps = relaying.send_raw_transaction(RawTransactionParameters(Data(encoded)))
+    if words is None:
+        call = next(steps)
+        assert isinstance(call, Await)
+        trio.run(call.function)
+        assert passed_on == [encoded]
+    else:
+        with pytest.raises(RpcError, match=words):
+            next(steps)

@@ -6,16 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
 from tests.sync.follow.world import NOT_SAID, Open, Override, Source, World
 from tests.upstream.providers import Error
 from wsnode.ethereum.codec.chain_tables import LogCriteria
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.storage.kind import Kind
-from wsnode.sync.follow import marks
-from wsnode.sync.follow.report import Stage
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.sync.follow import finality
+from wsnode.sync.follow.sync_report import SyncStage
 
 LOG = (EMITTERS[0], TOPICS[:1])
 
@@ -50,9 +52,9 @@ async def test_a_light_folder_begins_at_what_is_final_and_is_filled_to_its_windo
     async with opened("a") as (world, sources):
         await world.until_at(sources["a"].head)
         await world.until(lambda: earliest(world) == 81)
-        await world.until_stage(Stage.LIVE)
+        await world.until_stage(SyncStage.LIVE)
         require_equal(world, sources["a"])
-        assert world.follower.hindrance() is None
+        assert world.follower.not_ready_reason() is None
         status = world.follower.status()
         assert (status["mode"], status["earliest"], status["window"]) == ("light", "0x51", 20)
         assert status["trust"].startswith("bodies, receipts and logs are verified by headers")
@@ -72,7 +74,7 @@ async def test_a_light_folder_follows_and_prunes_what_falls_out_of_the_window(op
             await world.until_at(source.head)
             with world.chain.snapshot() as view:
                 final = view.hash_of(view.number - 3)
-            await world.follower._advance.mark(safe=final, finalized=final)
+            await world.follower._head_tracker.mark(safe=final, finalized=final)
         await world.until(lambda: earliest(world) == 81)
         require_equal(world, source)
         assert found_logs(world) == 60
@@ -82,7 +84,7 @@ async def test_the_window_moves_on_though_the_head_is_always_a_few_blocks_ahead(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Otherwise what is final may have been asked for already, and again only when our head has moved.
-    monkeypatch.setattr(marks, "EVERY_BLOCKS", 0)
+    monkeypatch.setattr(finality, "EVERY_BLOCKS", 0)
     async with opened("a", blocks=60, final=40) as (world, sources):
         source = sources["a"]
         await world.until_at(source.head)
@@ -93,9 +95,9 @@ async def test_the_window_moves_on_though_the_head_is_always_a_few_blocks_ahead(
         for method in ("debug_getRawBlock", "eth_getBlockByHash"):
             source.overrides[method] = lambda _params: None
         await source.tell()
-        await world.until_stage(Stage.CATCHING_UP)
+        await world.until_stage(SyncStage.CATCHING_UP)
         await world.until(lambda: earliest(world) == 41)
-        assert world.follower.stage is Stage.CATCHING_UP
+        assert world.follower.stage is SyncStage.CATCHING_UP
 
 
 async def test_what_is_not_final_yet_is_not_pruned(opened: Open) -> None:
@@ -121,7 +123,7 @@ async def test_a_short_chain_without_a_final_block_begins_at_its_genesis(opened:
 
 
 async def test_a_window_longer_than_the_chain_is_filled_down_to_the_genesis(opened: Open) -> None:
-    async with opened("a", blocks=40, kind=Kind(50, is_light=True), final=2) as (world, sources):
+    async with opened("a", blocks=40, kind=FolderKind(50, is_light=True), final=2) as (world, sources):
         await world.until_at(sources["a"].head)
         await world.until(lambda: earliest(world) == 0)
         require_equal(world, sources["a"])
@@ -135,7 +137,10 @@ async def test_a_checkpoint_is_where_a_folder_begins(
     caplog.set_level("INFO", "wsnode.follow")
     with growing_chain(tmp_path / "same") as same:
         checkpoint = [same.grow() for _ in range(40)][-1].hash
-    async with opened("a", kind=Kind(30, is_light=True), final=2, checkpoint=checkpoint) as (world, sources):
+    async with opened("a", kind=FolderKind(30, is_light=True), final=2, checkpoint=checkpoint) as (
+        world,
+        sources,
+    ):
         await world.until_at(sources["a"].head)
         assert f"the folder begins at block 40 0x{checkpoint.hex()}" in caplog.messages
         assert f"begun at checkpoint 0x{checkpoint.hex()}" in world.follower.status()["trust"]
@@ -145,7 +150,7 @@ async def test_a_checkpoint_that_nobody_has_begins_nothing(opened: Open) -> None
     async with opened("a", checkpoint=Hash32(bytes(32))) as (world, sources):
         await world.until(lambda: sources["a"].asked["debug_getRawBlock"] > 3)
         assert not world.chain.has_begun
-        assert world.follower.hindrance() is not None
+        assert world.follower.not_ready_reason() is not None
 
 
 async def test_a_reorganisation_is_followed_without_executing_anything(opened: Open) -> None:
@@ -168,6 +173,31 @@ async def test_a_long_reorganisation_is_fetched_by_numbers(opened: Open) -> None
         require_equal(world, sources["a"])
 
 
+async def test_the_head_does_not_go_back_at_the_end_of_a_long_way(opened: Open) -> None:
+    async with opened("a", blocks=60, final=55) as (world, sources), trio.open_nursery() as nursery:
+        source, tracker = sources["a"], world.follower._head_tracker
+        await world.until_at(source.head)
+        source.growing.reorganise(20, [[LOG]] * 60)
+        head, chosen = source.head, list[Head]()
+
+        async def choose() -> None:
+            chosen.append(world.chain.head)
+            await tracker.choose()
+
+        def answer(_params: list[Any]) -> Any:
+            if world.chain.head == head and not chosen:
+                nursery.start_soon(choose)
+            return NOT_SAID
+
+        source.overrides["eth_getBlockReceipts"] = answer
+        await source.tell()
+        await world.until_at(head)
+        await world.until(lambda: bool(chosen) and world.upstream("a").head == head)
+        await tracker.choose()
+        assert chosen == [head]
+        assert (world.chain.head, tracker.reorganisations) == (head, 1)
+
+
 async def test_two_upstreams_must_agree_on_the_first_block(opened: Open) -> None:
     async with opened("a", "b", agree=2, blocks=40) as (world, sources):
         await world.until(lambda: world.chain.has_begun)
@@ -178,7 +208,7 @@ async def test_two_upstreams_must_agree_on_the_first_block(opened: Open) -> None
 async def test_an_upstream_that_lies_of_what_is_final_does_not_choose_the_first_block(
     opened: Open, answer: str
 ) -> None:
-    kind = Kind(10, is_light=True)
+    kind = FolderKind(10, is_light=True)
     async with opened("liar", "one", "two", agree=2, blocks=40, kind=kind, final=2) as (world, sources):
         first = sources["one"]._ask("eth_getBlockByNumber", "0x0", False)["result"]
         told = {"genesis": first, "garbage": "0x", "refusal": Error(-32602, "invalid block tag")}[answer]
@@ -299,7 +329,10 @@ async def test_an_upstream_that_lies_of_the_first_block_is_quarantined_and_no_ot
 async def test_an_upstream_that_lies_of_blocks_below_is_quarantined_and_others_fill_the_window(
     opened: Open, body: Mapping[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with opened("liar", "honest", blocks=60, kind=Kind(50, is_light=True), final=2) as (world, sources):
+    async with opened("liar", "honest", blocks=60, kind=FolderKind(50, is_light=True), final=2) as (
+        world,
+        sources,
+    ):
         world.slow_down("honest")
         give_wrong_bodies(sources["liar"], 58, body)
         await world.until_at(sources["honest"].head)

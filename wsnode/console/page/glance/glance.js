@@ -94,6 +94,7 @@ export class Glance {
     notifications.show(precise(sent), sent);
     outbox.show(bytes(waiting), waiting);
     if (after.count("wsnode_upstreams_followed") > 0) this.#showUpstreams(after);
+    if (after.count("wsnode_beacon_proved_slot") > 0) this.#showProof(after);
   }
 
   /** Show how a node does that follows others. */
@@ -105,6 +106,16 @@ export class Glance {
     this.#tiles.lag.show(isKnown ? grouped(lag) : "–", isKnown ? lag : null);
     const followed = after.sum("wsnode_upstreams_followed");
     this.#tiles.upstreams.show(`${followed} of ${after.count("wsnode_upstream_followed")}`, followed);
+  }
+
+  /** Show how old the proof of the head is. */
+  #showProof(after) {
+    this.#tiles.proof ??= new Tile("Proved, slots ago", "Age of the newest block that the sync committee has signed");
+    this.#tiles.signers ??= new Tile("Signed by", "Members of the sync committee that have signed that block");
+    const slots = after.sum("wsnode_beacon_clock_slot") - after.sum("wsnode_beacon_proved_slot");
+    const signers = after.sum("wsnode_beacon_participation");
+    this.#tiles.proof.show(grouped(slots), slots);
+    this.#tiles.signers.show(grouped(signers), signers);
   }
 }
 

@@ -2,10 +2,9 @@
 
 import { announce, byId, element, setText, throttled } from "../lib/dom.js";
 import { grouped } from "../lib/text.js";
-import { Run } from "./run.js";
+import { BLOCKS_BEFORE, Run } from "./run.js";
 import { Strip } from "./strip.js";
 
-const BLOCKS_BEFORE = 20;
 const MOST_ENTRIES = 6;
 
 /** Shows one run at a time. */
@@ -38,6 +37,7 @@ export class ResumePanel {
     const run = new Run(this.#url, this.#node, this.#head, first);
     run.addEventListener("note", ({ detail }) => this.#note(detail));
     run.addEventListener("block", ({ detail }) => this.#strip.add(detail));
+    run.addEventListener("anew", () => this.#strip.clear());
     run.addEventListener("change", () => this.#change());
     this.#run = run;
     setText(byId("resume-start"), "Stop");

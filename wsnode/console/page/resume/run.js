@@ -5,11 +5,15 @@ import { grouped, quantity } from "../lib/text.js";
 import { HeadTally, LogTally } from "./tally.js";
 
 const CHECK_MILLISECONDS = 1_000;
+/** Blocks below the head with which a run begins. */
+export const BLOCKS_BEFORE = 20;
 /** Blocks that are held against the node at once; more cannot stay unsettled. */
 const MOST_CHECKED = 100;
+/** The code of an error about a cursor whose block the node does not have. */
+const UNKNOWN = -32001;
 const quantityOf = (number) => `0x${number.toString(16)}`;
 
-/** Dispatches `note` with a text, `block` with `{number, logs, isReplayed}`, and `change`. */
+/** Dispatches `note` with a text, `block` with `{number, logs, isReplayed}`, `anew` and `change`. */
 export class Run extends EventTarget {
   heads = new HeadTally();
   logs = new LogTally();
@@ -27,6 +31,10 @@ export class Run extends EventTarget {
   #openedAt = null;
   #seen;
   #timer;
+  /** The hash of the chain's first block, null while it is not known. */
+  #genesis = null;
+  /** Settles once it is known which chain answers. */
+  #identified = Promise.resolve();
 
   /**
    * `node` is another connection, which says what there is, `head` returns the number of the last block that
@@ -63,20 +71,54 @@ export class Run extends EventTarget {
   }
 
   #subscribe(kind, add) {
-    const { first, cursors } = this;
     this.#connection.subscribe(
-      () => [kind, cursors[kind] ? { cursor: cursors[kind] } : { cursors: true, fromBlock: quantityOf(first) }],
+      async () => {
+        await this.#identified;
+        const cursor = this.cursors[kind];
+        return [kind, cursor ? { cursor } : { cursors: true, fromBlock: quantityOf(this.first) }];
+      },
       ({ result, cursor, error }) => {
         if (error !== undefined) this.#note(`${kind}: ${error.message}`);
-        if (cursor !== undefined) cursors[kind] = cursor;
+        if (cursor !== undefined) this.cursors[kind] = cursor;
         if (result !== undefined) add(result);
       },
-      (error) => this.#note(`${kind}: ${error.message}`),
+      (error) => this.#refused(kind, error),
     );
+  }
+
+  /** Begin anew where the cursor's block is not there any more. */
+  async #refused(kind, error) {
+    this.#note(`${kind}: ${error.message}`);
+    if (error.code !== UNKNOWN || this.cursors[kind] === undefined) return;
+    await this.#beginAnew();
+    this.#connection.drop();
+  }
+
+  /** Ask which chain answers: another one has other blocks, so that no cursor leads anywhere in it. */
+  async #identify() {
+    const block = await this.#connection.call("eth_getBlockByNumber", ["0x0", false]).catch(() => null);
+    if (block === null) return;
+    const isAnother = this.#genesis !== null && this.#genesis !== block.hash;
+    this.#genesis = block.hash;
+    if (isAnother) await this.#beginAnew();
+  }
+
+  async #beginAnew() {
+    this.cursors = {};
+    this.heads = new HeadTally();
+    this.logs = new LogTally();
+    const head = await this.#connection.call("eth_blockNumber").catch(() => "0x0");
+    this.first = Math.max(0, quantity(head) - BLOCKS_BEFORE + 1);
+    this.settled = this.#seen = this.first - 1;
+    this.#replayTo = -1;
+    this.dispatchEvent(new Event("anew"));
+    this.#note(`Another chain answers here: begun anew from block ${grouped(this.first)} on`);
+    this.#change();
   }
 
   #opened() {
     this.#openedAt = performance.now();
+    this.#identified = this.#identify();
     if (this.drops > 0) this.#replayTo = this.#head();
     if (this.drops > 0) this.#note("Connected again: both go on from their cursors");
     this.#change();

@@ -5,26 +5,19 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.lookup import state_block
-from wsnode.ethereum.rpc.form.named_contracts import account_of
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, PENDING, BlockParameter, StorageKey, slot_of
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import data, quantity, refused_argument
-from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, QUANTITY
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters, reading_text
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
+from wsnode.ethereum.rpc.common.lookup import is_pending, state_block
+from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import data, quantity, refused_argument
+from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import (
-    ReorganisedError,
-    read_balance,
-    read_code,
-    read_storage,
-    read_transaction_count,
-)
+from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record
 from wsnode.jsonrpc.work import Steps
@@ -58,13 +51,13 @@ class StateMethods:
 
     def get_balance(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
         """Return the balance of an account after a block, in wei."""
-        if params.block.number == PENDING:
+        if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _balance(view, params.address, block))
         return _balance(view, params.address, state_block(view, params.block))
 
     def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> bytes:
         """Return the nonce of an account after a block; `pending` counts its executable transactions too."""
-        if params.block.number != PENDING:
+        if not is_pending(view, params.block.number):
             return _nonce(view, params.address, state_block(view, params.block))
         if self._pool is None:
             return _nonce(view, params.address, (view.number, view.head.hash))
@@ -75,19 +68,19 @@ class StateMethods:
 
     def get_code(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
         """Return the code of an account after a block; for a delegated account, the designator (EIP-7702)."""
-        if params.block.number == PENDING:
+        if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _code(view, params.address, block))
         return _code(view, params.address, state_block(view, params.block))
 
     def get_account_info(self, view: Snapshot, params: AccountParameters) -> dict[str, str] | Steps:
         """Return `{balance, nonce, code}` of an account after a block, the balance in wei."""
-        if params.block.number == PENDING:
+        if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _account(view, params.address, block))
         return _account(view, params.address, state_block(view, params.block))
 
     def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
         """Return the value of a storage slot after a block, 32 bytes."""
-        if params.block.number == PENDING:
+        if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _storage(view, params, block))
         return _storage(view, params, state_block(view, params.block))
 
@@ -137,17 +130,10 @@ def add_methods(registry: Registry, pending: PendingState, pool: TransactionPool
     """Register this module's methods."""
     methods = StateMethods(pending, pool)
     method = partial(registry.method, errors=STATE_ERRORS)
-    account, slot = TextParameters(AccountParameters), TextParameters(StorageParameters)
-    reading = partial(method, decoder=account, at_engine=True)
+    native = partial(method, native=True)
     # No key can list the accounts of its users beforehand: these name no contracts.
-    reading("eth_getBalance", result=QUANTITY)(reading_text(read_balance, methods.get_balance, account))
-    reading("eth_getTransactionCount", result=QUANTITY)(
-        reading_text(read_transaction_count, methods.get_transaction_count, account)
-    )
-    reading("eth_getCode", result=BYTES, contracts=account_of)(
-        reading_text(read_code, methods.get_code, account)
-    )
-    reading("eth_getStorageAt", result=HASH, contracts=account_of, decoder=slot)(
-        reading_text(read_storage, methods.get_storage_at, slot)
-    )
+    native("eth_getBalance", result=QUANTITY)(methods.get_balance)
+    native("eth_getTransactionCount", result=QUANTITY)(methods.get_transaction_count)
+    native("eth_getCode", result=BYTES, contracts=account_of)(methods.get_code)
+    native("eth_getStorageAt", result=HASH, contracts=account_of)(methods.get_storage_at)
     method("eth_getAccountInfo", result=_ACCOUNT, contracts=account_of)(methods.get_account_info)

@@ -8,13 +8,13 @@ import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS, PRUNED
-from wsnode.ethereum.rpc.form.in_worker import in_worker
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import require_kept
-from wsnode.ethereum.rpc.form.parameters import BlockHash, NumberOrTag
-from wsnode.ethereum.rpc.form.schemas import ADDRESS
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch
+from wsnode.ethereum.rpc.common.errors import HISTORY_ERRORS, PRUNED
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import require_kept
+from wsnode.ethereum.rpc.common.parameters import BlockHash, NumberOrTag
+from wsnode.ethereum.rpc.common.schemas import ADDRESS
+from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import modified_accounts
 from wsnode.jsonrpc.codec import register_type
@@ -24,15 +24,15 @@ from wsnode.jsonrpc.schema import COUNT, list_of
 from wsnode.jsonrpc.work import Step
 
 
-class PlainNumber(NumberOrTag):
+class JsonBlockNumber(NumberOrTag):
     """A block's number, below 2**64 as a JSON number."""
 
 
 class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[first, last]`; without `last`, the changes of block `first` itself."""
 
-    first: PlainNumber
-    last: PlainNumber | None = None
+    first: JsonBlockNumber
+    last: JsonBlockNumber | None = None
 
 
 class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -45,7 +45,7 @@ class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 Modified = Generator[Step, Any, list[str]]
 
 
-class ModifiedAccounts:
+class ModifiedAccountsMethods:
     """The methods within their limits."""
 
     def __init__(self, limits: CallLimits) -> None:
@@ -99,18 +99,18 @@ def _named(view: Snapshot, number: int) -> tuple[int, bytes]:
     return number, header_fields(row).hash
 
 
-def _decode_number(value: Any) -> PlainNumber:
+def _decode_number(value: Any) -> JsonBlockNumber:
     if type(value) is not int or not 0 <= value < 1 << 64:
         raise mismatch(f"number {value}" if type(value) in {int, float} else kind(value), "uint64")
-    return PlainNumber(value)
+    return JsonBlockNumber(value)
 
 
-register_type(PlainNumber, _decode_number, COUNT)
+register_type(JsonBlockNumber, _decode_number, COUNT)
 
 
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's methods."""
-    modified = ModifiedAccounts(limits)
+    modified = ModifiedAccountsMethods(limits)
     method = partial(
         registry.method,
         result=list_of(ADDRESS),

@@ -6,19 +6,19 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
-from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.not_found import header_not_found
+from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.in_worker import in_worker
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.named_contracts import account_of
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, slot_of
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import refused_argument
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import refused_argument
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
@@ -64,7 +64,7 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     block: BlockParameter = LATEST_BLOCK
 
 
-class Proofs:
+class ProofMethods:
     """The methods, with access to the pending block."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
@@ -76,8 +76,6 @@ class Proofs:
         """Return an account and some of its slots, each with its Merkle proof: trie nodes, root first
         (EIP-1186).
         """
-        if len(params.keys) > MAX_KEYS:
-            raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(params.keys)})")
         try:
             slots = [slot_of(key) for key in params.keys]
         except ValueError as error:
@@ -90,17 +88,17 @@ class Proofs:
         nodes, proofs, storage_root = yield from self._proof(view, params.address, slots, block)
         nonce, balance, code_hash = account or (0, 0, _ABSENT)
         return {
-            "address": _hex(params.address),
-            "accountProof": list(map(_hex, nodes)),
+            "address": hexadecimal(params.address),
+            "accountProof": list(map(hexadecimal, nodes)),
             "balance": hex(balance),
-            "codeHash": _hex(code_hash),
+            "codeHash": hexadecimal(code_hash),
             "nonce": hex(nonce),
-            "storageHash": _hex(storage_root if account else _ABSENT),
+            "storageHash": hexadecimal(storage_root if account else _ABSENT),
             "storageProof": [
                 {
                     "key": shown(key),
                     "value": hex(int.from_bytes(value, "big")),
-                    "proof": list(map(_hex, path)),
+                    "proof": list(map(hexadecimal, path)),
                 }
                 for key, (value, path) in zip(params.keys, proofs, strict=True)
             ],
@@ -118,8 +116,8 @@ class Proofs:
         return {
             "nonce": hex(nonce),
             "balance": hex(balance),
-            "storageRoot": _hex(storage_root),
-            "codeHash": _hex(code_hash),
+            "storageRoot": hexadecimal(storage_root),
+            "codeHash": hexadecimal(code_hash),
         }
 
     def _proof(
@@ -138,16 +136,13 @@ def shown(key: str) -> str:
     """Return a key in the form of the result: 32 bytes in full, anything shorter as a quantity."""
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     slot = slot_of(key)
-    return _hex(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))
-
-
-def _hex(content: bytes) -> str:
-    return f"0x{content.hex()}"
+    return hexadecimal(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))
 
 
 def _decode_keys(value: Any) -> StorageKeys:
-    if type(value) is not list:
-        raise mismatch(kind(value), "[]string")
+    decode_array(value, "[]string")
+    if len(value) > MAX_KEYS:
+        raise invalid_params(f"too many storage keys requested (max {MAX_KEYS}, got {len(value)})")
     for item in value:
         if type(item) is not str and item is not None:
             raise mismatch(kind(item), "string")
@@ -156,7 +151,7 @@ def _decode_keys(value: Any) -> StorageKeys:
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
-    proofs = Proofs(limits, pending)
+    proofs = ProofMethods(limits, pending)
     method = partial(
         registry.method,
         deadline=limits.call_seconds,
@@ -168,4 +163,4 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
     method("eth_getAccount", result=_ACCOUNT)(proofs.get_account)
 
 
-register_type(StorageKeys, _decode_keys, list_of(ANY_STORAGE_KEY))
+register_type(StorageKeys, _decode_keys, list_of(ANY_STORAGE_KEY, most=MAX_KEYS))

@@ -7,15 +7,15 @@ import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.form.block_rows import block_rows, check_parent
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.errors import HISTORY_ERRORS
-from wsnode.ethereum.rpc.form.in_worker import in_worker
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.named_contracts import account_of
-from wsnode.ethereum.rpc.form.parameters import BlockParameter, Payload
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.schemas import HASH
+from wsnode.ethereum.rpc.common.block_rows import block_rows, check_parent
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch
+from wsnode.ethereum.rpc.common.errors import HISTORY_ERRORS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.parameters import BlockParameter, Data
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.schemas import HASH
+from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import storage_range
 from wsnode.jsonrpc.codec import register_type
@@ -33,7 +33,7 @@ _RANGE: Final = record(
 )
 
 
-class PlainInteger(int):
+class JsonInteger(int):
     """A JSON number without a fraction, in 64 bits."""
 
 
@@ -41,13 +41,13 @@ class StorageRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fa
     """`[block, transaction index, address, first hash, most results]`."""
 
     block: BlockParameter
-    index: PlainInteger
+    index: JsonInteger
     address: Address
-    start: Payload
-    count: PlainInteger
+    start: Data
+    count: JsonInteger
 
 
-class StorageRanges:
+class StorageRangeMethods:
     """The method within its limits."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
@@ -84,18 +84,18 @@ class StorageRanges:
         )
 
 
-def _decode_integer(value: Any) -> PlainInteger:
+def _decode_integer(value: Any) -> JsonInteger:
     if type(value) is not int or not -_SIGNED <= value < _SIGNED:
         raise mismatch(f"number {value}" if type(value) in {int, float} else kind(value), "int")
-    return PlainInteger(value)
+    return JsonInteger(value)
 
 
-register_type(PlainInteger, _decode_integer, {"type": "integer"})
+register_type(JsonInteger, _decode_integer, {"type": "integer"})
 
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
-    ranges = StorageRanges(limits, pending)
+    ranges = StorageRangeMethods(limits, pending)
     registry.method(
         "debug_storageRangeAt",
         result=_RANGE,

@@ -4,17 +4,17 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codes import CLIENT_LIMIT
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.lookup import is_pending, state_block
-from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.schemas import ANY_HASH, HASH
+from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
+from wsnode.ethereum.rpc.common.lookup import is_pending, state_block
+from wsnode.ethereum.rpc.common.param_contracts import numbers
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, decode_address, decode_hash
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.schemas import ANY_HASH, HASH
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.codec import register_type
@@ -37,7 +37,7 @@ class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
     block: BlockParameter = LATEST_BLOCK
 
 
-class StorageValues:
+class StorageValuesMethods:
     """The method, with access to the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
@@ -49,12 +49,9 @@ class StorageValues:
         """Return an object: for each address a list of its slots' values, 32 bytes each, in the requested
         order.
         """
-        count = sum(map(len, params.slots.values()))
-        if count > MAX_SLOTS:
-            raise RpcError(CLIENT_LIMIT, f"too many slots (max {MAX_SLOTS})")
-        if count == 0:
+        if not any(params.slots.values()):
             raise invalid_params("empty request")
-        if is_pending(params.block.number):
+        if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _values(view, params.slots, block))
         return _values(view, params.slots, state_block(view, params.block))
 
@@ -62,6 +59,7 @@ class StorageValues:
 def _values(
     view: Snapshot, slots_by_account: SlotsByAccount, block: tuple[BlockNumber, Hash32] | BuiltBlock
 ) -> dict[str, list[str]]:
+    view.pin()
     storage = view.state.storage
     try:
         return {
@@ -75,14 +73,16 @@ def _values(
 def _decode_slots(value: Any) -> SlotsByAccount:
     if type(value) is not dict:
         raise mismatch(kind(value), "map[common.Address][]common.Hash")
+    # Accounts without slots count too.
+    if sum(len(keys) if keys and type(keys) is list else 1 for keys in value.values()) > MAX_SLOTS:
+        raise RpcError(CLIENT_LIMIT, f"too many slots (max {MAX_SLOTS})")
     return SlotsByAccount({decode_address(name): _decode_keys(keys) for name, keys in value.items()})
 
 
 def _decode_keys(value: Any) -> list[Hash32]:
     if value is None:
         return []
-    if type(value) is not list:
-        raise mismatch(kind(value), "[]common.Hash")
+    decode_array(value, "[]common.Hash")
     return [decode_hash(key) for key in value]
 
 
@@ -98,7 +98,7 @@ def add_methods(registry: Registry, pending: PendingState) -> None:
         errors=STATE_ERRORS,
         contracts=_accounts_of,
     )
-    method(StorageValues(pending).get_storage_values)
+    method(StorageValuesMethods(pending).get_storage_values)
 
 
-register_type(SlotsByAccount, _decode_slots, mapping_of(list_of(ANY_HASH)))
+register_type(SlotsByAccount, _decode_slots, mapping_of(list_of(ANY_HASH, most=MAX_SLOTS), most=MAX_SLOTS))

@@ -7,8 +7,8 @@ import msgspec
 
 from wsnode.ethereum.codec.rendering import render_header
 from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, NumberParameters
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered
-from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.common.lookup import is_pending, numbered
+from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
@@ -20,7 +20,7 @@ Header: TypeAlias = dict[str, str]
 def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | bytes:
     """Return the header of a canonical block, or null beyond the head and for a tag that names no block."""
     number = None
-    if not is_pending(params.block):
+    if not is_pending(view, params.block):
         with suppress(RpcError):
             number = numbered(view, params.block)
     header = None if number is None else view.header(number)

@@ -9,17 +9,12 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rendering import render_block, render_uncle
 from wsnode.ethereum.codec.rows import Rows, ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
-from wsnode.ethereum.rpc.form.lookup import (
-    is_pending,
-    numbered,
-    numbered_rows,
-    viewed_rows,
-)
-from wsnode.ethereum.rpc.form.parameters import BlockHash, Flag, Index, NumberOrTag
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import NULL, quantity
-from wsnode.ethereum.rpc.form.schemas import QUANTITY
+from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS
+from wsnode.ethereum.rpc.common.lookup import is_pending, numbered, numbered_rows, viewed_rows
+from wsnode.ethereum.rpc.common.parameters import BlockHash, Flag, Index, NumberOrTag
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import NULL, quantity
+from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null, reference
@@ -74,7 +69,7 @@ class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
     index: Index
 
 
-class Blocks:
+class BlockMethods:
     """The block methods, which share one pending block."""
 
     def __init__(self, pending: PendingState) -> None:
@@ -82,7 +77,7 @@ class Blocks:
 
     def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> bytes:
         """Return a canonical or the pending block, with transactions as hashes or objects, or null."""
-        if is_pending(params.block):
+        if is_pending(view, params.block):
             return self._render_pending(view, full=params.full.is_set)
         number = numbered(view, params.block)
         found = None if number is None else viewed_rows(view, number)
@@ -94,7 +89,7 @@ class Blocks:
             *found,
             full=params.full.is_set,
             with_total_difficulty=True,
-            total_difficulty=view.total_difficulty(number),
+            total_difficulty=None if view.spec.is_sealed_by_authority else view.total_difficulty(number),
         )
 
     def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
@@ -118,7 +113,7 @@ class Blocks:
 
     def rows_of(self, view: Snapshot, number: NumberOrTag) -> Rows | None:
         """Return the rows of a canonical or the pending block, None beyond the head."""
-        if is_pending(number):
+        if is_pending(view, number):
             block = self._pending.after(view)
             return block.header, block.body
         return numbered_rows(view, number)
@@ -147,7 +142,7 @@ def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
         *found,
         full=params.full.is_set,
         with_total_difficulty=True,
-        total_difficulty=view.total_difficulty_of(params.hash),
+        total_difficulty=None if view.spec.is_sealed_by_authority else view.total_difficulty_of(params.hash),
     )
 
 
@@ -197,12 +192,12 @@ def _uncle_count(found: Rows | None) -> bytes:
     return NULL if found is None else quantity(len(ommer_hashes(found[1])) // HASH_BYTES)
 
 
-def add_methods(registry: Registry, blocks: Blocks) -> None:
+def add_methods(registry: Registry, blocks: BlockMethods) -> None:
     """Register this module's methods."""
     block, uncle, count = or_null(reference("Block")), or_null(reference("Uncle")), or_null(QUANTITY)
     method, by_number = registry.method, partial(registry.method, errors=BLOCK_ERRORS)
-    by_number("eth_getBlockByNumber", result=block, at_engine=True)(blocks.get_block_by_number)
-    method("eth_getBlockByHash", result=block, at_engine=True)(get_block_by_hash)
+    by_number("eth_getBlockByNumber", result=block, native=True)(blocks.get_block_by_number)
+    method("eth_getBlockByHash", result=block, native=True)(get_block_by_hash)
     by_number("eth_getUncleByBlockNumberAndIndex", result=uncle)(blocks.get_uncle_by_number)
     method("eth_getUncleByBlockHashAndIndex", result=uncle)(get_uncle_by_hash)
     by_number("eth_getUncleCountByBlockNumber", result=count)(blocks.count_uncles_by_number)

@@ -6,21 +6,21 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import CallParameters, fields_of, prepare
-from wsnode.ethereum.rpc.calls.message import mixed_prices
-from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
+from wsnode.ethereum.rpc.calls.message import capped_tip, mixed_prices
 from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
+from wsnode.ethereum.rpc.calls.param_contracts import targets_of_call
+from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import quantity
+from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
-from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import quantity
-from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
@@ -32,7 +32,7 @@ from wsnode.ethereum.state import (
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import STRING, list_of, record, reference
-from wsnode.jsonrpc.work import CancelToken, InThread, Step
+from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
 
 Listed: TypeAlias = tuple[bytes, int, str | None] | Interrupted
 
@@ -45,13 +45,21 @@ class AccessListParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
 
 
-class AccessLists:
+class AccessListMethods:
     """The method within its limits."""
 
-    def __init__(self, limits: CallLimits, pending: PendingState) -> None:
+    def __init__(
+        self,
+        limits: CallLimits,
+        pending: PendingState,
+        oracle: PriceOracle,
+        *,
+        allows_zero_fees: bool = False,
+    ) -> None:
         self._limits = limits
         self._pending = pending
-        self._oracle = PriceOracle()
+        self._oracle = oracle
+        self._allows_zero_fees = allows_zero_fees
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
     def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, bytes]:
@@ -77,7 +85,7 @@ class AccessLists:
             )
 
         try:
-            listed = yield InThread(run)
+            listed = yield RunInThread(run)
         except InvalidTransactionError as error:
             raise server_error(str(error)) from None
         except ReorganisedError:
@@ -98,6 +106,8 @@ class AccessLists:
     def _complete(self, view: Snapshot, call: CallObject, header: Header) -> CallObject:
         """Return the call with all fees of its kind, as geth completes a transaction's."""
         _check(call, header)
+        if not self._allows_zero_fees:
+            _check_zero_fees(call, header)
         if call.blob_hashes is not None and call.max_blob_fee is None:
             blob_fee = header.blob_base_fee
             call.max_blob_fee = None if blob_fee is None else 2 * blob_fee
@@ -111,29 +121,31 @@ class AccessLists:
             call.gas_price = self._oracle.tip(view)
             return call
         if call.max_priority_fee is None:
-            call.max_priority_fee = self._oracle.tip(view)
+            tip = self._oracle.tip(view)
+            call.max_priority_fee = capped_tip(call, tip) if self._allows_zero_fees else tip
         if call.max_fee is None:
             call.max_fee = call.max_priority_fee + 2 * header.base_fee
         return call
 
 
 def _check(call: CallObject, header: Header) -> None:
-    most, tip = call.max_fee, call.max_priority_fee
     if call.max_blob_fee == 0:
         raise server_error("maxFeePerBlobGas, if specified, must be non-zero")
     if words := mixed_prices(call):
         raise server_error(words)
     if call.gas_price is not None and call.authorizations is not None:
         raise server_error("both gasPrice and authorizationList specified")
-    if most == 0 and tip is not None:
+
+
+def _check_zero_fees(call: CallObject, header: Header) -> None:
+    if call.max_fee == 0 and call.max_priority_fee is not None:
         raise server_error("maxFeePerGas must be non-zero")
     if call.gas_price == 0 and header.base_fee is not None:
         raise server_error("gasPrice must be non-zero after london fork")
 
 
-def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
+def add_methods(registry: Registry, limits: CallLimits, lists: AccessListMethods) -> None:
     """Register this module's method."""
-    lists = AccessLists(limits, pending)
     registry.method(
         "eth_createAccessList",
         result=record({"accessList": list_of(reference("Access")), "gasUsed": QUANTITY}, {"error": STRING}),

@@ -1,20 +1,37 @@
 """The call object of eth_call and eth_estimateGas, with geth's errors for each member."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.primitives.values import Address, Hash32
-from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
-from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
-from wsnode.ethereum.rpc.form.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY
+from wsnode.ethereum.rpc.common.decoding import (
+    decode_array,
+    decode_bytes,
+    decode_quantity,
+    field,
+    kind,
+    mismatch,
+)
+from wsnode.ethereum.rpc.common.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.common.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.schema import Schema, list_of, members, or_null
+from wsnode.jsonrpc.session_limits import check_count
 
 STRUCT = "TransactionArgs"
 UINT64 = "hexutil.Uint64"
 BIG = "*hexutil.Big"
+
+MOST_ACCESSES: Final = 10_000
+"""Addresses and slots of one call's access list, or of several calls' together: 6 us each.
+
+A transaction of the gas that a block has at most since Osaka pays for 8,800 slots.
+"""
+MOST_AUTHORIZATIONS: Final = 1_000
+"""25 us each."""
+MOST_BLOBS: Final = 128
 
 
 class CallObject:
@@ -55,6 +72,40 @@ def decode_call_object(value: Any) -> CallObject:
     return call
 
 
+def check_accesses(calls: Iterable[Any]) -> None:
+    """Check the number of addresses and slots in all access lists of calls that are not decoded.
+
+    Raises:
+        ValueError: There are more than one request may have.
+    """
+    objects = (call for call in calls if type(call) is dict)
+    members = (member for call in objects for name, member in call.items() if name.lower() == "accesslist")
+    _check_accesses(sum(_accesses(member) for member in members if type(member) is list))
+
+
+def check_authorizations(calls: Iterable[Any]) -> None:
+    """Check the number of authorizations of calls that are not decoded.
+
+    Raises:
+        ValueError: There are more than one request may have.
+    """
+    objects = (call for call in calls if type(call) is dict)
+    members = (
+        member for call in objects for name, member in call.items() if name.lower() == "authorizationlist"
+    )
+    count = sum(len(member) for member in members if type(member) is list)
+    check_count(count, MOST_AUTHORIZATIONS, "authorizations")
+
+
+def _check_accesses(count: int) -> None:
+    check_count(count, MOST_ACCESSES, "addresses and slots in access lists")
+
+
+def _accesses(tuples: list[Any]) -> int:
+    slots = (item.get("storageKeys") for item in tuples if type(item) is dict)
+    return len(tuples) + sum(len(keys) for keys in slots if type(keys) is list)
+
+
 def _uint64(value: Any, place: str) -> int:
     return decode_quantity(value, 64, UINT64, place)
 
@@ -69,8 +120,9 @@ def _payload(value: Any, place: str) -> bytes:
 
 def _access_list(value: Any, place: str) -> bytes:
     """Return the access list as JSON in lower case, for the engine."""
-    items = [_access_tuple(item, place) for item in _array(value, "types.AccessList", place)]
-    return msgspec.json.encode(items)
+    tuples = decode_array(value, "types.AccessList", place)
+    _check_accesses(_accesses(tuples))
+    return msgspec.json.encode([_access_tuple(item, place) for item in tuples])
 
 
 def _access_tuple(value: Any, place: str) -> dict[str, Any]:
@@ -81,13 +133,15 @@ def _access_tuple(value: Any, place: str) -> dict[str, Any]:
     address = decode_address(value["address"], f"{place}.address")
     if value.get("storageKeys") is None:
         raise ValueError("missing required field 'storageKeys' for AccessTuple")
-    keys = _array(value["storageKeys"], "[]common.Hash", f"{place}.storageKeys")
+    keys = decode_array(value["storageKeys"], "[]common.Hash", f"{place}.storageKeys")
     slots = [decode_hash(key, f"{place}.storageKeys") for key in keys]
     return {"address": f"0x{address.hex()}", "storageKeys": [f"0x{slot.hex()}" for slot in slots]}
 
 
 def _blob_hashes(value: Any, place: str) -> list[Hash32]:
-    return [decode_hash(item, place) for item in _array(value, "[]common.Hash", place)]
+    items = decode_array(value, "[]common.Hash", place)
+    check_count(len(items), MOST_BLOBS, "blob hashes")
+    return [decode_hash(item, place) for item in items]
 
 
 _AUTHORIZATION: dict[str, tuple[int, str]] = {
@@ -101,7 +155,8 @@ _AUTHORIZATION: dict[str, tuple[int, str]] = {
 
 def _authorizations(value: Any, place: str) -> bytes:
     """Return the authorization list as JSON with plain quantities, for the engine."""
-    items = _array(value, "[]types.SetCodeAuthorization", place)
+    items = decode_array(value, "[]types.SetCodeAuthorization", place)
+    check_count(len(items), MOST_AUTHORIZATIONS, "authorizations")
     return msgspec.json.encode([_authorization(item, place) for item in items])
 
 
@@ -118,18 +173,18 @@ def _authorization(value: Any, place: str) -> dict[str, str]:
     return {"address": f"0x{decode_address(value['address'], f'{place}.address').hex()}", **quantities}
 
 
-def _array(value: Any, type_name: str, place: str) -> list[Any]:
-    if type(value) is not list:
-        raise mismatch(kind(value), type_name, place)
-    return value
-
-
 _SIGNATURE = ("chainId", "nonce", "yParity", "r", "s")
 _ACCESSES = list_of(
-    members({"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH)}, "address", "storageKeys")
+    members(
+        {"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH, most=MOST_ACCESSES)},
+        "address",
+        "storageKeys",
+    ),
+    most=MOST_ACCESSES,
 )
 _SIGNED = list_of(
-    members({"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE)
+    members({"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE),
+    most=MOST_AUTHORIZATIONS,
 )
 _DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = (
     ("from", "sender", decode_address, ANY_ADDRESS),
@@ -145,7 +200,7 @@ _DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = 
     ("input", "input", _payload, ANY_BYTES),
     ("data", "data", _payload, ANY_BYTES),
     ("accessList", "access_list", _access_list, _ACCESSES),
-    ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH)),
+    ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH, most=MOST_BLOBS)),
     ("authorizationList", "authorizations", _authorizations, _SIGNED),
 )
 """Each member: its name, the attribute that it becomes, how it is decoded, and which values it has."""

@@ -15,14 +15,17 @@ from wsnode.ethereum.rpc.calls.overrides import (
     BlockOverrides,
     StateOverrides,
 )
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.form.pending_state import PendingState
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success, call_gas_cap
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.slices import short_work
+from wsnode.jsonrpc.generators import short_work
 from wsnode.jsonrpc.work import CancelToken, Step
 
+UNKNOWN_GAS: Final = server_error(
+    "ArbOS adds gas for data on L1, which wsnode cannot execute: ask the chain's own node"
+)
 LARGE_BYTES: Final = 64 * 1024
 """Bytes of JSON that the engine parses in about a millisecond."""
 
@@ -45,7 +48,7 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return sum(len(text or b"") for text in lists) > LARGE_BYTES
 
 
-class Execution(msgspec.Struct, frozen=True, gc=False):
+class CallExecution(msgspec.Struct, frozen=True, gc=False):
     """A message, the block on whose state it runs, and its limits."""
 
     view: Snapshot
@@ -89,6 +92,16 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         return self.estimate(cancel=_flag(token))
 
 
+def require_known_gas(view: Snapshot) -> None:
+    """Check that the gas of a transaction on the chain is what the EVM uses.
+
+    Raises:
+        RpcError: It is more, by what its data costs on L1.
+    """
+    if view.spec.family == "arbitrum":
+        raise UNKNOWN_GAS
+
+
 def _flag(token: CancelToken) -> CancelFlag:
     flag = CancelFlag()
     token.link(flag.set)
@@ -97,7 +110,7 @@ def _flag(token: CancelToken) -> CancelFlag:
 
 def execution_of(
     view: Snapshot, params: CallParameters, gas_blocks: int, pending: PendingState
-) -> Generator[Step, Any, Execution]:
+) -> Generator[Step, Any, CallExecution]:
     """Return the execution of a call on the block that its parameters name.
 
     Raises:
@@ -106,11 +119,13 @@ def execution_of(
     header = yield from pending.header(view, params.block)
     if not params.is_large:
         return prepare(view, header, params, gas_blocks)
-    prepared: Execution = yield short_work(lambda _cancel: prepare(view, header, params, gas_blocks))
+    prepared: CallExecution = yield short_work(lambda _cancel: prepare(view, header, params, gas_blocks))
     return prepared
 
 
-def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int) -> Execution:
+def prepare(
+    view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, gas_blocks: int
+) -> CallExecution:
     """Return the execution of a call on a block, with at most `gas_blocks` times its gas limit.
 
     Raises:
@@ -119,10 +134,11 @@ def prepare(view: Snapshot, header: bytes | BuiltBlock, params: CallParameters, 
     if unsupported := params.block_overrides.unsupported:
         raise server_error(f'block override "{unsupported}" is not supported for this RPC method')
     fields = fields_of(header)
-    return Execution(
+    has_base_fee = fields.base_fee is not None or params.block_overrides.has_base_fee
+    return CallExecution(
         view,
         header,
-        message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=fields.base_fee is not None),
+        message_of(params.call, chain_id=view.spec.chain_id, with_base_fee=has_base_fee),
         call_gas_cap(fields.gas_limit, gas_blocks),
         params.state_overrides or None,
         params.block_overrides or None,

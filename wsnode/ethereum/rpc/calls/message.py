@@ -56,6 +56,11 @@ def mixed_prices(call: CallObject) -> str | None:
     return "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
 
 
+def capped_tip(call: CallObject, tip: int) -> int:
+    """Return a suggested tip in wei, at most the fee that a call names."""
+    return tip if call.max_fee is None else min(tip, call.max_fee)
+
+
 def impossible(call: CallObject, chain_id: int) -> str | None:
     """Return geth's words for a call that can be no transaction of this chain, None for any other."""
     if call.to is None and call.blob_hashes is not None:

@@ -4,18 +4,23 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codes import REVERTED
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.calls.execution import CallParameters, execution_of
+from wsnode.ethereum.rpc.calls.execution import (
+    UNKNOWN_GAS,
+    CallParameters,
+    execution_of,
+    require_known_gas,
+)
 from wsnode.ethereum.rpc.calls.message import supplied_gas
-from wsnode.ethereum.rpc.calls.named_contracts import targets_of_call
-from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import data, quantity
-from wsnode.ethereum.rpc.form.schemas import BYTES, QUANTITY
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters
+from wsnode.ethereum.rpc.calls.param_contracts import targets_of_call
+from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.raw_params import TextParameters
+from wsnode.ethereum.rpc.common.results import data, quantity
+from wsnode.ethereum.rpc.common.schemas import BYTES, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     Halt,
@@ -26,12 +31,13 @@ from wsnode.ethereum.state import (
     State,
     Success,
     estimate_call_text,
-    revert_reason,
+    revert_message,
     run_call_text,
+    with_supplied_gas,
 )
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import InThread, Step
+from wsnode.jsonrpc.work import RunInThread, Step
 
 PARAMETERS: Final = TextParameters(CallParameters)
 
@@ -45,7 +51,7 @@ TextRun: TypeAlias = Callable[
 """Runs a call after the block of this number and header, as `TextRead` does, within two limits."""
 
 
-class Calls:
+class CallMethods:
     """The methods within their limits."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
@@ -63,7 +69,7 @@ class Calls:
                 None if is_long or params.is_large else execution.call(budget=self._limits.call_inline_jumps)
             )
             if outcome is None or isinstance(outcome, Interrupted):
-                outcome = yield InThread(execution.call_until_cancelled)
+                outcome = yield RunInThread(execution.call_until_cancelled)
         except InvalidTransactionError as error:
             raise _refused(error, supplied_gas(params.call.gas, execution.gas_cap)) from None
         except ReorganisedError:
@@ -102,6 +108,7 @@ class Calls:
         Raises:
             RpcError: It succeeds with no gas limit, or not in time.
         """
+        require_known_gas(view)
         execution = yield from execution_of(view, params, self._limits.call_gas_blocks, self._pending)
         try:
             estimate = (
@@ -110,7 +117,7 @@ class Calls:
                 else execution.estimate(budget=self._limits.call_inline_jumps)
             )
             if estimate is None or isinstance(estimate, Interrupted):
-                work = InThread(execution.estimate_until_cancelled)
+                work = RunInThread(execution.estimate_until_cancelled)
                 # For methods that have no deadline of their own.
                 work.seconds = self._limits.call_seconds
                 estimate = yield work
@@ -133,6 +140,7 @@ class Calls:
 
     def estimate_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
         """Return the result of a short estimate, or the steps that continue a long one."""
+        require_known_gas(view)
         estimate = self._from_text(estimate_call_text, view, params)
         if isinstance(estimate, bytes):
             return estimate
@@ -173,19 +181,17 @@ def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
     """Return the error of a call that cannot begin."""
     if error.kind == "overrides":
         return server_error(str(error))
-    return server_error(f"err: {error} (supplied gas {gas})")
+    return server_error(with_supplied_gas(str(error), gas))
 
 
 def reverted(output: bytes) -> RpcError:
     """Return the error of a call that reverted with `output`."""
-    reason = revert_reason(output)
-    message = "execution reverted" if reason is None else f"execution reverted: {reason}"
-    return RpcError(REVERTED, message, f"0x{output.hex()}")
+    return RpcError(REVERTED, revert_message(output), f"0x{output.hex()}")
 
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
-    calls = Calls(limits, pending)
+    calls = CallMethods(limits, pending)
     method = partial(
         registry.method,
         errors=CALL_ERRORS,
@@ -194,8 +200,13 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
         timeout_error=calls.timed_out,
         decoder=PARAMETERS,
     )
-    at_engine = (limits.call_gas_blocks, min(limits.call_inline_jumps, PLAIN_JUMPS))
-    method("eth_call", result=BYTES, at_once=calls.call_at_once, at_engine=True, engine_limits=at_engine)(
+    native = (limits.call_gas_blocks, min(limits.call_inline_jumps, PLAIN_JUMPS))
+    method("eth_call", result=BYTES, at_once=calls.call_at_once, native=True, engine_limits=native)(
         calls.call_of_text
     )
-    method("eth_estimateGas", result=QUANTITY, at_once=calls.estimate_at_once)(calls.estimate_of_text)
+    method(
+        "eth_estimateGas",
+        result=QUANTITY,
+        at_once=calls.estimate_at_once,
+        errors=(*CALL_ERRORS, UNKNOWN_GAS),
+    )(calls.estimate_of_text)

@@ -1,16 +1,32 @@
 """State and block overrides: checked with geth's errors, then passed to the engine as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.hashes import are_hashes
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.calls.schemas import BLOCK_OVERRIDES, STATE_OVERRIDES
-from wsnode.ethereum.rpc.form.decoding import ARGUMENT, decode_bytes, decode_quantity, field, kind, mismatch
-from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
+from wsnode.ethereum.rpc.calls.schemas import (
+    BLOCK_OVERRIDES,
+    MOST_ACCOUNTS,
+    MOST_SLOTS,
+    MOST_WITHDRAWALS,
+    STATE_OVERRIDES,
+)
+from wsnode.ethereum.rpc.common.decoding import (
+    ARGUMENT,
+    decode_array,
+    decode_bytes,
+    decode_quantity,
+    field,
+    kind,
+    mismatch,
+)
+from wsnode.ethereum.rpc.common.parameters import decode_address, decode_hash
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.session_limits import check_count
 
 UINT64 = "hexutil.Uint64"
 BIG = "*hexutil.Big"
@@ -34,6 +50,8 @@ class BlockOverrides(bytes):
     """
 
     unsupported: str | None = None
+    has_base_fee: bool = False
+    """Whether the base fee is among them."""
 
 
 NO_STATE_OVERRIDES = StateOverrides()
@@ -48,6 +66,7 @@ def decode_state_overrides(value: Any) -> StateOverrides:
     """
     if type(value) is not dict:
         raise mismatch(kind(value), "override.StateOverride")
+    check_overrides([value])
     accounts = {decode_address(name): _account(account) for name, account in value.items()}
     if not accounts:
         return NO_STATE_OVERRIDES
@@ -57,6 +76,26 @@ def decode_state_overrides(value: Any) -> StateOverrides:
         # Recorded here, because parsing the text again takes long.
         overrides.contracts = list(accounts)
     return overrides
+
+
+def check_overrides(values: Sequence[Any]) -> None:
+    """Check the number of accounts and slots that state overrides have together, before they are decoded.
+
+    Raises:
+        ValueError: There are more than one request may have.
+    """
+    objects = [value for value in values if type(value) is dict]
+    check_count(sum(map(len, objects)), MOST_ACCOUNTS, "overridden accounts")
+    slots = sum(_slots(account) for value in objects for account in value.values())
+    check_count(slots, MOST_SLOTS, "overridden slots")
+
+
+def _slots(account: Any) -> int:
+    """Return the number of slots of an account that is not decoded."""
+    if type(account) is not dict:
+        return 0
+    tables = (table for name, table in account.items() if name.lower() in {"state", "statediff"})
+    return sum(len(table) for table in tables if type(table) is dict)
 
 
 def _account(value: Any) -> dict[str, Any]:
@@ -82,10 +121,38 @@ def _account_member(name: str, value: Any) -> Any:
         return f"0x{decode_address(value, place).hex()}"
     if type(value) is not dict:
         raise mismatch(kind(value), "map[common.Hash]common.Hash", place)
-    # To decode each and write it again takes 4 us a slot, and there may be 20,000.
+    # To decode each and write it again takes 4 us a slot.
     if are_hashes(value):
         return value
     return {_hash(slot, place): _hash(content, place) for slot, content in value.items()}
+
+
+def check_account_names(value: Any) -> None:
+    """Check that state overrides name members of accounts only, and none twice, as geth's simulations do.
+
+    Raises:
+        ValueError: They do not.
+    """
+    for name, account in value.items() if type(value) is dict else ():
+        _check_names(account, _ACCOUNT_NAMES, f"state override for {checksummed(decode_address(name))}")
+
+
+def check_block_names(value: Any) -> None:
+    """Check that block overrides name members of headers only, and none twice, as geth's simulations do.
+
+    Raises:
+        ValueError: They do not.
+    """
+    _check_names(value, _BLOCK_NAMES, "block override")
+
+
+def _check_names(value: Any, known: Mapping[str, str], what: str) -> None:
+    found: dict[str, str] = {}
+    for name in sorted(value) if type(value) is dict else ():
+        if name.lower() not in known:
+            raise ValueError(f'unknown field "{name}" in {what}')
+        if (before := found.setdefault(name.lower(), name)) != name:
+            raise ValueError(f'keys "{before}" and "{name}" in {what} name the same field')
 
 
 def decode_block_overrides(value: Any) -> BlockOverrides:
@@ -101,6 +168,7 @@ def decode_block_overrides(value: Any) -> BlockOverrides:
     if not block:
         return NO_BLOCK_OVERRIDES
     overrides = BlockOverrides(msgspec.json.encode(block))
+    overrides.has_base_fee = "baseFeePerGas" in block
     overrides.unsupported = next((name for name in ("beaconRoot", "withdrawals") if name in block), None)
     return overrides
 
@@ -114,8 +182,8 @@ def _block_member(name: str, value: Any) -> Any:
     if name in {"prevRandao", "beaconRoot"}:
         return _hash(value, place)
     if name == "withdrawals":
-        if type(value) is not list:
-            raise mismatch(kind(value), "types.Withdrawals", place)
+        decode_array(value, "types.Withdrawals", place)
+        check_count(len(value), MOST_WITHDRAWALS, "withdrawals")
         return [_withdrawal(item, place) for item in value]
     return hex(decode_quantity(value, 256, BIG, place))
 

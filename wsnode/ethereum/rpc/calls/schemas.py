@@ -3,7 +3,7 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER, TRANSACTIONS
-from wsnode.ethereum.rpc.form.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, BYTES, QUANTITY
+from wsnode.ethereum.rpc.common.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, BYTES, QUANTITY
 from wsnode.jsonrpc.schema import (
     BOOLEAN,
     STRING,
@@ -15,15 +15,28 @@ from wsnode.jsonrpc.schema import (
     reference,
 )
 
+MOST_ACCOUNTS: Final = 2_000
+"""Accounts that the calls of one request override: 10 us each."""
+MOST_SLOTS: Final = 20_000
+"""Slots that they override: 2 to 8 us each."""
+MOST_WITHDRAWALS: Final = 1_024
+MOST_BLOCKS: Final = 256
+"""Blocks of a simulation, as in geth."""
+MOST_CALLS: Final = 5_000
+"""Calls of a simulated block, as in geth."""
+MOST_CALLS_OF_ALL: Final = 10_000
+"""Calls of a simulation, as in geth."""
+
 STATE_OVERRIDES: Final = mapping_of(
     members(
         {
             **dict.fromkeys(("balance", "nonce"), ANY_QUANTITY),
             "code": ANY_BYTES,
-            **dict.fromkeys(("state", "stateDiff"), mapping_of(ANY_HASH)),
+            **dict.fromkeys(("state", "stateDiff"), mapping_of(ANY_HASH, most=MOST_SLOTS)),
             "movePrecompileToAddress": ANY_ADDRESS,
         }
-    )
+    ),
+    most=MOST_ACCOUNTS,
 )
 WITHDRAWAL: Final = members(
     {"address": ANY_ADDRESS, **dict.fromkeys(("index", "validatorIndex", "amount"), ANY_QUANTITY)}
@@ -35,19 +48,19 @@ BLOCK_OVERRIDES: Final = members(
         ),
         "feeRecipient": ANY_ADDRESS,
         **dict.fromkeys(("prevRandao", "beaconRoot"), ANY_HASH),
-        "withdrawals": list_of(WITHDRAWAL),
+        "withdrawals": list_of(WITHDRAWAL, most=MOST_WITHDRAWALS),
     }
 )
 _SIMULATED: Final = members(
     {
         "blockOverrides": reference("BlockOverrides"),
         "stateOverrides": reference("StateOverrides"),
-        "calls": list_of(reference("CallObject")),
+        "calls": list_of(reference("CallObject"), most=MOST_CALLS),
     }
 )
 SIMULATION: Final = members(
     {
-        "blockStateCalls": list_of(_SIMULATED),
+        "blockStateCalls": list_of(_SIMULATED, most=MOST_BLOCKS),
         **dict.fromkeys(("traceTransfers", "validation", "returnFullTransactions"), BOOLEAN),
     },
     "blockStateCalls",

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codes import (
     BLOCK_GAS_LIMIT,
     BLOCK_NUMBER,
@@ -19,14 +18,16 @@ from wsnode.ethereum.codes import (
     NONCE_TOO_HIGH,
     NONCE_TOO_LOW,
 )
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import UNKNOWN_GAS, require_known_gas
 from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, unchecked_message
-from wsnode.ethereum.rpc.calls.named_contracts import targets
-from wsnode.ethereum.rpc.calls.simulation import SimulatedBlock, SimulationObject
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK, BlockParameter
-from wsnode.ethereum.rpc.form.pending_state import PendingState
+from wsnode.ethereum.rpc.calls.param_contracts import targets
+from wsnode.ethereum.rpc.calls.simulate_parameters import SimulationObject
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
+from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     BoundError,
@@ -47,11 +48,7 @@ from wsnode.jsonrpc.errors import (
 )
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, reference
-from wsnode.jsonrpc.work import CancelToken, InThread, Step
-
-MAXIMUM_BLOCKS: Final = 256
-MAXIMUM_CALLS_OF_A_BLOCK: Final = 5_000
-MAXIMUM_CALLS: Final = 10_000
+from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
 
 CODES: Final = {
     "nonce_too_low": NONCE_TOO_LOW,
@@ -65,6 +62,7 @@ CODES: Final = {
     "initcode_size": INITCODE_SIZE,
     "client_limit": CLIENT_LIMIT,
     "tip_above_fee": INVALID_PARAMS,
+    "difficulty": INVALID_PARAMS,
     **dict.fromkeys(("arguments", "overrides", "system_call", "unsupported"), SERVER_ERROR),
 }
 """The error code of each kind of refusal; other kinds are internal errors, as in geth."""
@@ -90,7 +88,7 @@ class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
     block: BlockParameter = LATEST_BLOCK
 
 
-class Simulations:
+class SimulationMethods:
     """The method within its limits."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
@@ -100,7 +98,9 @@ class Simulations:
 
     def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, bytes]:
         """Return the list of simulated blocks, each with the results of its calls."""
-        _check_size(params.simulation.blocks)
+        if not params.simulation.blocks:
+            raise invalid_params("empty input")
+        require_known_gas(view)
         header = yield from self._pending.header(view, params.block)
 
         def run(token: CancelToken) -> bytes:
@@ -110,7 +110,7 @@ class Simulations:
             return view.state.simulate(header, simulation, changes=self._limits.history_bytes, cancel=flag)
 
         try:
-            blocks: bytes = yield InThread(run)
+            blocks: bytes = yield RunInThread(run)
         except InvalidTransactionError as error:
             raise self._refused(error) from None
         except StoppedError:
@@ -145,21 +145,6 @@ class Simulations:
         return RpcError(CODES.get(error.kind, INTERNAL_ERROR), str(error))
 
 
-def _check_size(blocks: list[SimulatedBlock]) -> None:
-    if not blocks:
-        raise invalid_params("empty input")
-    if len(blocks) > MAXIMUM_BLOCKS:
-        raise RpcError(CLIENT_LIMIT, "too many blocks")
-    total = 0
-    for block in blocks:
-        if (calls := len(block.calls)) > MAXIMUM_CALLS_OF_A_BLOCK:
-            words = f"too many calls in block: {calls} > {MAXIMUM_CALLS_OF_A_BLOCK}"
-            raise RpcError(CLIENT_LIMIT, words)
-        total += calls
-        if total > MAXIMUM_CALLS:
-            raise RpcError(CLIENT_LIMIT, f"too many calls: {total} > {MAXIMUM_CALLS}")
-
-
 def _message(call: CallObject, chain_id: int) -> Message | str:
     """Return the engine's message, or the text of a contradiction, which is reported when its call's turn
     comes.
@@ -178,11 +163,11 @@ def _targets(params: SimulationParameters) -> Iterable[int] | None:
 
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's method."""
-    simulations = Simulations(limits, pending)
+    simulations = SimulationMethods(limits, pending)
     registry.method(
         "eth_simulateV1",
         result=list_of(reference("SimulatedBlock")),
-        errors=(*STATE_ERRORS, *_ERRORS),
+        errors=(*STATE_ERRORS, *_ERRORS, UNKNOWN_GAS),
         contracts=_targets,
         deadline=limits.call_seconds,
         timeout_error=simulations.timed_out,

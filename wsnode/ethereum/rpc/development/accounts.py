@@ -16,21 +16,27 @@ from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.named_contracts import targets_of_transaction
-from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS, Wallet, unknown_account
-from wsnode.ethereum.rpc.form.errors import CALL_ERRORS
-from wsnode.ethereum.rpc.form.results import data
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH
-from wsnode.ethereum.rpc.transactions.fees import Fees, Unsigned
-from wsnode.ethereum.rpc.transactions.filling import Completion, TransactionParameters, made_of
-from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, Inclusion, Milliseconds
-from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
-from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS
-from wsnode.ethereum.snapshot import Caller
+from wsnode.ethereum.rpc.calls.message import unchecked_message
+from wsnode.ethereum.rpc.calls.param_contracts import targets_of_transaction
+from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
+from wsnode.ethereum.rpc.common.results import data
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH
+from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS, SigningMethods, unknown_account
+from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
+from wsnode.ethereum.rpc.transactions.fees import Fees, UnsignedTransaction
+from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, InclusionWaiter, Milliseconds
+from wsnode.ethereum.rpc.transactions.pool_errors import refusal_by_pool
+from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, settled
+from wsnode.ethereum.rpc.transactions.transaction_filler import (
+    TransactionFiller,
+    TransactionParameters,
+    made_of,
+)
+from wsnode.ethereum.snapshot import CallerContext
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, reference
-from wsnode.jsonrpc.work import AsyncCall, Step
+from wsnode.jsonrpc.work import Step
 
 MAX_GAS: Final = 1 << 24
 """The highest gas limit of a transaction since Osaka."""
@@ -47,17 +53,18 @@ class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc
     timeout: Milliseconds | None = None
 
 
-class Accounts:
+class DevelopmentAccountMethods:
     """The account methods of a development chain."""
 
     def __init__(
         self,
         chain: Chain,
-        wallet: Wallet,
+        wallet: SigningMethods,
         pool: TransactionPool,
         control: DevelopmentControl,
-        completion: Completion,
-        inclusion: Inclusion,
+        completion: TransactionFiller,
+        inclusion: InclusionWaiter,
+        execution: ExecutionCheck,
     ) -> None:
         self._chain = chain
         self._wallet = wallet
@@ -65,6 +72,7 @@ class Accounts:
         self._control = control
         self.completion = completion
         self._inclusion = inclusion
+        self._execution = execution
 
     def addresses(self) -> list[str]:
         """Return the list of addresses that the node signs for, then those that are impersonated."""
@@ -80,7 +88,7 @@ class Accounts:
         """Return the hash of the sent transaction; with automatic mining, after its block is built."""
         return (yield from self._sent(self.sender_of(params.transaction), params.transaction))
 
-    def send_and_wait(self, caller: Caller, params: TransactionSyncParameters) -> Steps:
+    def send_and_wait(self, caller: CallerContext, params: TransactionSyncParameters) -> Steps:
         """Return the receipt of the sent transaction, once a block includes it."""
         sender = self.sender_of(params.transaction)
         sending = self._hash_of_sent(sender, params.transaction)
@@ -97,10 +105,11 @@ class Accounts:
         return data((yield from self._hash_of_sent(sender, call)))
 
     def _hash_of_sent(self, sender: Address, call: CallObject) -> Generator[Step, Any, Hash32]:
+        yield from self._execution.check(unchecked_message(call))
         transaction = yield from self.completion.completed(sender, call)
         # Nothing awaits between the choice of the nonce and this line, so no nonce is used twice.
         found = self._offer(sender, transaction)
-        yield AsyncCall(self._control.settle)
+        yield from settled(self._pool, self._control.settle, found)
         return found
 
     def sign_transaction(self, params: TransactionParameters) -> Steps:
@@ -123,28 +132,32 @@ class Accounts:
         call.sender = sender
         return sender
 
-    def encode(self, sender: Address, transaction: Unsigned) -> tuple[bytes, Address | None]:
-        """Return a transaction's encoding for a block, and its sender if it is impersonated."""
-        if sender in self._wallet:
-            return signed(self._wallet.secret(sender), transaction), None
-        return unsigned_transaction(sender, **_members(transaction)), sender
+    def is_impersonated(self, sender: Address) -> bool:
+        """Return whether the transactions of a sender of this node have no signature."""
+        return sender not in self._wallet
 
-    def _offer(self, sender: Address, transaction: Unsigned) -> Hash32:
-        encoded, unsigned_sender = self.encode(sender, transaction)
+    def encode(self, sender: Address, transaction: UnsignedTransaction) -> bytes:
+        """Return a transaction's encoding for a block."""
+        if self.is_impersonated(sender):
+            return unsigned_transaction(sender, **_members(transaction))
+        return signed(self._wallet.secret(sender), transaction)
+
+    def _offer(self, sender: Address, transaction: UnsignedTransaction) -> Hash32:
+        encoded = self.encode(sender, transaction)
         with refusal_by_pool():
-            if unsigned_sender is None:
+            if not self.is_impersonated(sender):
                 return self._pool.add(encoded)
             impersonated = PooledTransaction.impersonated(self._chain.spec, encoded)
             self._pool.check(impersonated)
             return self._pool.admit(impersonated)
 
 
-def signed(secret: bytes, transaction: Unsigned) -> bytes:
+def signed(secret: bytes, transaction: UnsignedTransaction) -> bytes:
     """Return a transaction with its signature, encoded."""
     return sign_transaction(secret, **_members(transaction))
 
 
-def _members(transaction: Unsigned) -> dict[str, Any]:
+def _members(transaction: UnsignedTransaction) -> dict[str, Any]:
     members = msgspec.structs.asdict(transaction)
     fees: Fees = members.pop("fees")
     prices = msgspec.structs.asdict(fees)
@@ -154,7 +167,7 @@ def _members(transaction: Unsigned) -> dict[str, Any]:
     return members | prices
 
 
-def add_methods(registry: Registry, accounts: Accounts) -> None:
+def add_methods(registry: Registry, accounts: DevelopmentAccountMethods) -> None:
     """Register this module's methods; eth_accounts replaces that of a node without accounts."""
     method = partial(registry.method, view=False)
     method("eth_accounts", replacing=True, result=list_of(ADDRESS))(accounts.addresses)

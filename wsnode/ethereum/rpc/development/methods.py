@@ -7,36 +7,40 @@ import msgspec
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc.calls.access_lists import AccessLists
-from wsnode.ethereum.rpc.calls.methods import Calls
+from wsnode.ethereum.rpc.calls.access_lists import AccessListMethods
+from wsnode.ethereum.rpc.calls.methods import CallMethods
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.debug_traces.methods import DebugTraceMethods
 from wsnode.ethereum.rpc.development import (
     accounts,
     mined_blocks,
     mining,
+    next_block,
     patching,
-    planning,
     reorganising,
     signing,
     state_dump,
     tokens,
 )
-from wsnode.ethereum.rpc.development.accounts import Accounts
-from wsnode.ethereum.rpc.development.mined_blocks import MinedBlocks
-from wsnode.ethereum.rpc.development.signing import Wallet
-from wsnode.ethereum.rpc.development.tokens import Tokens
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.traces.methods import Traces
-from wsnode.ethereum.rpc.transactions.filling import Completion
-from wsnode.ethereum.rpc.transactions.inclusion import Inclusion
+from wsnode.ethereum.rpc.development.accounts import DevelopmentAccountMethods
+from wsnode.ethereum.rpc.development.mined_blocks import MinedBlockMethods
+from wsnode.ethereum.rpc.development.signing import SigningMethods
+from wsnode.ethereum.rpc.development.tokens import TokenMethods
+from wsnode.ethereum.rpc.fees.methods import PriceOracle
+from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
+from wsnode.ethereum.rpc.transactions.inclusion import InclusionWaiter
+from wsnode.ethereum.rpc.transactions.transaction_filler import TransactionFiller
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry
 
 
-class Development(msgspec.Struct, frozen=True):
+class DevelopmentSetup(msgspec.Struct, frozen=True):
     """The control that makes a development chain's blocks, and the private keys that the node signs with."""
 
     control: DevelopmentControl
     secrets: Sequence[bytes]
+    gas_price: int | None = None
+    """The price in wei that is advised as long as there are no base fees; None: that of recent blocks."""
 
     @property
     def addresses(self) -> list[bytes]:
@@ -44,29 +48,33 @@ class Development(msgspec.Struct, frozen=True):
         return [address_of(secret) for secret in self.secrets]
 
 
-class Means(msgspec.Struct, frozen=True):
+class DevelopmentParts(msgspec.Struct, frozen=True):
     """The parts of the node that the methods use."""
 
     chain: Chain
     pool: TransactionPool
-    completion: Completion
-    inclusion: Inclusion
-    calls: Calls
-    access_lists: AccessLists
-    traces: Traces
+    oracle: PriceOracle
+    completion: TransactionFiller
+    inclusion: InclusionWaiter
+    execution: ExecutionCheck
+    calls: CallMethods
+    access_lists: AccessListMethods
+    traces: DebugTraceMethods
     limits: CallLimits
 
 
-def add_methods(registry: Registry, told: Development, means: Means) -> None:
+def add_methods(registry: Registry, setup: DevelopmentSetup, means: DevelopmentParts) -> None:
     """Register the methods of development chains."""
-    chain, control, wallet = means.chain, told.control, Wallet(told.secrets)
-    own = Accounts(chain, wallet, means.pool, control, means.completion, means.inclusion)
+    chain, control, wallet = means.chain, setup.control, SigningMethods(setup.secrets)
+    own = DevelopmentAccountMethods(
+        chain, wallet, means.pool, control, means.completion, means.inclusion, means.execution
+    )
     accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
     mining.add_methods(registry, control, means.pool)
     state_dump.add_methods(registry, control)
-    planning.add_methods(registry, control)
+    next_block.add_methods(registry, control, means.oracle)
     patching.add_methods(registry, control)
     reorganising.add_methods(registry, chain, own, control)
-    mined_blocks.add_methods(registry, MinedBlocks(chain, control, means.traces), means.limits)
-    tokens.add_methods(registry, Tokens(chain, control, means.calls, means.access_lists), means.limits)
+    mined_blocks.add_methods(registry, MinedBlockMethods(chain, control, means.traces), means.limits)
+    tokens.add_methods(registry, TokenMethods(chain, control, means.calls, means.access_lists), means.limits)

@@ -8,12 +8,13 @@ import msgspec
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, DevelopmentControl
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import rows
+from wsnode.ethereum.rpc.debug_traces.methods import DebugTraceMethods
+from wsnode.ethereum.rpc.debug_traces.options import TraceOptions
 from wsnode.ethereum.rpc.development.mining import MineParameters, Steps, done, require_at_most
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import rows
-from wsnode.ethereum.rpc.traces.methods import Traces
-from wsnode.ethereum.rpc.traces.options import TraceOptions
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.parameters import ArgumentOrListParameters
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, or_null, reference
 from wsnode.jsonrpc.work import Step
@@ -22,10 +23,10 @@ MOST_BLOCKS: Final = BLOCKS_AT_ONCE
 """Most blocks of one call: its reply holds them all, and nothing else changes the chain meanwhile."""
 
 
-class MinedBlocks:
+class MinedBlockMethods:
     """The method of one development chain."""
 
-    def __init__(self, chain: Chain, control: DevelopmentControl, traces: Traces) -> None:
+    def __init__(self, chain: Chain, control: DevelopmentControl, traces: DebugTraceMethods) -> None:
         self._chain = chain
         self._control = control
         self._traces = traces
@@ -69,12 +70,13 @@ def _outcome(call: dict[str, Any]) -> dict[str, str]:
     return output | ({"revertReason": call["revertReason"]} if "revertReason" in call else {})
 
 
-def add_methods(registry: Registry, mined: MinedBlocks, limits: CallLimits) -> None:
+def add_methods(registry: Registry, mined: MinedBlockMethods, limits: CallLimits) -> None:
     """Register this module's method."""
     for name in ("evm_mine_detailed", "anvil_mine_detailed"):
         registry.method(
             name,
             view=False,
+            decoder=ArgumentOrListParameters(MineParameters),
             result=list_of(or_null(reference("MinedBlock"))),
             deadline=limits.trace_longest_seconds,
             timeout_error=mined.timed_out,

@@ -10,21 +10,22 @@ import msgspec
 from wsnode.ethereum.development.control import ControlError, DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.rpc.common.parameters import Flag
+from wsnode.ethereum.rpc.common.results import NULL, quantity
+from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.rpc.development.parameters import LenientCount, MineOptions, ResetOptions
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, METADATA, NOTHING, SETTINGS
 from wsnode.ethereum.rpc.fees.methods import FIRST_PRICE, head_header
-from wsnode.ethereum.rpc.form.parameters import Flag
-from wsnode.ethereum.rpc.form.results import NULL, quantity
-from wsnode.ethereum.rpc.form.schemas import QUANTITY
 from wsnode.ethereum.rpc.node.methods import development_version
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.parameters import ArgumentOrListParameters, ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, or_null
-from wsnode.jsonrpc.work import AsyncCall, Rendered, Step
+from wsnode.jsonrpc.work import Await, RenderedJson, Step
 
-TRUE: Final = Rendered(b"true")
-FALSE: Final = Rendered(b"false")
+TRUE: Final = RenderedJson(b"true")
+FALSE: Final = RenderedJson(b"false")
 ONE: Final = LenientCount(1)
 NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
@@ -48,7 +49,7 @@ class MineManyParameters(msgspec.Struct, array_like=True, frozen=True, gc=False)
     interval: LenientCount = NONE
 
 
-class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class BlockCountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[number]`."""
 
     number: LenientCount
@@ -90,7 +91,7 @@ def done(work: Callable[[], Awaitable[Any]]) -> Generator[Step, Any, Any]:
         RpcError: The chain refuses it.
     """
     with refusals():
-        return (yield AsyncCall(work))
+        return (yield Await(work))
 
 
 def require_at_most(most: int, blocks: int) -> None:
@@ -116,7 +117,7 @@ def refusals() -> Iterator[None]:
         raise invalid_params(str(error)) from None
 
 
-class Mining:
+class MiningMethods:
     """Mining on demand, its automatic modes, and snapshots."""
 
     def __init__(self, control: DevelopmentControl) -> None:
@@ -179,12 +180,33 @@ class Mining:
         yield from self.reset(params)
         return TRUE
 
-    def revert(self, params: NumberParameters) -> Steps:
+    def revert(self, params: BlockCountParameters) -> Steps:
         """Return whether the snapshot existed; chain, pool and clock are then restored to it."""
         return boolean((yield from done(lambda: self._control.revert(params.number))))
 
 
-class Logging:
+class UrlParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[url]`."""
+
+    url: str
+
+
+class ForkUrlMethods:
+    """Names the node that is forked."""
+
+    def __init__(self, control: DevelopmentControl) -> None:
+        self._control = control
+
+    def set(self, params: UrlParameters) -> bytes:
+        """Return null; a chain that is no fork has no such node to replace, and stays as it is."""
+        if self._control.fork is not None:
+            raise invalid_params(
+                "a fork keeps its node: anvil_reset with jsonRpcUrl begins again with another one"
+            )
+        return NULL
+
+
+class LoggingMethods:
     """Switches the log of the chain's events."""
 
     def __init__(self, control: DevelopmentControl) -> None:
@@ -261,10 +283,16 @@ def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[
 
 def add_methods(registry: Registry, control: DevelopmentControl, pool: TransactionPool) -> None:
     """Register this module's methods."""
-    mining, logging = Mining(control), Logging(control)
+    mining, logging = MiningMethods(control), LoggingMethods(control)
+    fork_url = ForkUrlMethods(control)
     for name in ("anvil_metadata", "hardhat_metadata"):
         registry.method(name, result=METADATA)(metadata_of(control))
     registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool))
+    # The options may also be sent by themselves.
+    options: dict[str, ParameterDecoder] = {
+        "evm_mine": ArgumentOrListParameters(MineParameters),
+        **dict.fromkeys(("anvil_reset", "hardhat_reset"), ArgumentOrListParameters(ResetParameters)),
+    }
     for handler, result, names in (
         (mining.mine, QUANTITY, ("evm_mine",)),
         (mining.mine_many, NOTHING, ("anvil_mine",)),
@@ -278,8 +306,9 @@ def add_methods(registry: Registry, control: DevelopmentControl, pool: Transacti
         (mining.roll_back, NOTHING, ("anvil_rollback",)),
         (mining.reset, NOTHING, ("anvil_reset",)),
         (mining.hardhat_reset, ALWAYS_TRUE, ("hardhat_reset",)),
+        (fork_url.set, NOTHING, ("anvil_setRpcUrl",)),
         (logging.set, NOTHING, ("anvil_setLoggingEnabled",)),
         (logging.hardhat_set, ALWAYS_TRUE, ("hardhat_setLoggingEnabled",)),
     ):
         for name in names:
-            registry.method(name, view=False, result=result)(handler)
+            registry.method(name, view=False, result=result, decoder=options.get(name))(handler)

@@ -3,18 +3,21 @@
 from contextlib import suppress
 from typing import Any
 
-from wsnode.ethereum.development.control import Forking
-from wsnode.ethereum.rpc.calls.call_object import CallObject, decode_call_object
+from wsnode.ethereum.development.control import ForkRequest
+from wsnode.ethereum.rpc.calls.call_object import CallObject, check_accesses, decode_call_object
+from wsnode.ethereum.rpc.common.decoding import decode_array, decode_bytes, kind, mismatch
 from wsnode.ethereum.rpc.development.schemas import (
     HEX,
     MINE_OPTIONS,
+    MOST_PLACED,
     NUMBER,
     PLACED,
     REORGANISATION,
     RESET_OPTIONS,
 )
-from wsnode.ethereum.rpc.form.decoding import decode_bytes, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.schema import list_of
+from wsnode.jsonrpc.session_limits import check_count
 
 
 class LenientNumber(int):
@@ -40,11 +43,11 @@ class MineOptions:
 
 
 class ResetOptions:
-    """Options of a reset: none, or what is forked."""
+    """Options of a reset: none, or what is forked, in a member `forking` or without it."""
 
     __slots__ = ("forking",)
 
-    def __init__(self, forking: Forking | None = None) -> None:
+    def __init__(self, forking: ForkRequest | None = None) -> None:
         self.forking = forking
 
 
@@ -61,12 +64,18 @@ class PlacedTransaction:
         self.block = block
 
 
+class PlacedTransactions(tuple[PlacedTransaction, ...]):
+    """Transactions of a new branch."""
+
+    __slots__ = ()
+
+
 class ReorganisationObject:
     """The number of replaced blocks (`depth`), and the `transactions` of the replacing ones."""
 
     __slots__ = ("depth", "transactions")
 
-    def __init__(self, depth: int, transactions: list[PlacedTransaction]) -> None:
+    def __init__(self, depth: int, transactions: PlacedTransactions) -> None:
         self.depth = depth
         self.transactions = transactions
 
@@ -109,7 +118,9 @@ def _decode_mine_options(value: Any) -> MineOptions:
 def _decode_reset(value: Any) -> ResetOptions:
     if type(value) is not dict:
         raise mismatch(kind(value), "object")
-    forking = value.get("forking")
+    # alloy names what is forked without `forking` around it.
+    is_bare = "forking" not in value and not value.keys().isdisjoint(("jsonRpcUrl", "blockNumber"))
+    forking = value if is_bare else value.get("forking")
     if forking is None:
         return ResetOptions()
     if type(forking) is not dict:
@@ -117,7 +128,7 @@ def _decode_reset(value: Any) -> ResetOptions:
     url, block = forking.get("jsonRpcUrl"), forking.get("blockNumber")
     if url is not None and type(url) is not str:
         raise mismatch(kind(url), "string")
-    return ResetOptions(Forking(url, None if block is None else decode_number(block)))
+    return ResetOptions(ForkRequest(url, None if block is None else decode_number(block)))
 
 
 def _decode_placed(value: Any) -> PlacedTransaction:
@@ -131,6 +142,13 @@ def _decode_placed(value: Any) -> PlacedTransaction:
     return PlacedTransaction(None, decode_call_object(value), block)
 
 
+def _decode_all_placed(value: Any) -> PlacedTransactions:
+    decode_array(value, "array")
+    check_count(len(value), MOST_PLACED, "transactions")
+    check_accesses(each[0] if type(each) is list and each else each for each in value)
+    return PlacedTransactions(map(_decode_placed, value))
+
+
 def _decode_reorganisation(value: Any) -> ReorganisationObject:
     if type(value) is not dict:
         raise mismatch(kind(value), "object")
@@ -138,12 +156,8 @@ def _decode_reorganisation(value: Any) -> ReorganisationObject:
         raise ValueError(f"unknown member {min(unknown)}")
     if "depth" not in value:
         raise ValueError("missing required field 'depth'")
-    transactions = value.get("transactions") or []
-    if type(transactions) is not list:
-        raise mismatch(kind(transactions), "array")
-    return ReorganisationObject(
-        decode_number(value["depth"]), [_decode_placed(transaction) for transaction in transactions]
-    )
+    transactions = _decode_all_placed(value.get("transactions") or [])
+    return ReorganisationObject(decode_number(value["depth"]), transactions)
 
 
 register_type(LenientBytes, lambda value: LenientBytes(_decode_bytes(value)), HEX)
@@ -151,5 +165,5 @@ register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 25
 register_type(LenientCount, lambda value: LenientCount(decode_number(value)), NUMBER)
 register_type(MineOptions, _decode_mine_options, MINE_OPTIONS)
 register_type(ResetOptions, _decode_reset, RESET_OPTIONS)
-register_type(PlacedTransaction, _decode_placed, PLACED)
+register_type(PlacedTransactions, _decode_all_placed, list_of(PLACED, most=MOST_PLACED))
 register_type(ReorganisationObject, _decode_reorganisation, REORGANISATION)

@@ -8,11 +8,11 @@ import msgspec
 
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
+from wsnode.ethereum.rpc.common.results import NULL, data
+from wsnode.ethereum.rpc.common.schemas import HASH
 from wsnode.ethereum.rpc.development.mining import TRUE, Steps, SwitchParameters, boolean, done
 from wsnode.ethereum.rpc.development.parameters import LenientBytes, LenientCount, LenientNumber
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, NOTHING
-from wsnode.ethereum.rpc.form.results import NULL, data
-from wsnode.ethereum.rpc.form.schemas import HASH
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, or_null
 
@@ -52,13 +52,13 @@ class SlotParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     value: Hash32
 
 
-class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class DropTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[transaction hash]`."""
 
     hash: Hash32
 
 
-class Patching:
+class PatchMethods:
     """The methods; `answer` is the result of one without a value: null for anvil, true for hardhat."""
 
     def __init__(self, control: DevelopmentControl, answer: bytes) -> None:
@@ -110,7 +110,7 @@ class Patching:
         self._control.impersonation.is_general = params.enabled.is_set
         return self._answer
 
-    def drop(self, params: TransactionParameters) -> Steps:
+    def drop(self, params: DropTransactionParameters) -> Steps:
         """Return the hash of the transaction removed from the pool, or null (hardhat: whether it was
         there).
         """
@@ -137,7 +137,7 @@ class Patching:
 def add_methods(registry: Registry, control: DevelopmentControl) -> None:
     """Register this module's methods."""
     method = partial(registry.method, view=False)
-    of_anvil, of_hardhat = Patching(control, NULL), Patching(control, TRUE)
+    of_anvil, of_hardhat = PatchMethods(control, NULL), PatchMethods(control, TRUE)
     for prefix, patching, result in (("anvil", of_anvil, NOTHING), ("hardhat", of_hardhat, ALWAYS_TRUE)):
         handlers: dict[str, Callable[..., Any]] = {
             "setBalance": patching.set_balance,

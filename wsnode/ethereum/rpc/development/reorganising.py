@@ -1,6 +1,5 @@
 """anvil_reorg and wsnode_reorg: reorganisations on demand, to test clients."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -9,27 +8,38 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.development.control import DevelopmentControl, Placed, Reorganisation
+from wsnode.ethereum.development.control import (
+    DevelopmentControl,
+    ReorganisationRequest,
+    ScheduledTransaction,
+)
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.calls.named_contracts import targets
-from wsnode.ethereum.rpc.development.accounts import MAX_GAS, Accounts
+from wsnode.ethereum.rpc.calls.param_contracts import targets
+from wsnode.ethereum.rpc.common.results import NULL
+from wsnode.ethereum.rpc.development.accounts import MAX_GAS, DevelopmentAccountMethods
 from wsnode.ethereum.rpc.development.mining import Steps, done
-from wsnode.ethereum.rpc.development.parameters import LenientCount, PlacedTransaction, ReorganisationObject
+from wsnode.ethereum.rpc.development.parameters import (
+    LenientCount,
+    PlacedTransaction,
+    PlacedTransactions,
+    ReorganisationObject,
+)
 from wsnode.ethereum.rpc.development.schemas import NOTHING, REORGANISED
 from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS
-from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.fees.methods import head_header
 from wsnode.ethereum.rpc.transactions.fees import unsigned
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError
 from wsnode.jsonrpc.errors import invalid_params
+from wsnode.jsonrpc.parameters import ArgumentOrListParameters, PositionalOrNamedParameters
 from wsnode.jsonrpc.registry import Registry
 
 
 class AnvilParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[depth, [[transaction, place of its block], …]]`."""
+    """`[depth, [[transaction, place of its block], …]]`, or an object with these members."""
 
     depth: LenientCount
-    transactions: list[PlacedTransaction]
+    tx_block_pairs: PlacedTransactions
 
 
 class ObjectParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -38,18 +48,20 @@ class ObjectParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     reorganisation: ReorganisationObject
 
 
-class Reorganising:
+class ReorganisationMethods:
     """The reorganisation methods of one chain."""
 
-    def __init__(self, chain: Chain, accounts: Accounts, control: DevelopmentControl) -> None:
+    def __init__(
+        self, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentControl
+    ) -> None:
         self._chain = chain
         self._accounts = accounts
         self._control = control
 
     def anvil(self, params: AnvilParameters) -> Steps:
         """Return null once the last `depth` blocks are replaced; their transactions are dropped."""
-        given = self._placed(params.depth, params.transactions)
-        outcome: Reorganisation = yield from done(
+        given = self._placed(params.tx_block_pairs)
+        outcome: ReorganisationRequest = yield from done(
             lambda: self._control.reorganise(params.depth, given, keep_dropped=False)
         )
         if outcome.refused:
@@ -60,52 +72,55 @@ class Reorganising:
     def replace(self, params: ObjectParameters) -> Any:
         """Return the dropped and the new blocks; transactions of dropped blocks return to the pool."""
         wanted = params.reorganisation
-        given = self._placed(wanted.depth, wanted.transactions)
-        outcome: Reorganisation = yield from done(
+        given = self._placed(wanted.transactions)
+        outcome: ReorganisationRequest = yield from done(
             lambda: self._control.reorganise(wanted.depth, given, keep_dropped=True)
         )
         return _described(outcome)
 
-    def _placed(self, depth: int, transactions: Sequence[PlacedTransaction]) -> list[Placed]:
-        """Return the encoded transactions with their blocks; objects get their nonces from the branch."""
-        sent = Counter[Address]()
+    def _placed(self, transactions: Sequence[PlacedTransaction]) -> list[ScheduledTransaction]:
+        """Return what is to be placed; objects get their nonces and fees from the blocks that take them.
+
+        Raises:
+            RpcError: Bytes are no transaction, or no block could make one of an object.
+        """
         with self._chain.snapshot() as view:
-            number = max(view.number - depth, 0)
-            root = number, view.hash_of(number) or b""
             return [
-                Placed(self._checked(each.encoded), None, each.block)
+                self._signed(each.encoded, each.block)
                 if each.encoded is not None
-                else self._completed(view, root, each, sent)
+                else self._incomplete(view, each)
                 for each in transactions
             ]
 
-    def _checked(self, encoded: bytes) -> bytes:
+    def _signed(self, encoded: bytes, block: int) -> ScheduledTransaction:
         try:
-            return PooledTransaction(self._chain.spec, encoded).encoded
+            transaction = PooledTransaction(self._chain.spec, encoded)
         except InvalidTransactionError:
             raise invalid_params("Failed to decode transaction") from None
+        content = transaction.encoded
+        return ScheduledTransaction(
+            Address(transaction.sender), lambda _nonce, _base_fee: content, transaction.nonce, block
+        )
 
-    def _completed(
-        self, view: Snapshot, root: tuple[int, bytes], given: PlacedTransaction, sent: Counter[Address]
-    ) -> Placed:
+    def _incomplete(self, view: Snapshot, given: PlacedTransaction) -> ScheduledTransaction:
         call = given.call
         assert call is not None, "a transaction is either encoded or an object"
         sender = self._accounts.sender_of(call)
-        account = view.state.account(sender, root)
-        nonce = (account[0] if account else 0) + sent[sender] if call.nonce is None else call.nonce
-        sent[sender] += 1
-        transaction = unsigned(
-            call,
-            chain_id=view.spec.chain_id,
-            nonce=nonce,
-            gas=MAX_GAS if call.gas is None else call.gas,
-            fees=self._accounts.completion.fees(view, call),
+        fees_at, chain_id = self._accounts.completion.fees_at(view, call), view.spec.chain_id
+
+        def encode(nonce: int, base_fee: int | None) -> bytes:
+            gas, fees = MAX_GAS if call.gas is None else call.gas, fees_at(base_fee)
+            transaction = unsigned(call, chain_id=chain_id, nonce=nonce, gas=gas, fees=fees)
+            return self._accounts.encode(sender, transaction)
+
+        # What is impossible is refused before a block is dropped.
+        encode(call.nonce or 0, head_header(view).base_fee)
+        return ScheduledTransaction(
+            sender, encode, call.nonce, given.block, is_impersonated=self._accounts.is_impersonated(sender)
         )
-        encoded, unsigned_sender = self._accounts.encode(sender, transaction)
-        return Placed(encoded, unsigned_sender, given.block)
 
 
-def _described(outcome: Reorganisation) -> dict[str, Any]:
+def _described(outcome: ReorganisationRequest) -> dict[str, Any]:
     change = outcome.change
     described: dict[str, Any] = {
         "commonAncestor": outcome.ancestor.members(),
@@ -117,16 +132,28 @@ def _described(outcome: Reorganisation) -> dict[str, Any]:
     return described
 
 
-def _targets(params: AnvilParameters | ReorganisationObject) -> Iterable[int] | None:
-    return targets([placed.call for placed in params.transactions if placed.call is not None])
+def _targets(transactions: Iterable[PlacedTransaction]) -> Iterable[int] | None:
+    return targets([placed.call for placed in transactions if placed.call is not None])
 
 
-def add_methods(registry: Registry, chain: Chain, accounts: Accounts, control: DevelopmentControl) -> None:
+def add_methods(
+    registry: Registry, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentControl
+) -> None:
     """Register this module's methods."""
-    reorganising = Reorganising(chain, accounts, control)
+    reorganising = ReorganisationMethods(chain, accounts, control)
     method = partial(registry.method, view=False, errors=SIGNING_ERRORS)
-    method("anvil_reorg", result=NOTHING, contracts=_targets)(reorganising.anvil)
+    # alloy sends the object itself.
+    by_name = method(
+        "anvil_reorg",
+        result=NOTHING,
+        contracts=lambda params: _targets(params.tx_block_pairs),
+        decoder=PositionalOrNamedParameters(AnvilParameters),
+    )
+    by_name(reorganising.anvil)
     replacing = method(
-        "wsnode_reorg", result=REORGANISED, contracts=lambda params: _targets(params.reorganisation)
+        "wsnode_reorg",
+        result=REORGANISED,
+        contracts=lambda params: _targets(params.reorganisation.transactions),
+        decoder=ArgumentOrListParameters(ObjectParameters),
     )
     replacing(reorganising.replace)

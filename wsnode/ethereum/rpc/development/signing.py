@@ -1,30 +1,44 @@
 """eth_sign, personal_sign, eth_signTypedData …: signatures by a development chain's accounts."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.codec.transactions import sign_digest, sign_message
-from wsnode.ethereum.codec.typed_data import TypedData, digest_of
+from wsnode.ethereum.codec.typed_data import MOST_MEMBERS, MOST_TYPES, TypedData, digest_of
 from wsnode.ethereum.primitives.values import Address
+from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.common.results import data
+from wsnode.ethereum.rpc.development.mining import Steps
 from wsnode.ethereum.rpc.development.schemas import SIGNATURE, TYPED_DATA
-from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.form.results import data
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
-from wsnode.jsonrpc.errors import RpcError, server_error
+from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.requests import count_values
+from wsnode.jsonrpc.session_limits import check_count
+from wsnode.jsonrpc.work import RunInThread, Step
+
+MOST_VALUES: Final = 20_000
+"""JSON values in typed data, names among them: 10 us each."""
+QUICK_VALUES: Final = 200
+"""Typed data of so many values is hashed on the main thread."""
 
 
-class TypedDataDigest(bytes):
+class TypedDataObject:
     """Typed data (EIP-712): `types`, `primaryType`, `domain` and `message` in an object or in JSON text."""
 
-    __slots__ = ()
+    __slots__ = ("content", "values")
+
+    def __init__(self, content: TypedData, values: int) -> None:
+        self.content = content
+        self.values = values
+        """Number of JSON values that it was made of."""
 
 
-class PlainTypedDataDigest(TypedDataDigest):
+class TypedDataV3Object(TypedDataObject):
     """Typed data (EIP-712) without arrays, as before version 4 of the method."""
 
     __slots__ = ()
@@ -34,13 +48,13 @@ class SignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[address, message]`."""
 
     address: Address
-    message: Payload
+    message: Data
 
 
 class PersonalSignParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[message, address, password]`; the accounts have no passwords."""
 
-    message: Payload
+    message: Data
     address: Address
     password: str = ""
 
@@ -49,17 +63,17 @@ class TypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
     """`[address, typed data]`."""
 
     address: Address
-    typed_data: TypedDataDigest
+    typed_data: TypedDataObject
 
 
-class PlainTypedDataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class TypedDataV3Parameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[address, typed data]`."""
 
     address: Address
-    typed_data: PlainTypedDataDigest
+    typed_data: TypedDataV3Object
 
 
-class Wallet:
+class SigningMethods:
     """The methods that sign, and the private keys by address."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
@@ -92,13 +106,15 @@ class Wallet:
         """Return the 65-byte signature of a prefixed message, as eth_sign does with its arguments swapped."""
         return data(sign_message(self.secret(params.address), params.message))
 
-    def sign_typed_data(self, params: TypedDataParameters) -> bytes:
+    def sign_typed_data(self, params: TypedDataParameters) -> Steps:
         """Return the 65-byte signature of typed structured data (EIP-712)."""
-        return data(sign_digest(self.secret(params.address), params.typed_data))
+        digest = yield from _digest(params.typed_data)
+        return data(sign_digest(self.secret(params.address), digest))
 
-    def sign_plain_typed_data(self, params: PlainTypedDataParameters) -> bytes:
+    def sign_plain_typed_data(self, params: TypedDataV3Parameters) -> Steps:
         """Return the 65-byte signature of typed structured data (EIP-712) without arrays."""
-        return data(sign_digest(self.secret(params.address), params.typed_data))
+        digest = yield from _digest(params.typed_data)
+        return data(sign_digest(self.secret(params.address), digest))
 
 
 def unknown_account() -> RpcError:
@@ -109,39 +125,65 @@ def unknown_account() -> RpcError:
 SIGNING_ERRORS: Final = (unknown_account(),)
 
 
-def _decode_typed_data(value: Any) -> TypedDataDigest:
-    return TypedDataDigest(_digest(_read_typed_data(value)))
+def _decode_typed_data(value: Any) -> TypedDataObject:
+    return TypedDataObject(*_read_typed_data(value))
 
 
-def _decode_plain_typed_data(value: Any) -> PlainTypedDataDigest:
-    told = _read_typed_data(value)
-    for members in told.types.values():
+def _decode_plain_typed_data(value: Any) -> TypedDataV3Object:
+    content, values = _read_typed_data(value)
+    for members in content.types.values():
         for member in members:
             if member.type.endswith("]"):
                 raise ValueError(f'arrays as "{member.name}" are signed by eth_signTypedData_v4')
-    return PlainTypedDataDigest(_digest(told))
+    return TypedDataV3Object(content, values)
 
 
-def _read_typed_data(value: Any) -> TypedData:
+def _read_typed_data(value: Any) -> tuple[TypedData, int]:
+    """Return typed data and the number of its JSON values.
+
+    Clients send it as a string, which holds a number of any size.
+    """
     try:
-        # Clients send it as a string, which holds a number of any size.
-        return msgspec.convert(msgspec.json.decode(value) if isinstance(value, str) else value, TypedData)
+        text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
+        values = count_values(text)
+        check_count(values, MOST_VALUES, "values in typed data")
+        _check_lists(decoded := msgspec.json.decode(text) if isinstance(value, str) else value)
+        return msgspec.convert(decoded, TypedData), values
     except UNREADABLE as error:
         raise ValueError(f"invalid typed data: {error}") from None
 
 
-def _digest(told: TypedData) -> bytes:
+def _check_lists(value: Any) -> None:
+    types = value.get("types") if type(value) is dict else None
+    if type(types) is dict:
+        check_count(len(types), MOST_TYPES, "types")
+        check_count(
+            max((len(each) for each in types.values() if type(each) is list), default=0),
+            MOST_MEMBERS,
+            "members of a type",
+        )
+
+
+def _digest(given: TypedDataObject) -> Generator[Step, Any, bytes]:
+    """Return the hash that is signed, in a worker thread if the data is long.
+
+    Raises:
+        RpcError: The data is unsound.
+    """
     try:
-        return digest_of(told)
-    except UNREADABLE as error:
-        raise ValueError(f"invalid typed data: {error}") from None
+        if given.values <= QUICK_VALUES:
+            return digest_of(given.content)
+        digest: bytes = yield RunInThread(lambda _cancel: digest_of(given.content))
+    except (ValueError, *UNREADABLE) as error:
+        raise invalid_params(f"invalid argument 1: {error}") from None
+    return digest
 
 
-register_type(TypedDataDigest, _decode_typed_data, TYPED_DATA)
-register_type(PlainTypedDataDigest, _decode_plain_typed_data, TYPED_DATA)
+register_type(TypedDataObject, _decode_typed_data, TYPED_DATA)
+register_type(TypedDataV3Object, _decode_plain_typed_data, TYPED_DATA)
 
 
-def add_methods(registry: Registry, wallet: Wallet) -> None:
+def add_methods(registry: Registry, wallet: SigningMethods) -> None:
     """Register this module's methods."""
     method = partial(registry.method, view=False, result=SIGNATURE, errors=SIGNING_ERRORS)
     method("eth_sign")(wallet.sign)

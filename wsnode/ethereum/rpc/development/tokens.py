@@ -9,17 +9,17 @@ import msgspec
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import DevelopmentControl
 from wsnode.ethereum.primitives.values import Address, hexadecimal
-from wsnode.ethereum.rpc.calls.access_lists import AccessListParameters, AccessLists
+from wsnode.ethereum.rpc.calls.access_lists import AccessListMethods, AccessListParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import CallParameters
-from wsnode.ethereum.rpc.calls.methods import Calls
+from wsnode.ethereum.rpc.calls.methods import CallMethods
 from wsnode.ethereum.rpc.calls.overrides import StateOverrides
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK
+from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.rpc.development.mining import Steps, done
 from wsnode.ethereum.rpc.development.parameters import LenientNumber
 from wsnode.ethereum.rpc.development.schemas import NOTHING
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.parameters import LATEST_BLOCK
-from wsnode.ethereum.rpc.form.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
@@ -57,10 +57,12 @@ class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
     allowance: LenientNumber
 
 
-class Tokens:
+class TokenMethods:
     """The methods, which find a slot as anvil does: in the access list of the view's call."""
 
-    def __init__(self, chain: Chain, control: DevelopmentControl, calls: Calls, lists: AccessLists) -> None:
+    def __init__(
+        self, chain: Chain, control: DevelopmentControl, calls: CallMethods, lists: AccessListMethods
+    ) -> None:
         self._chain = chain
         self._control = control
         self._calls = calls
@@ -128,7 +130,7 @@ def _no_slot(what: str) -> RpcError:
     return server_error(f"Unable to set ERC20 {what}, no slot found")
 
 
-def add_methods(registry: Registry, tokens: Tokens, limits: CallLimits) -> None:
+def add_methods(registry: Registry, tokens: TokenMethods, limits: CallLimits) -> None:
     """Register this module's methods."""
     method = partial(
         registry.method,

@@ -3,20 +3,30 @@
 from typing import Any, Final
 
 from wsnode.ethereum.payloads.attributes import PayloadAttributes, Withdrawal
+from wsnode.ethereum.rpc.calls.schemas import MOST_WITHDRAWALS
+from wsnode.ethereum.rpc.common.decoding import (
+    decode_array,
+    decode_bytes,
+    decode_quantity,
+    field,
+    kind,
+    mismatch,
+)
+from wsnode.ethereum.rpc.common.parameters import decode_address, decode_hash, register_list
+from wsnode.ethereum.rpc.common.schemas import ANY_BYTES
 from wsnode.ethereum.rpc.engine.schemas import PAYLOAD_ATTRIBUTES
-from wsnode.ethereum.rpc.form.decoding import decode_bytes, decode_quantity, field, kind, mismatch
-from wsnode.ethereum.rpc.form.parameters import decode_address, decode_hash
-from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.schema import list_of
+from wsnode.jsonrpc.session_limits import check_count
 
+MOST_TRANSACTIONS: Final = 10_000
+"""Transactions of a block that a test builds: those of 210,000,000 gas at least."""
 STRUCT: Final = "PayloadAttributes"
 _REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
-_OPTIONAL: Final = ("withdrawals", "parentBeaconBlockRoot")
+_OPTIONAL: Final = ("withdrawals", "parentBeaconBlockRoot", "slotNumber", "targetGasLimit")
 _WITHDRAWAL: Final = ("index", "validatorIndex", "address", "amount")
 
 
-class GivenAttributes:
+class AttributesParameter:
     """Payload attributes as a parameter."""
 
     __slots__ = ("value",)
@@ -25,7 +35,7 @@ class GivenAttributes:
         self.value = value
 
 
-class ExactAttributes(GivenAttributes):
+class ExactAttributes(AttributesParameter):
     """Those of the Engine API, without any other member."""
 
     __slots__ = ()
@@ -37,15 +47,13 @@ class EncodedTransactions(tuple[bytes, ...]):
     __slots__ = ()
 
 
-def decode_attributes(value: Any) -> GivenAttributes:
+def decode_attributes(value: Any) -> AttributesParameter:
     """Return the attributes that a JSON object describes; members that are unknown are passed over.
 
     Raises:
         ValueError: A member is missing or malformed.
     """
-    limit = _object(value).get("targetGasLimit")
-    target = None if limit is None else _number(limit, "targetGasLimit")
-    return GivenAttributes(PayloadAttributes(**_members(value), target_gas_limit=target))
+    return AttributesParameter(PayloadAttributes(**_members(_object(value))))
 
 
 def decode_exactly(value: Any) -> ExactAttributes:
@@ -70,6 +78,7 @@ def _members(value: dict[str, Any]) -> dict[str, Any]:
         if value.get(name) is None:
             raise ValueError(f"missing required field '{name}' for {STRUCT}")
     withdrawals, root = value.get("withdrawals"), value.get("parentBeaconBlockRoot")
+    slot, limit = value.get("slotNumber"), value.get("targetGasLimit")
     place = field(STRUCT, "parentBeaconBlockRoot")
     return {
         "timestamp": _number(value["timestamp"], "timestamp"),
@@ -79,12 +88,14 @@ def _members(value: dict[str, Any]) -> dict[str, Any]:
         ),
         "withdrawals": None if withdrawals is None else _withdrawals(withdrawals),
         "parent_beacon_block_root": None if root is None else decode_hash(root, place),
+        "slot_number": None if slot is None else _number(slot, "slotNumber"),
+        "target_gas_limit": None if limit is None else _number(limit, "targetGasLimit"),
     }
 
 
 def _withdrawals(value: Any) -> tuple[Withdrawal, ...]:
-    if type(value) is not list:
-        raise mismatch(kind(value), "[]*types.Withdrawal", field(STRUCT, "withdrawals"))
+    decode_array(value, "[]*types.Withdrawal", field(STRUCT, "withdrawals"))
+    check_count(len(value), MOST_WITHDRAWALS, "withdrawals")
     return tuple(map(_withdrawal, value))
 
 
@@ -107,12 +118,8 @@ def _number(value: Any, name: str) -> int:
     return decode_quantity(value, 64, "hexutil.Uint64", field(STRUCT, name))
 
 
-def _decode_transactions(value: Any) -> EncodedTransactions:
-    if type(value) is not list:
-        raise mismatch(kind(value), "[]hexutil.Bytes")
-    return EncodedTransactions(decode_bytes(item) for item in value)
-
-
-register_type(GivenAttributes, decode_attributes, PAYLOAD_ATTRIBUTES)
+register_type(AttributesParameter, decode_attributes, PAYLOAD_ATTRIBUTES)
 register_type(ExactAttributes, decode_exactly, PAYLOAD_ATTRIBUTES)
-register_type(EncodedTransactions, _decode_transactions, list_of(ANY_BYTES))
+register_list(
+    EncodedTransactions, decode_bytes, ANY_BYTES, most=MOST_TRANSACTIONS, type_name="[]hexutil.Bytes"
+)

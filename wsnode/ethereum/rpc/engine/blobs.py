@@ -2,31 +2,55 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.payloads.envelope import blob_and_proofs
-from wsnode.ethereum.payloads.eras import Era, era_of
-from wsnode.ethereum.pool.blobs import Blob, Blobs
+from wsnode.ethereum.codec.transactions import blob_cells
+from wsnode.ethereum.payloads.envelope import blob_and_proofs, cells_and_proofs
+from wsnode.ethereum.payloads.versions import PayloadVersion, era_of
+from wsnode.ethereum.pool.blobs import CELLS, Blob, Blobs
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.common.decoding import decode_fixed
+from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list
+from wsnode.ethereum.rpc.common.results import NULL
+from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, ANY_HASH
 from wsnode.ethereum.rpc.engine.errors import too_large_request, unsupported_fork
-from wsnode.ethereum.rpc.engine.schemas import ALL_CELLED_BLOBS, BLOBS, CELLED_BLOBS
-from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.rpc.engine.schemas import ALL_CELLED_BLOBS, BLOBS, CELLED_BLOBS, CELLS_OF_BLOBS
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import InThread, Pieces, Steps
+from wsnode.jsonrpc.work import ReplyChunks, RunInThread, Steps
 
 MOST_BLOBS: Final = 128
+
+
+class BlobHashes(tuple[Hash32, ...]):
+    """Versioned hashes of blobs."""
+
+    __slots__ = ()
 
 
 class BlobsParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[versioned hashes]`."""
 
-    hashes: tuple[Hash32, ...]
+    hashes: BlobHashes
 
 
-class GetBlobs:
+class CellIndices(tuple[int, ...]):
+    """Indices of cells, ascending."""
+
+    __slots__ = ()
+
+
+class CellsParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[versioned hashes, bit field]`; bit n of the field's bytes, the lowest first, stands for cell n."""
+
+    hashes: BlobHashes
+    indices: CellIndices
+
+
+class BlobMethods:
     """The methods; `null` stands for a blob that is not kept here."""
 
     def __init__(self, blobs: Blobs) -> None:
@@ -34,7 +58,7 @@ class GetBlobs:
 
     def with_one_proof(self, view: Snapshot, params: BlobsParameters) -> Steps:
         """Return blobs, each with its proof; up to Prague."""
-        if era_of(view.spec, view.head_timestamp) >= Era.OSAKA:
+        if era_of(view.spec, view.head_timestamp) >= PayloadVersion.OSAKA:
             raise unsupported_fork("engine_getBlobsV1")
         return (yield from self._proved(self._found(params), by_cells=False))
 
@@ -49,34 +73,77 @@ class GetBlobs:
         """Return blobs, each with the proofs of its cells."""
         return (yield from self._proved(self._found(params), by_cells=True))
 
+    def cells(self, view: Snapshot, params: CellsParameters) -> Steps:
+        """Return the cells of blobs that a bit field names, each with its proof, by ascending index.
+
+        The bit field has 16 bytes; its lowest bit stands for cell 0. Null stands for a blob that is not kept
+        here, and for all of them before Osaka.
+        """
+        if era_of(view.spec, view.head_timestamp) < PayloadVersion.OSAKA:
+            return NULL
+        pieces = ReplyChunks((b"[",))
+        for place, versioned_hash in enumerate(params.hashes):
+            blob = self._blobs.get(versioned_hash)
+            if place:
+                pieces.append(b",")
+            if blob is None:
+                pieces.append(NULL)
+                continue
+            proved = blob if blob.has_cell_proofs else (yield from self._with_proofs(blob, by_cells=True))
+            cells = yield RunInThread(lambda _cancel, content=proved.content: blob_cells(content))  # type: ignore[misc]
+            pieces += cells_and_proofs(proved, cells, params.indices)
+        pieces.append(b"]")
+        return pieces
+
+    def _with_proofs(self, blob: Blob, *, by_cells: bool) -> Steps:
+        """Return a blob with proofs of the other kind, and keep these."""
+        proved = yield RunInThread(lambda _cancel: blob.proved(by_cells=by_cells))
+        self._blobs.replace(proved)
+        return proved
+
     def _found(self, params: BlobsParameters) -> Sequence[Blob | None]:
-        if len(params.hashes) > MOST_BLOBS:
-            raise too_large_request(MOST_BLOBS)
         return [self._blobs.get(versioned_hash) for versioned_hash in params.hashes]
 
     def _proved(self, blobs: Sequence[Blob | None], *, by_cells: bool) -> Steps:
         """Return the JSON text of blobs with proofs of one kind; those of the other kind need a thread."""
-        pieces = Pieces((b"[",))
+        pieces = ReplyChunks((b"[",))
         for place, blob in enumerate(blobs):
             if place:
                 pieces.append(b",")
             if blob is None:
                 pieces.append(NULL)
                 continue
-            if blob.has_cell_proofs != by_cells:
-                prove = partial(blob.proved, by_cells=by_cells)
-                blob = yield InThread(lambda _cancel, prove=prove: prove())  # type: ignore[misc]
-                self._blobs.replace(blob)
-            pieces += blob_and_proofs(blob)
+            is_proved = blob.has_cell_proofs == by_cells
+            proved = blob if is_proved else (yield from self._with_proofs(blob, by_cells=by_cells))
+            pieces += blob_and_proofs(proved)
         pieces.append(b"]")
         return pieces
 
 
 def add_methods(registry: Registry, blobs: Blobs) -> None:
     """Register this module's methods."""
-    methods = GetBlobs(blobs)
+    methods = BlobMethods(blobs)
     method = partial(registry.method, errors=(too_large_request(MOST_BLOBS),))
     errors = too_large_request(MOST_BLOBS), unsupported_fork("engine_getBlobsV1")
     registry.method("engine_getBlobsV1", result=BLOBS, errors=errors)(methods.with_one_proof)
     method("engine_getBlobsV2", result=ALL_CELLED_BLOBS)(methods.all_with_cell_proofs)
     method("engine_getBlobsV3", result=CELLED_BLOBS)(methods.with_cell_proofs)
+    method("engine_getBlobsV4", result=CELLS_OF_BLOBS)(methods.cells)
+
+
+def _decode_indices(value: Any) -> CellIndices:
+    field = int.from_bytes(decode_fixed(value, CELLS // 8, "indices"), "little")
+    return CellIndices(index for index in range(CELLS) if field >> index & 1)
+
+
+register_type(CellIndices, _decode_indices, ANY_BYTES)
+
+
+register_list(
+    BlobHashes,
+    decode_hash,
+    ANY_HASH,
+    most=MOST_BLOBS,
+    type_name="[]common.Hash",
+    excess=too_large_request(MOST_BLOBS),
+)

@@ -9,15 +9,16 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_payload_body
 from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.common.decoding import decode_quantity
+from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list
+from wsnode.ethereum.rpc.common.schemas import ANY_HASH, ANY_QUANTITY
 from wsnode.ethereum.rpc.engine.errors import too_large_request
-from wsnode.ethereum.rpc.engine.schemas import BODIES
-from wsnode.ethereum.rpc.form.decoding import decode_quantity
-from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY
+from wsnode.ethereum.rpc.engine.schemas import BODIES, BODIES_WITH_LISTS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import Pieces, Steps
+from wsnode.jsonrpc.work import ReplyChunks, Steps
 
 MOST_BODIES: Final = 1024
 """At once, as with geth (eth/catalyst/api.go)."""
@@ -29,10 +30,16 @@ class Count(int):
     """A number below 2**64."""
 
 
+class BlockHashes(tuple[Hash32, ...]):
+    """Hashes of blocks."""
+
+    __slots__ = ()
+
+
 class HashesParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[block hashes]`."""
 
-    hashes: tuple[Hash32, ...]
+    hashes: BlockHashes
 
 
 class RangeParameters(msgspec.Struct, array_like=True, frozen=True):
@@ -44,26 +51,50 @@ class RangeParameters(msgspec.Struct, array_like=True, frozen=True):
 
 def get_bodies_by_hash(view: Snapshot, params: HashesParameters) -> Steps:
     """Return the bodies of blocks, canonical or not; null for those that are unknown."""
-    if len(params.hashes) > MOST_BODIES:
-        raise too_large_request(MOST_BODIES)
     found = (view.block_rows(block_hash) for block_hash in params.hashes)
-    return _bodies(None if rows is None else rows[1] for rows in found)
+    return _bodies(_rendered(None if rows is None else rows[1]) for rows in found)
 
 
 def get_bodies_by_range(view: Snapshot, params: RangeParameters) -> Steps:
     """Return the bodies of canonical blocks, as far as there are any."""
+    return _bodies(_rendered(view.view_body(number)) for number in _numbers(view, params))
+
+
+def get_bodies_with_lists_by_hash(view: Snapshot, params: HashesParameters) -> Steps:
+    """Return the bodies of blocks with their access lists; null for blocks that are unknown."""
+    return _bodies(_with_list(view, block_hash) for block_hash in params.hashes)
+
+
+def get_bodies_with_lists_by_range(view: Snapshot, params: RangeParameters) -> Steps:
+    """Return the bodies of canonical blocks with their access lists, as far as there are any."""
+    hashes = (view.hash_of(number) for number in _numbers(view, params))
+    return _bodies(None if block_hash is None else _with_list(view, block_hash) for block_hash in hashes)
+
+
+def _with_list(view: Snapshot, block_hash: Hash32) -> bytes | None:
+    """Return the JSON of a block's body with its access list, which is null where there is none."""
+    rows = view.block_rows(block_hash)
+    if rows is None:
+        return None
+    return render_payload_body(rows[1], view.access_list(block_hash), with_access_list=True)
+
+
+def _numbers(view: Snapshot, params: RangeParameters) -> range:
     if params.start < 1 or params.count < 1:
         raise invalid_params("start and count are at least 1")
     if params.count > MOST_BODIES:
         raise too_large_request(MOST_BODIES)
-    numbers = range(params.start, min(params.start + params.count, view.number + 1))
-    return _bodies(view.view_body(number) for number in numbers)
+    return range(params.start, min(params.start + params.count, view.number + 1))
 
 
-def _bodies(bodies: Iterator[Row | None]) -> Steps:
-    pieces, size = Pieces((b"[",)), 0
+def _rendered(body: Row | None) -> bytes | None:
+    return None if body is None else render_payload_body(body)
+
+
+def _bodies(bodies: Iterator[bytes | None]) -> Steps:
+    pieces, size = ReplyChunks((b"[",)), 0
     for body in bodies:
-        text = b"null" if body is None else render_payload_body(body)
+        text = b"null" if body is None else body
         pieces += (text,) if len(pieces) == 1 else (b",", text)
         size += len(text)
         if size > MOST_BYTES:
@@ -79,9 +110,19 @@ def _decode_count(value: Any) -> Count:
 
 def add_methods(registry: Registry) -> None:
     """Register this module's methods."""
-    method = partial(registry.method, result=BODIES, errors=(too_large_request(MOST_BODIES),))
-    method("engine_getPayloadBodiesByHashV1")(get_bodies_by_hash)
-    method("engine_getPayloadBodiesByRangeV1")(get_bodies_by_range)
+    method = partial(registry.method, errors=(too_large_request(MOST_BODIES),))
+    method("engine_getPayloadBodiesByHashV1", result=BODIES)(get_bodies_by_hash)
+    method("engine_getPayloadBodiesByRangeV1", result=BODIES)(get_bodies_by_range)
+    method("engine_getPayloadBodiesByHashV2", result=BODIES_WITH_LISTS)(get_bodies_with_lists_by_hash)
+    method("engine_getPayloadBodiesByRangeV2", result=BODIES_WITH_LISTS)(get_bodies_with_lists_by_range)
 
 
 register_type(Count, _decode_count, ANY_QUANTITY)
+register_list(
+    BlockHashes,
+    decode_hash,
+    ANY_HASH,
+    most=MOST_BODIES,
+    type_name="[]common.Hash",
+    excess=too_large_request(MOST_BODIES),
+)

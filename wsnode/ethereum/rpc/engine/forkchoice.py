@@ -9,11 +9,13 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.payloads.attributes import PayloadAttributes
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import DrivenChain, ForkchoiceError, UnstoredError
-from wsnode.ethereum.payloads.eras import Era, era_of
-from wsnode.ethereum.payloads.line import Place
+from wsnode.ethereum.payloads.engine_chain import EngineChain, ForkchoiceError, StorageUnavailableError
+from wsnode.ethereum.payloads.fifo_lock import LockTicket
 from wsnode.ethereum.payloads.status import PayloadStatus
+from wsnode.ethereum.payloads.versions import PayloadVersion, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.rpc.common.decoding import decode_fixed
+from wsnode.ethereum.rpc.common.schemas import ANY_BYTES
 from wsnode.ethereum.rpc.engine.attributes import ExactAttributes
 from wsnode.ethereum.rpc.engine.errors import (
     invalid_forkchoice_state,
@@ -22,10 +24,12 @@ from wsnode.ethereum.rpc.engine.errors import (
     unsupported_fork,
 )
 from wsnode.ethereum.rpc.engine.schemas import FORKCHOICE
+from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import AsyncCall, Steps
+from wsnode.jsonrpc.work import Await, Steps
 
+COLUMNS_BYTES: Final = 16
 _NONE: Final = bytes(32)
 _MEMBERS: Final = {"head": "headBlockHash", "safe": "safeBlockHash", "finalized": "finalizedBlockHash"}
 
@@ -45,10 +49,22 @@ class ForkchoiceParameters(msgspec.Struct, array_like=True, frozen=True):
     attributes: ExactAttributes | None = None
 
 
-class ForkchoiceUpdated:
+class CustodyColumns(bytes):
+    """Columns of blobs that the consensus client keeps, a bit each."""
+
+    __slots__ = ()
+
+
+class AmsterdamParameters(ForkchoiceParameters, array_like=True, frozen=True):
+    """`[state, attributes, custody columns]`; the columns are for nodes that exchange blobs, and not used."""
+
+    custody_columns: CustodyColumns | None = None
+
+
+class ForkchoiceMethods:
     """The methods, one for each version of the payload attributes."""
 
-    def __init__(self, chain: Chain, driven: DrivenChain, builds: PayloadBuilds) -> None:
+    def __init__(self, chain: Chain, driven: EngineChain, builds: PayloadBuilds) -> None:
         self._chain = chain
         self._driven = driven
         self._builds = builds
@@ -62,15 +78,19 @@ class ForkchoiceUpdated:
         return self._update(params, 2)
 
     def of_cancun(self, params: ForkchoiceParameters) -> Steps:
-        """Make a block the head, and begin a payload since Cancun on it if attributes are given."""
+        """Make a block the head, and begin a payload of Cancun to Osaka on it if attributes are given."""
         return self._update(params, 3)
+
+    def of_amsterdam(self, params: AmsterdamParameters) -> Steps:
+        """Make a block the head, and begin a payload since Amsterdam on it if attributes are given."""
+        return self._update(params, 4)
 
     def _update(self, params: ForkchoiceParameters, version: int) -> Steps:
         # The place in the line is taken in the turn in which the call arrives.
         with self._driven.line.join() as place:
-            return (yield AsyncCall(partial(self._choose, place, params, version)))
+            return (yield Await(partial(self._choose, place, params, version)))
 
-    async def _choose(self, place: Place, params: ForkchoiceParameters, version: int) -> dict[str, Any]:
+    async def _choose(self, place: LockTicket, params: ForkchoiceParameters, version: int) -> dict[str, Any]:
         await place.wait_turn()
         state = params.state
         if state.head == _NONE:
@@ -80,7 +100,7 @@ class ForkchoiceUpdated:
             status = await self._driven.choose(state.head, safe, finalized)
         except ForkchoiceError as error:
             raise invalid_forkchoice_state(str(error)) from None
-        except UnstoredError:
+        except StorageUnavailableError:
             raise not_stored() from None
         identity = None
         if params.attributes is not None and status.status == "VALID":
@@ -99,15 +119,17 @@ class ForkchoiceUpdated:
             raise invalid_payload_attributes("the timestamp is not after the head's")
         return self._builds.begin(head, attributes, version)
 
-    def _check_version(self, attributes: PayloadAttributes, era: Era, version: int) -> None:
+    def _check_version(self, attributes: PayloadAttributes, era: PayloadVersion, version: int) -> None:
         method = f"engine_forkchoiceUpdatedV{version}"
-        wrong = invalid_payload_attributes if version == 3 else _wrong_structure
-        if attributes.version > version or (version == 3 and attributes.version != version):
+        is_strict = version >= 3
+        wrong = invalid_payload_attributes if is_strict else _wrong_structure
+        if attributes.version > version or (is_strict and attributes.version != version):
             raise wrong(f"{method} takes the members of PayloadAttributesV{version}")
-        if (era >= Era.CANCUN) != (version == 3):
+        wanted = payload_version(era)
+        if (wanted != version) if is_strict else (era >= PayloadVersion.CANCUN):
             raise unsupported_fork(method)
-        if attributes.version != min(era, Era.CANCUN):
-            raise wrong(f"attributes of that time have the members of PayloadAttributesV{era:d}")
+        if attributes.version != wanted:
+            raise wrong(f"attributes of that time have the members of PayloadAttributesV{wanted}")
 
 
 def _wrong_structure(reason: str) -> RpcError:
@@ -118,7 +140,7 @@ def _reply(status: PayloadStatus, identity: bytes | None) -> dict[str, Any]:
     return {"payloadStatus": status, "payloadId": None if identity is None else hexadecimal(identity)}
 
 
-def add_methods(registry: Registry, chain: Chain, driven: DrivenChain, builds: PayloadBuilds) -> None:
+def add_methods(registry: Registry, chain: Chain, driven: EngineChain, builds: PayloadBuilds) -> None:
     """Register this module's methods."""
     errors = (
         invalid_forkchoice_state("…"),
@@ -127,7 +149,15 @@ def add_methods(registry: Registry, chain: Chain, driven: DrivenChain, builds: P
         not_stored(),
     )
     method = partial(registry.method, view=False, result=FORKCHOICE, errors=errors)
-    updated = ForkchoiceUpdated(chain, driven, builds)
+    updated = ForkchoiceMethods(chain, driven, builds)
     method("engine_forkchoiceUpdatedV1")(updated.of_paris)
     method("engine_forkchoiceUpdatedV2")(updated.of_shanghai)
     method("engine_forkchoiceUpdatedV3")(updated.of_cancun)
+    method("engine_forkchoiceUpdatedV4")(updated.of_amsterdam)
+
+
+def _decode_columns(value: Any) -> CustodyColumns:
+    return CustodyColumns(decode_fixed(value, COLUMNS_BYTES, "custodyColumns"))
+
+
+register_type(CustodyColumns, _decode_columns, ANY_BYTES)

@@ -6,26 +6,35 @@ from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch
+from wsnode.ethereum.rpc.common.parameters import register_list
 from wsnode.ethereum.rpc.engine.schemas import CLIENT_VERSIONS, TRANSITION
-from wsnode.ethereum.rpc.node.methods import release
 from wsnode.jsonrpc.errors import shortened
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import STRING, list_of
+from wsnode.release import release
 
 CODE: Final = "WN"
 """Two letters that stand for a client; no list has these for another one."""
 _PREFIX: Final = "engine_"
 _EXCHANGE: Final = "engine_exchangeCapabilities"
+_MOST_NAMES: Final = 1_024
 _NEVER: Final = 2**256 - 2**10
 """The terminal total difficulty of a chain that has none (paris.md)."""
 
 logger = logging.getLogger("wsnode.engine")
 
 
+class MethodNames(tuple[str, ...]):
+    """Names of methods."""
+
+    __slots__ = ()
+
+
 class CapabilitiesParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[names of the methods that the consensus client knows]`."""
 
-    methods: tuple[str, ...]
+    methods: MethodNames
 
 
 class ClientVersion(msgspec.Struct, frozen=True):
@@ -57,7 +66,7 @@ class TransitionParameters(msgspec.Struct, array_like=True, frozen=True):
     configuration: TransitionConfiguration
 
 
-class Identification:
+class IdentificationMethods:
     """The methods."""
 
     def __init__(self, registry: Registry, genesis: bytes) -> None:
@@ -90,10 +99,19 @@ def _names(client: ClientVersion) -> tuple[str, str]:
 
 def add_methods(registry: Registry, genesis: bytes) -> None:
     """Register this module's methods."""
-    methods = Identification(registry, genesis)
+    methods = IdentificationMethods(registry, genesis)
     method = partial(registry.method, view=False)
     method(_EXCHANGE, result=list_of(STRING))(methods.exchange_capabilities)
     method("engine_getClientVersionV1", result=CLIENT_VERSIONS)(methods.get_client_version)
     method("engine_exchangeTransitionConfigurationV1", result=TRANSITION)(
         methods.exchange_transition_configuration
     )
+
+
+def _decode_name(value: Any) -> str:
+    if type(value) is not str:
+        raise mismatch(kind(value), "string")
+    return value
+
+
+register_list(MethodNames, _decode_name, STRING, most=_MOST_NAMES, type_name="[]string")

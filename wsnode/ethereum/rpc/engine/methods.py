@@ -4,13 +4,13 @@ from typing import Final
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import DrivenChain
+from wsnode.ethereum.payloads.engine_chain import EngineChain
 from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.rpc.engine import blobs as blob_methods
 from wsnode.ethereum.rpc.engine import bodies, forkchoice, identification, payloads
-from wsnode.ethereum.rpc.node.methods import release
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
+from wsnode.release import release
 
 SHARED: Final = (
     "eth_blockNumber",
@@ -28,7 +28,7 @@ SHARED: Final = (
 
 
 def engine_registry(
-    public: Registry, chain: Chain, driven: DrivenChain, builds: PayloadBuilds, blobs: Blobs
+    public: Registry, chain: Chain, driven: EngineChain, builds: PayloadBuilds, blobs: Blobs
 ) -> Registry:
     """Return the methods of the Engine API, and with them some of the `public` ones."""
     registry = Registry()

@@ -9,13 +9,16 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import Payload
 from wsnode.ethereum.codec.rendering import render_payload
-from wsnode.ethereum.payloads.build import Build
+from wsnode.ethereum.payloads.build import PayloadBuild
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.driven import Beside, DrivenChain, UnstoredError
+from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar, StorageUnavailableError
 from wsnode.ethereum.payloads.envelope import envelope
-from wsnode.ethereum.payloads.eras import Era, era_of
 from wsnode.ethereum.payloads.status import PayloadStatus
+from wsnode.ethereum.payloads.versions import PayloadVersion, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.rpc.common.decoding import decode_bytes, decode_fixed
+from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list
+from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, ANY_HASH
 from wsnode.ethereum.rpc.engine.errors import not_stored, unknown_payload, unsupported_fork
 from wsnode.ethereum.rpc.engine.schemas import (
     BUILT_BLOCK,
@@ -24,23 +27,36 @@ from wsnode.ethereum.rpc.engine.schemas import (
     PAYLOAD_WITH_BLOBS,
     PAYLOAD_WITH_VALUE,
 )
-from wsnode.ethereum.rpc.form.decoding import decode_fixed
-from wsnode.ethereum.rpc.form.parameters import Payload as Bytes
-from wsnode.ethereum.rpc.form.schemas import ANY_BYTES
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import AsyncCall, InThread, Pieces, Steps
+from wsnode.jsonrpc.work import Await, ReplyChunks, RunInThread, Steps
 
 IDENTITY_BYTES: Final = 8
+MOST_BLOBS: Final = 4_096
+"""MAX_BLOB_COMMITMENTS_PER_BLOCK of consensus-specs (deneb/beacon-chain.md)."""
+MOST_REQUESTS: Final = 256
+"""One of each type, which is a byte (EIP-7685)."""
 
 PayloadText: TypeAlias = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=PAYLOAD)]
 """A payload that the engine reads."""
 
 
-class Identity(bytes):
+class PayloadId(bytes):
     """What a payload that is being built is asked for by."""
+
+    __slots__ = ()
+
+
+class PayloadBlobHashes(tuple[Hash32, ...]):
+    """Versioned hashes of a payload's blobs."""
+
+    __slots__ = ()
+
+
+class ExecutionRequests(tuple[bytes, ...]):
+    """Execution requests, each its type and content."""
 
     __slots__ = ()
 
@@ -55,7 +71,7 @@ class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[payload, expected versioned hashes of its blobs, parent beacon block's root]`."""
 
     payload: PayloadText
-    blob_hashes: tuple[Hash32, ...]
+    blob_hashes: PayloadBlobHashes
     parent_beacon_block_root: Hash32
 
 
@@ -63,66 +79,83 @@ class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[payload, blob hashes, beacon root, execution requests]`: of a request type and content."""
 
     payload: PayloadText
-    blob_hashes: tuple[Hash32, ...]
+    blob_hashes: PayloadBlobHashes
     parent_beacon_block_root: Hash32
-    requests: tuple[Bytes, ...]
+    requests: ExecutionRequests
 
 
-class IdentityParameters(msgspec.Struct, array_like=True, frozen=True):
+class PayloadIdParameters(msgspec.Struct, array_like=True, frozen=True):
     """`[identity]`, as engine_forkchoiceUpdated returned it."""
 
-    identity: Identity
+    identity: PayloadId
 
 
-class NewPayload:
+class NewPayloadMethods:
     """The methods that take payloads, one for each version of their structure."""
 
-    def __init__(self, driven: DrivenChain, spec: ChainSpec) -> None:
+    def __init__(self, driven: EngineChain, spec: ChainSpec) -> None:
         self._driven = driven
         self._spec = spec
 
     def of_paris(self, params: PayloadParameters) -> Steps:
         """Return whether a payload of Paris keeps every rule, without making it the head."""
-        status = yield from self._take(params.payload, Beside(), (Era.PARIS,), "engine_newPayloadV1")
+        status = yield from self._take(
+            params.payload, PayloadSidecar(), (PayloadVersion.PARIS,), "engine_newPayloadV1"
+        )
         return _of_first_version(status)
 
     def of_shanghai(self, params: PayloadParameters) -> Steps:
         """Return whether a payload of Paris or Shanghai keeps every rule, without making it the head."""
-        eras = (Era.PARIS, Era.SHANGHAI)
-        return (yield from self._take(params.payload, Beside(), eras, "engine_newPayloadV2"))
+        eras = (PayloadVersion.PARIS, PayloadVersion.SHANGHAI)
+        return (yield from self._take(params.payload, PayloadSidecar(), eras, "engine_newPayloadV2"))
 
     def of_cancun(self, params: CancunParameters) -> Steps:
         """Return whether a payload of Cancun keeps every rule, without making it the head."""
-        beside = Beside(
+        beside = PayloadSidecar(
             blob_hashes=params.blob_hashes, parent_beacon_block_root=params.parent_beacon_block_root
         )
-        return (yield from self._take(params.payload, beside, (Era.CANCUN,), "engine_newPayloadV3"))
+        return (
+            yield from self._take(params.payload, beside, (PayloadVersion.CANCUN,), "engine_newPayloadV3")
+        )
 
     def of_prague(self, params: PragueParameters) -> Steps:
-        """Return whether a payload since Prague keeps every rule, without making it the head."""
+        """Return whether a payload of Prague or Osaka keeps every rule, without making it the head."""
+        eras = (PayloadVersion.PRAGUE, PayloadVersion.OSAKA)
+        return (yield from self._take_with_requests(params, eras, "engine_newPayloadV4"))
+
+    def of_amsterdam(self, params: PragueParameters) -> Steps:
+        """Return whether a payload since Amsterdam keeps every rule, without making it the head."""
+        return (
+            yield from self._take_with_requests(params, (PayloadVersion.AMSTERDAM,), "engine_newPayloadV5")
+        )
+
+    def _take_with_requests(
+        self, params: PragueParameters, eras: Sequence[PayloadVersion], method: str
+    ) -> Steps:
         _check_requests(params.requests)
-        beside = Beside(
+        beside = PayloadSidecar(
             blob_hashes=params.blob_hashes,
             parent_beacon_block_root=params.parent_beacon_block_root,
             requests=params.requests,
         )
-        eras = (Era.PRAGUE, Era.OSAKA)
-        return (yield from self._take(params.payload, beside, eras, "engine_newPayloadV4"))
+        return (yield from self._take(params.payload, beside, eras, method))
 
-    def _take(self, text: msgspec.Raw, beside: Beside, eras: Sequence[Era], method: str) -> Steps:
+    def _take(
+        self, text: msgspec.Raw, beside: PayloadSidecar, eras: Sequence[PayloadVersion], method: str
+    ) -> Steps:
         # The place in the line is taken in the turn in which the call arrives.
         with self._driven.line.join() as place:
-            payload: Payload = yield InThread(lambda _cancel: _read(bytes(text)))
+            payload: Payload = yield RunInThread(lambda _cancel: _read(bytes(text)))
             self._check_version(payload, eras, method)
-            yield AsyncCall(place.wait_turn)
+            yield Await(place.wait_turn)
             try:
-                return (yield AsyncCall(partial(self._driven.take, payload, beside)))
-            except UnstoredError:
+                return (yield Await(partial(self._driven.take, payload, beside)))
+            except StorageUnavailableError:
                 raise not_stored() from None
 
-    def _check_version(self, payload: Payload, eras: Sequence[Era], method: str) -> None:
+    def _check_version(self, payload: Payload, eras: Sequence[PayloadVersion], method: str) -> None:
         era = era_of(self._spec, payload.timestamp)
-        least, most, version = (min(each, Era.CANCUN) for each in (eras[0], eras[-1], era))
+        least, most, version = map(payload_version, (eras[0], eras[-1], era))
         if not least <= payload.version <= most:
             raise invalid_params(f"{method} takes the members of ExecutionPayloadV{most:d}")
         if era not in eras:
@@ -131,46 +164,54 @@ class NewPayload:
             raise invalid_params(f"a payload of that time has the members of ExecutionPayloadV{version:d}")
 
 
-class GetPayload:
+class GetPayloadMethods:
     """The methods that return payloads that were built here."""
 
     def __init__(self, builds: PayloadBuilds, spec: ChainSpec) -> None:
         self._builds = builds
         self._spec = spec
 
-    def of_paris(self, params: IdentityParameters) -> Steps:
+    def of_paris(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Paris that was built, as good as it is by now."""
-        _build, block, _era = yield from self._taken(params, (Era.PARIS,), "engine_getPayloadV1")
+        _build, block, _era = yield from self._taken(params, (PayloadVersion.PARIS,), "engine_getPayloadV1")
         return render_payload(block.header, block.body)
 
-    def of_shanghai(self, params: IdentityParameters) -> Steps:
+    def of_shanghai(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Paris or Shanghai that was built, and its value."""
-        return (yield from self._envelope(params, (Era.PARIS, Era.SHANGHAI), "engine_getPayloadV2"))
+        return (
+            yield from self._envelope(
+                params, (PayloadVersion.PARIS, PayloadVersion.SHANGHAI), "engine_getPayloadV2"
+            )
+        )
 
-    def of_cancun(self, params: IdentityParameters) -> Steps:
+    def of_cancun(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Cancun that was built, its value, and its blobs."""
-        return (yield from self._envelope(params, (Era.CANCUN,), "engine_getPayloadV3"))
+        return (yield from self._envelope(params, (PayloadVersion.CANCUN,), "engine_getPayloadV3"))
 
-    def of_prague(self, params: IdentityParameters) -> Steps:
+    def of_prague(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Prague that was built, its value, blobs and execution requests."""
-        return (yield from self._envelope(params, (Era.PRAGUE,), "engine_getPayloadV4"))
+        return (yield from self._envelope(params, (PayloadVersion.PRAGUE,), "engine_getPayloadV4"))
 
-    def of_osaka(self, params: IdentityParameters) -> Steps:
-        """Return a payload since Osaka that was built, its value, blobs and execution requests."""
-        return (yield from self._envelope(params, (Era.OSAKA,), "engine_getPayloadV5"))
+    def of_osaka(self, params: PayloadIdParameters) -> Steps:
+        """Return a payload of Osaka that was built, its value, blobs and execution requests."""
+        return (yield from self._envelope(params, (PayloadVersion.OSAKA,), "engine_getPayloadV5"))
 
-    def _envelope(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
+    def of_amsterdam(self, params: PayloadIdParameters) -> Steps:
+        """Return a payload since Amsterdam that was built, its value, blobs and execution requests."""
+        return (yield from self._envelope(params, (PayloadVersion.AMSTERDAM,), "engine_getPayloadV6"))
+
+    def _envelope(self, params: PayloadIdParameters, eras: Sequence[PayloadVersion], method: str) -> Steps:
         build, block, era = yield from self._taken(params, eras, method)
-        return Pieces(envelope(block, build.value, build.blobs, era))
+        return ReplyChunks(envelope(block, build.value, build.blobs, era))
 
-    def _taken(self, params: IdentityParameters, eras: Sequence[Era], method: str) -> Steps:
-        build: Build | None = self._builds.find(params.identity)
+    def _taken(self, params: PayloadIdParameters, eras: Sequence[PayloadVersion], method: str) -> Steps:
+        build: PayloadBuild | None = self._builds.find(params.identity)
         if build is None:
             raise unknown_payload()
         era = era_of(self._spec, build.attributes.timestamp)
         if era not in eras:
             raise unsupported_fork(method)
-        block = yield AsyncCall(partial(self._builds.take, build))
+        block = yield Await(partial(self._builds.take, build))
         if block is None:
             raise unknown_payload()
         return build, block, era
@@ -197,19 +238,20 @@ def _of_first_version(status: PayloadStatus) -> PayloadStatus:
     return status
 
 
-def _decode_identity(value: Any) -> Identity:
-    return Identity(decode_fixed(value, IDENTITY_BYTES, "engine.PayloadID"))
+def _decode_identity(value: Any) -> PayloadId:
+    return PayloadId(decode_fixed(value, IDENTITY_BYTES, "engine.PayloadID"))
 
 
-def add_methods(registry: Registry, driven: DrivenChain, builds: PayloadBuilds, spec: ChainSpec) -> None:
+def add_methods(registry: Registry, driven: EngineChain, builds: PayloadBuilds, spec: ChainSpec) -> None:
     """Register this module's methods."""
-    given, built = NewPayload(driven, spec), GetPayload(builds, spec)
+    given, built = NewPayloadMethods(driven, spec), GetPayloadMethods(builds, spec)
     errors: Sequence[RpcError] = (unsupported_fork("engine_newPayloadVN"), not_stored())
     method = partial(registry.method, view=False, result=PAYLOAD_STATUS, errors=errors)
     method("engine_newPayloadV1")(given.of_paris)
     method("engine_newPayloadV2")(given.of_shanghai)
     method("engine_newPayloadV3")(given.of_cancun)
     method("engine_newPayloadV4")(given.of_prague)
+    method("engine_newPayloadV5")(given.of_amsterdam)
     errors = unknown_payload(), unsupported_fork("engine_getPayloadVN")
     method = partial(registry.method, view=False, errors=errors)
     method("engine_getPayloadV1", result=PAYLOAD)(built.of_paris)
@@ -217,6 +259,9 @@ def add_methods(registry: Registry, driven: DrivenChain, builds: PayloadBuilds, 
     method("engine_getPayloadV3", result=PAYLOAD_WITH_BLOBS)(built.of_cancun)
     method("engine_getPayloadV4", result=BUILT_BLOCK)(built.of_prague)
     method("engine_getPayloadV5", result=BUILT_BLOCK)(built.of_osaka)
+    method("engine_getPayloadV6", result=BUILT_BLOCK)(built.of_amsterdam)
 
 
-register_type(Identity, _decode_identity, ANY_BYTES)
+register_type(PayloadId, _decode_identity, ANY_BYTES)
+register_list(PayloadBlobHashes, decode_hash, ANY_HASH, most=MOST_BLOBS, type_name="[]common.Hash")
+register_list(ExecutionRequests, decode_bytes, ANY_BYTES, most=MOST_REQUESTS, type_name="[]hexutil.Bytes")

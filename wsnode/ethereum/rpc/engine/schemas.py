@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.calls.schemas import WITHDRAWAL
-from wsnode.ethereum.rpc.form.schemas import (
+from wsnode.ethereum.rpc.calls.schemas import MOST_WITHDRAWALS, WITHDRAWAL
+from wsnode.ethereum.rpc.common.schemas import (
     ADDRESS,
     ANY_ADDRESS,
     ANY_HASH,
@@ -24,12 +24,14 @@ from wsnode.jsonrpc.schema import (
     text,
 )
 
+MOST_VALUES: Final = 1_000_000
+"""Of JSON in a payload; each transaction is one, each withdrawal nine."""
 PAYLOAD_ATTRIBUTES: Final = members(
     {
-        **dict.fromkeys(("timestamp", "targetGasLimit"), ANY_QUANTITY),
+        **dict.fromkeys(("timestamp", "slotNumber", "targetGasLimit"), ANY_QUANTITY),
         **dict.fromkeys(("prevRandao", "parentBeaconBlockRoot"), ANY_HASH),
         "suggestedFeeRecipient": ANY_ADDRESS,
-        "withdrawals": list_of(WITHDRAWAL),
+        "withdrawals": list_of(WITHDRAWAL, most=MOST_WITHDRAWALS),
     },
     *("timestamp", "prevRandao", "suggestedFeeRecipient"),
 )
@@ -49,15 +51,18 @@ PAYLOAD_STATUS: Final = reference("PayloadStatus")
 FORKCHOICE: Final = record(
     {"payloadStatus": PAYLOAD_STATUS, "payloadId": or_null(text("0x[0-9a-f]{16}"))},
 )
-BODIES: Final = list_of(
-    or_null(
-        record({"transactions": list_of(BYTES), "withdrawals": or_null(list_of(reference("Withdrawal")))})
-    )
-)
+_BODY: Final[dict[str, Schema]] = {
+    "transactions": list_of(BYTES),
+    "withdrawals": or_null(list_of(reference("Withdrawal"))),
+}
+BODIES: Final = list_of(or_null(record(_BODY)))
+BODIES_WITH_LISTS: Final = list_of(or_null(record({**_BODY, "blockAccessList": or_null(BYTES)})))
 
 _CELLED_BLOB: Final = record({"blob": BYTES, "proofs": list_of(BYTES)})
 BLOBS: Final = list_of(or_null(record({"blob": BYTES, "proof": BYTES})))
 CELLED_BLOBS: Final = list_of(or_null(_CELLED_BLOB))
+_SOME_BYTES: Final = list_of(or_null(BYTES))
+CELLS_OF_BLOBS: Final = or_null(list_of(or_null(record({"blob_cells": _SOME_BYTES, "proofs": _SOME_BYTES}))))
 ALL_CELLED_BLOBS: Final = or_null(list_of(_CELLED_BLOB))
 
 CLIENT_VERSIONS: Final = list_of(record(dict.fromkeys(("code", "name", "version", "commit"), STRING)))
@@ -83,11 +88,12 @@ COMPONENTS: Final[dict[str, Schema]] = {
             **dict.fromkeys(("parentHash", "blockHash", "stateRoot", "receiptsRoot", "prevRandao"), HASH),
             "feeRecipient": ADDRESS,
             **dict.fromkeys(("logsBloom", "extraData"), BYTES),
-            "transactions": list_of(BYTES),
+            "transactions": list_of(BYTES, most=MOST_VALUES),
         },
         {
-            **dict.fromkeys(("blobGasUsed", "excessBlobGas"), QUANTITY),
-            "withdrawals": list_of(reference("Withdrawal")),
+            **dict.fromkeys(("blobGasUsed", "excessBlobGas", "slotNumber"), QUANTITY),
+            "blockAccessList": BYTES,
+            "withdrawals": list_of(reference("Withdrawal"), most=MOST_VALUES),
         },
     ),
 }

@@ -4,38 +4,38 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.building.gas_limit import gas_limit_after
 from wsnode.ethereum.building.next_block import NextBlock, continues, named_sender
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.payloads.build import block_value
 from wsnode.ethereum.payloads.envelope import envelope
-from wsnode.ethereum.payloads.eras import Era
+from wsnode.ethereum.payloads.versions import PayloadVersion
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.engine.attributes import EncodedTransactions, GivenAttributes
+from wsnode.ethereum.rpc.common.lookup import rows
+from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.engine.attributes import AttributesParameter, EncodedTransactions
 from wsnode.ethereum.rpc.engine.schemas import BUILT_BLOCK
-from wsnode.ethereum.rpc.form.lookup import rows
-from wsnode.ethereum.rpc.form.parameters import Payload
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec, InvalidTransactionError, ReorganisedError
+from wsnode.ethereum.state import ChainSpec, InvalidBlockError, InvalidTransactionError, ReorganisedError
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import InThread, Pieces, Steps
+from wsnode.jsonrpc.work import ReplyChunks, RunInThread, Steps
 
 
 class BuildParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[parent, attributes, transactions, extra data]`; without `transactions`, those of the pool."""
 
     parent: Hash32
-    attributes: GivenAttributes
+    attributes: AttributesParameter
     transactions: EncodedTransactions | None = None
-    extra_data: Payload | None = None
+    extra_data: Data | None = None
 
 
-class Testing:
+class TestingMethods:
     """The method; without a pool, `null` transactions mean none."""
 
     def __init__(self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]) -> None:
@@ -59,15 +59,18 @@ class Testing:
         gas_limit = self._gas_limit(header, params.attributes.value.target_gas_limit)
         attributes = params.attributes.value.decided(gas_limit, params.extra_data or b"")
         try:
-            built, refused = yield InThread(
+            built, refused = yield RunInThread(
                 lambda _cancel: view.state.build_block(parent, attributes, transactions, senders=senders)
             )
         except ReorganisedError:
             raise header_not_found() from None
+        except InvalidBlockError as error:
+            # A system contract fails.
+            raise server_error(str(error)) from None
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
         # The members of its latest version, whatever the time of the block.
-        return Pieces(envelope(built, block_value(built), (), Era.OSAKA))
+        return ReplyChunks(envelope(built, block_value(built), (), PayloadVersion.OSAKA))
 
     def _gas_limit(self, parent: Header, target: int | None) -> int:
         return (
@@ -105,4 +108,4 @@ def add_methods(
         result=BUILT_BLOCK,
         errors=(server_error("invalid timestamp, parent N given M"),),
     )
-    method(Testing(pool, next_block).build_block)
+    method(TestingMethods(pool, next_block).build_block)

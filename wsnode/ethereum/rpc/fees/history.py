@@ -6,13 +6,13 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.rendering import render_block, render_receipts
+from wsnode.ethereum.codec.rendering import render_receipts
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, rows
-from wsnode.ethereum.rpc.form.parameters import NumberOrTag
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY, QUANTITY
+from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
+from wsnode.ethereum.rpc.common.lookup import is_pending, numbered, rows
+from wsnode.ethereum.rpc.common.parameters import NumberOrTag
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.schemas import ANY_QUANTITY, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import ECHO_CHARACTERS, server_error, shortened
@@ -60,7 +60,7 @@ _ERRORS: Final = (
 NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
 
 
-class FeeHistory:
+class FeeHistoryMethods:
     """The method, with access to the pending block, with which its range may end."""
 
     def __init__(self, pending: PendingState) -> None:
@@ -115,7 +115,7 @@ def _newest(view: Snapshot, number: NumberOrTag) -> int:
     Raises:
         RpcError: It is beyond the head.
     """
-    if is_pending(number):
+    if is_pending(view, number):
         return view.number + 1
     newest = numbered(view, number)
     if newest is None:
@@ -142,10 +142,12 @@ def _tips(view: Snapshot, number: int) -> Tips:
     assert found is not None
     assert receipts is not None
     base_fee = header_fields(found[0]).base_fee or 0
-    transactions = msgspec.json.decode(render_block(*found, full=True))["transactions"]
-    used = [int(receipt["gasUsed"], 16) for receipt in msgspec.json.decode(render_receipts(*found, receipts))]
-    tips = [int(transaction["gasPrice"], 16) - base_fee for transaction in transactions]
-    return sorted(zip(tips, used, strict=True), key=lambda tip: tip[0])
+    paid = [
+        (int(receipt["effectiveGasPrice"], 16), int(receipt["gasUsed"], 16))
+        for receipt in msgspec.json.decode(render_receipts(*found, receipts))
+    ]
+    # Transactions that a chain's protocol makes pay nothing, not even the base fee.
+    return sorted(((max(0, price - base_fee), used) for price, used in paid), key=lambda tip: tip[0])
 
 
 def _rewards(tips: Tips, gas_used: int, percentiles: Percentiles) -> list[str]:
@@ -163,8 +165,6 @@ def _rewards(tips: Tips, gas_used: int, percentiles: Percentiles) -> list[str]:
 
 
 def _check_percentiles(percentiles: Percentiles) -> None:
-    if len(percentiles) > MAX_PERCENTILES:
-        raise server_error(f"invalid reward percentile: over the query limit {MAX_PERCENTILES}")
     for index, percentile in enumerate(percentiles):
         if not 0 <= percentile <= 100:
             raise server_error(f"invalid reward percentile: {percentile:f}")
@@ -192,10 +192,9 @@ def decode_block_count(value: Any) -> BlockCount:
 
 
 def _decode_percentiles(value: Any) -> Percentiles:
-    if type(value) is not list:
-        raise mismatch(kind(value), "[]float64")
-    # One more than the method takes is enough to refuse them all.
-    value = value[: MAX_PERCENTILES + 1]
+    decode_array(value, "[]float64")
+    if len(value) > MAX_PERCENTILES:
+        raise server_error(f"invalid reward percentile: over the query limit {MAX_PERCENTILES}")
     for item in value:
         if type(item) not in {int, float}:
             raise mismatch(kind(item), "float64")
@@ -205,10 +204,12 @@ def _decode_percentiles(value: Any) -> Percentiles:
 def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's method."""
     method = registry.method("eth_feeHistory", result=_HISTORY, errors=_ERRORS)
-    method(FeeHistory(pending).fee_history)
+    method(FeeHistoryMethods(pending).fee_history)
 
 
 register_type(BlockCount, decode_block_count, either(ANY_QUANTITY, {"type": "integer"}))
 register_type(
-    Percentiles, _decode_percentiles, or_null(list_of({"type": "number", "minimum": 0, "maximum": 100}))
+    Percentiles,
+    _decode_percentiles,
+    or_null(list_of({"type": "number", "minimum": 0, "maximum": 100}, most=MAX_PERCENTILES)),
 )

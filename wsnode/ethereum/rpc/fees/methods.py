@@ -6,10 +6,10 @@ import msgspec
 
 from wsnode.ethereum.codec.rendering import render_block
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.rpc.form.lookup import rows
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import NULL, quantity
-from wsnode.ethereum.rpc.form.schemas import QUANTITY
+from wsnode.ethereum.rpc.common.lookup import rows
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import NULL, quantity
+from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null
@@ -27,14 +27,22 @@ KEPT_BLOCKS: Final = 4 * SAMPLED_BLOCKS
 class PriceOracle:
     """Advises a tip: the 60th percentile of the lowest tips of recent blocks, as geth does."""
 
-    def __init__(self) -> None:
+    def __init__(self, price_before_london: int | None = None) -> None:
+        """Advise `price_before_london`, in wei, as long as there are no base fees."""
+        self._price_before_london = price_before_london
         self._head = b""
         self._price = FIRST_PRICE
         self._tips: dict[bytes, list[int]] = {}
         """Tips by block hash: a chain with a block for each transaction is asked after each block."""
 
+    def set_price_before_london(self, price: int) -> None:
+        """Advise this price, in wei, as long as there are no base fees."""
+        self._price_before_london = price
+
     def tip(self, view: Snapshot) -> int:
-        """Return the suggested tip for one of the next blocks, in wei."""
+        """Return the suggested tip for one of the next blocks, in wei; before London, the whole price."""
+        if self._price_before_london is not None and head_header(view).base_fee is None:
+            return self._price_before_london
         if view.head.hash != self._head:
             samples = sorted(self._samples(view))
             price = samples[(len(samples) - 1) * PERCENTILE // 100] if samples else self._price
@@ -91,26 +99,25 @@ def head_header(view: Snapshot) -> Header:
     return header_fields(row)
 
 
-def add_methods(registry: Registry, pending: PendingState) -> None:
+def add_methods(registry: Registry, pending: PendingState, oracle: PriceOracle) -> None:
     """Register this module's methods."""
-    oracle = PriceOracle()
 
-    @registry.method("eth_maxPriorityFeePerGas", steady=True, result=QUANTITY)
+    @registry.method("eth_maxPriorityFeePerGas", cacheable=True, result=QUANTITY)
     def max_priority_fee(view: Snapshot) -> bytes:
         """Return the suggested tip for a unit of gas, in wei."""
         return quantity(oracle.tip(view))
 
-    @registry.method("eth_gasPrice", steady=True, result=QUANTITY)
+    @registry.method("eth_gasPrice", cacheable=True, result=QUANTITY)
     def gas_price(view: Snapshot) -> bytes:
         """Return the suggested gas price, in wei: the suggested tip plus the head's base fee."""
         return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
-    @registry.method("eth_baseFee", steady=True, result=or_null(QUANTITY))
+    @registry.method("eth_baseFee", cacheable=True, result=or_null(QUANTITY))
     def base_fee(view: Snapshot) -> bytes:
         """Return the base fee of the next block, in wei; null before London."""
         return _optional(pending.base_fee(view.spec, head_header(view)))
 
-    @registry.method("eth_blobBaseFee", steady=True, result=or_null(QUANTITY))
+    @registry.method("eth_blobBaseFee", cacheable=True, result=or_null(QUANTITY))
     def blob_base_fee(view: Snapshot) -> bytes:
         """Return the head's price of a unit of blob gas, in wei; null before Cancun."""
         return _optional(head_header(view).blob_base_fee)

@@ -1,21 +1,26 @@
 """The cursor of a page of logs: text that a client sends back, with all that a node needs to continue."""
 
 import hashlib
-from typing import Any, Self
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, Self
 
 import msgspec
 
-from wsnode.ethereum.logs.cursor import DIGEST, Cursor
-from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.logs.cursor import DIGEST, LogCursor
+from wsnode.ethereum.logs.upstream_logs import LogPosition
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.rpc.common.parameters import NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
-from wsnode.jsonrpc.cursors import decode_cursor
+from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 
 _HASH = 32
 _NUMBER = 8
+_FORK_VERSION: Final = b"\x03"
 
 
-class FirstCursor(msgspec.Struct, frozen=True):
+class FirstVersionCursor(msgspec.Struct, frozen=True):
     """A cursor of the first version, which clients may have kept: it names the next log by its number."""
 
     hash: Hash32
@@ -34,7 +39,37 @@ class FirstCursor(msgspec.Struct, frozen=True):
         return cls(Hash32(block_hash), int.from_bytes(rest[:_NUMBER], "big"), rest[_NUMBER:])
 
 
-PageCursor = Cursor | FirstCursor
+class ForkCursor(msgspec.Struct, frozen=True):
+    """A cursor below the first block of a forked chain, whose logs have no numbers here.
+
+    ```text
+    version 3 (1) | last block: hash (32), number (8) | next log: block (8), index (8) | digest (8)
+    ```
+    """
+
+    last: Head
+    following: LogPosition
+    digest: bytes
+
+    def __str__(self) -> str:
+        numbers = (self.last.number, *self.following)
+        encoded = b"".join(number.to_bytes(_NUMBER, "big") for number in numbers)
+        return encode_cursor(_FORK_VERSION + self.last.hash + encoded + self.digest)
+
+    @classmethod
+    def parse(cls, text: Any) -> Self:
+        """Return the cursor that `text` writes.
+
+        Raises:
+            ValueError: `text` is no cursor of a fork.
+        """
+        content = decode_cursor(text, _FORK_VERSION, _HASH + 3 * _NUMBER + DIGEST)
+        places = range(_HASH, _HASH + 3 * _NUMBER, _NUMBER)
+        last, number, index = (int.from_bytes(content[at : at + _NUMBER], "big") for at in places)
+        return cls(Head(BlockNumber(last), Hash32(content[:_HASH])), (number, index), content[-DIGEST:])
+
+
+PageCursor = LogCursor | FirstVersionCursor | ForkCursor
 """The last block of all pages, and the next log.
 
 Every chain with that block gives a log the same number, so the node keeps no state for a cursor.
@@ -42,20 +77,20 @@ Every chain with that block gives a log the same number, so the node keeps no st
 
 
 def parse_cursor(text: Any) -> PageCursor:
-    """Return the cursor that `text` writes, of either version.
+    """Return the cursor that `text` writes, of any version.
 
     Raises:
         ValueError: It writes none.
     """
-    try:
-        return Cursor.parse(text, of_a_filter=True)
-    except ValueError:
-        return FirstCursor.parse(text)
+    for parse in (partial(LogCursor.parse, of_a_filter=True), ForkCursor.parse):
+        with suppress(ValueError):
+            return parse(text)
+    return FirstVersionCursor.parse(text)
 
 
-def next_log(cursor: PageCursor, before: int) -> int:
+def next_log(cursor: LogCursor | FirstVersionCursor, before: int) -> int:
     """Return the number of the next log, where as many as `before` are in the blocks before the cursor's."""
-    return cursor.next_log if isinstance(cursor, FirstCursor) else before + cursor.logs
+    return cursor.next_log if isinstance(cursor, FirstVersionCursor) else before + cursor.logs
 
 
 def digest_of(filter_object: FilterObject) -> bytes:

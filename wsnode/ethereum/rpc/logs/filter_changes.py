@@ -4,19 +4,20 @@ from collections.abc import Generator
 from typing import Any, Final, TypeAlias
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError
+from wsnode.ethereum.live.branches import UnknownPositionError
 from wsnode.ethereum.live.pages import Pages, header_page, log_page
-from wsnode.ethereum.live.pending_feed import MissedError, PendingFeed, render_hash
-from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.live.pending_feed import LaggedError, PendingFeed, PendingSubject, render_hash
+from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.logs.filter import LogFilter
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.share import Party
-from wsnode.jsonrpc.work import Pieces
+from wsnode.jsonrpc.work import ReplyChunks
 
-Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
+Slices: TypeAlias = Generator[int | None, Any, bytes | ReplyChunks]
 
 NOTHING: Final = b"[]"
 POLL_BYTES: Final = 8 * 1024 * 1024
@@ -26,13 +27,13 @@ POLL_BYTES: Final = 8 * 1024 * 1024
 class Filter:
     """One filter, and the position up to which its client has polled."""
 
-    __slots__ = ("owner", "party", "polled", "weight")
+    __slots__ = ("client", "owner", "polled", "weight")
 
     def __init__(self, weight: int = 0) -> None:
         self.weight = weight
         """The number of its addresses and topics."""
         self.owner: str | None = None
-        self.party: Party | None = None
+        self.client: ClientId | None = None
         """The connection that created it."""
         self.polled = 0.0
         """The time of its creation or last poll."""
@@ -54,7 +55,7 @@ class StoreFilter(Filter):
         filter_object: FilterObject | None = None,
     ) -> None:
         super().__init__(0 if wanted is None else wanted.parameter_count)
-        self.position = Position.after(view.head)
+        self.position = starting_position(view)
         """The position up to which the client has polled."""
         self._spec: ChainSpec | None = view.spec
         """The chain on which it was created, None if a process cannot tell."""
@@ -68,7 +69,7 @@ class StoreFilter(Filter):
         began = self.position
         try:
             results, position = yield from results_since(view, self.wanted, began, most)
-        except UnknownBlockError:
+        except UnknownPositionError:
             if self._spec is not None and self._spec is not view.spec:
                 # The chain is another one by now, of which nothing has been missed.
                 self._spec, self.position = view.spec, Position.after(view.head)
@@ -94,14 +95,34 @@ class StoreFilter(Filter):
         return True
 
 
+def starting_position(view: Snapshot) -> Position:
+    """Return where a new filter stands: behind the head, or before all blocks of a folder without any."""
+    return Position.after(view.head) if view.has_begun else BEGINNING
+
+
+def _before_first(view: Snapshot) -> Position:
+    first = view.earliest
+    header = view.header(first)
+    assert header is not None, "the first block is stored"
+    return (
+        BEGINNING
+        if first == 0
+        else Position.after(Head(BlockNumber(first - 1), Hash32(view.parent_hash(header))))
+    )
+
+
 def results_since(
     view: Snapshot, wanted: LogFilter | None, position: Position, most: int
 ) -> Generator[None, Any, tuple[list[bytes], Position]]:
     """Return the wanted logs since a position, or the hashes of blocks, and the position behind them.
 
     Raises:
-        UnknownBlockError: The position's block is not stored.
+        UnknownPositionError: The position's block is not stored.
     """
+    if position == BEGINNING:
+        if not view.has_begun:
+            return [], position
+        position = _before_first(view)
     target = view.head
     results: list[bytes] = []
     size = 0
@@ -123,12 +144,12 @@ def _page(view: Snapshot, wanted: LogFilter | None, position: Position, target: 
 class PendingFilter(Filter):
     """A filter of pending transactions, of which only the latest are kept."""
 
-    __slots__ = ("_count", "_feed", "_full")
+    __slots__ = ("_count", "_feed", "_subject")
 
-    def __init__(self, feed: PendingFeed, *, full: bool) -> None:
-        super().__init__()
+    def __init__(self, feed: PendingFeed, subject: PendingSubject) -> None:
+        super().__init__(subject.wanted.weight)
         self._feed = feed
-        self._full = full
+        self._subject = subject
         self._count = feed.count
 
     def changes(self, view: Snapshot, most: int) -> Slices:
@@ -139,10 +160,16 @@ class PendingFilter(Filter):
         """
         yield from ()
         try:
-            arrivals = self._feed.since(self._count)[:most]
-        except MissedError as missed:
+            arrivals = self._feed.since(self._count)
+        except LaggedError as missed:
             self._count = self._feed.oldest
             raise limit_exceeded("pending transactions were missed", {"missed": missed.count}) from None
-        self._count += len(arrivals)
-        render = self._feed.render if self._full else render_hash
-        return b"[%b]" % b",".join(map(render, arrivals))
+        render = self._feed.render if self._subject.full else render_hash
+        results: list[bytes] = []
+        for arrival in arrivals:
+            if len(results) == most:
+                break
+            self._count += 1
+            if self._subject.wanted.selects(arrival.sender, arrival.to):
+                results.append(render(arrival))
+        return b"[%b]" % b",".join(results)

@@ -1,15 +1,22 @@
 """The filter object of eth_getLogs."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
 
-from wsnode.ethereum.live.arrivals import Awaited, Named
+from wsnode.ethereum.live.block_barrier import Awaited, NamedBlock
 from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.primitives.values import Address, Hash32
-from wsnode.ethereum.rpc.form.decoding import field, kind, mismatch, parse_bytes
-from wsnode.ethereum.rpc.form.parameters import NumberOrTag, decode_block_number, decode_hash
+from wsnode.ethereum.rpc.common.decoding import decode_array, field, kind, mismatch, parse_bytes
+from wsnode.ethereum.rpc.common.limits import MOST_VALUES
+from wsnode.ethereum.rpc.common.parameters import NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.logs.schemas import FILTER
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.session_limits import check_count
+
+MEMBERS: Final = ("address", "topics", "fromBlock", "toBlock", "blockHash")
+MOST_SHOWN: Final = 64
+"""The most characters of an unknown name in an error."""
 
 
 class FilterObject:
@@ -29,9 +36,9 @@ class FilterObject:
     def named_blocks(self) -> Iterator[Awaited]:
         """Yield the blocks that it names by number or hash."""
         bounds = (self.from_block, self.to_block)
-        yield from (Named(bound) for bound in bounds if bound is not None and bound >= 0)
+        yield from (NamedBlock(bound) for bound in bounds if bound is not None and bound >= 0)
         if self.block_hash is not None:
-            yield Named(None, self.block_hash)
+            yield NamedBlock(None, self.block_hash)
 
 
 def decode_filter_object(value: Any) -> FilterObject:
@@ -50,16 +57,76 @@ def decode_filter_object(value: Any) -> FilterObject:
         filter_object.from_block = decode_block_number(from_block)
     if (to_block := members.get("toblock")) is not None:
         filter_object.to_block = decode_block_number(to_block)
-    topics = members.get("topics", [])
-    if type(topics) is not list:
-        raise mismatch(kind(topics), "[]interface {}", field("input", "topics"))
+    topics, addresses = members.get("topics", []), members.get("address")
+    decode_array(topics, "[]interface {}", field("input", "topics"))
     if block_hash is not None and not (from_block is None and to_block is None):
         raise ValueError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
-    filter_object.wanted = LogFilter(_addresses(members.get("address")), _topics(topics))
+    named = sum(len(each) for each in (addresses, *topics) if type(each) is list)
+    check_count(named, MOST_VALUES, "addresses and topics in the filter")
+    filter_object.wanted = LogFilter(decode_addresses(addresses), _topics(topics))
     return filter_object
 
 
-def _addresses(value: Any) -> list[Address]:
+def require_known(
+    members: Iterable[str], known: Collection[str], *, in_any_case: Collection[str] = ()
+) -> None:
+    """Refuse an object that has a member of another name.
+
+    Raises:
+        RpcError: One is neither `known` nor one of `in_any_case`, whatever its case.
+    """
+    folded = {name.lower() for name in in_any_case}
+    for name in members:
+        if name not in known and name.lower() not in folded:
+            nearest = next((each for each in (*known, *in_any_case) if is_near(name, each)), None)
+            raise unknown_member(name, nearest, sorted((*known, *in_any_case)))
+
+
+def refuse_misspelt(members: Iterable[str], known: Collection[str]) -> None:
+    """Refuse an object that has one of the `known` names misspelt; all others are ignored, as geth does.
+
+    Raises:
+        RpcError: A name is one edit from a known one, or differs in case.
+    """
+    for name in members:
+        if name not in known:
+            for each in known:
+                if is_near(name, each):
+                    raise unknown_member(name, each)
+
+
+def unknown_member(name: str, nearest: str | None, known: Collection[str] = ()) -> RpcError:
+    """Return the error for a member that is none, with the nearest name or all that are `known`."""
+    shown = name[:MOST_SHOWN]
+    if nearest is None:
+        return invalid_params(f"unknown member {shown}, there are {', '.join(known)}")
+    return invalid_params(f"unknown member {shown}, did you mean {nearest}?")
+
+
+def is_near(name: str, known: str) -> bool:
+    """Return whether one edit, or none but of case, makes `known` of `name`.
+
+    An edit adds, leaves out or replaces a character, or swaps two that are neighbours.
+    """
+    name, known = name.lower(), known.lower()
+    start = 0
+    while start < min(len(name), len(known)) and name[start] == known[start]:
+        start += 1
+    left, right = name[start:], known[start:]
+    return (
+        left[1:] == right
+        or left == right[1:]
+        or left[1:] == right[1:]
+        or (left[:2] == right[:2][::-1] and left[2:] == right[2:])
+    )
+
+
+def decode_addresses(value: Any) -> list[Address]:
+    """Return the addresses that a string or an array of strings writes; none for null.
+
+    Raises:
+        ValueError: One is malformed.
+    """
     if value is None:
         return []
     if type(value) is str:

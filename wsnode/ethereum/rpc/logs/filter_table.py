@@ -6,21 +6,23 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from wsnode.ethereum.rpc.form.limits import CallLimits
+from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Filter
-from wsnode.ethereum.snapshot import Caller
+from wsnode.ethereum.snapshot import CallerContext
+from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.errors import limit_exceeded
-from wsnode.jsonrpc.share import Share
 
 _IDENTITY_BYTES: Final = 16
 IDENTITY_LENGTH: Final = 2 + 2 * _IDENTITY_BYTES
 """Characters of a filter's id."""
+NO_ROOM: Final = limit_exceeded("no room for filters")
+"""The error if nothing can be written: the disk on which several processes keep filters is full."""
 
 
 class FilterTable(Protocol):
     """Keeps filters until they were not polled for a while."""
 
-    def add(self, new: Filter, caller: Caller) -> str:
+    def add(self, new: Filter, caller: CallerContext) -> str:
         """Keep a filter, and return its id.
 
         Raises:
@@ -28,16 +30,16 @@ class FilterTable(Protocol):
         """
         ...
 
-    def find(self, identity: str) -> Filter | None:
-        """Return a filter, and record that it is polled; None if there is none."""
+    def find(self, identity: str, caller: CallerContext) -> Filter | None:
+        """Return a filter of the caller's key, and record that it is polled; None if there is none."""
         ...
 
-    def remove(self, identity: str) -> bool:
-        """Forget a filter; False if there is none."""
+    def remove(self, identity: str, caller: CallerContext) -> bool:
+        """Forget a filter of the caller's key; False if there is none."""
         ...
 
 
-class OwnFilters:
+class InMemoryFilters:
     """Filters that this process alone knows."""
 
     def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,9 +49,9 @@ class OwnFilters:
         self._filters: OrderedDict[str, Filter] = OrderedDict()
         self._weight = 0
         self._owned: Counter[str | None] = Counter()
-        self._share = Share(limits.filters)
+        self._share = ClientQuota(limits.filters)
 
-    def add(self, new: Filter, caller: Caller) -> str:
+    def add(self, new: Filter, caller: CallerContext) -> str:
         """Keep a filter, and return its id.
 
         Raises:
@@ -58,26 +60,30 @@ class OwnFilters:
         self._expire()
         new.owner, new.polled = caller.key_name, self._clock()
         require_room(self._limits, new, self._owned[new.owner], self._weight)
-        new.party = caller.party
-        self._share.take_or_refuse(new.party, "too many filters")
+        new.client = caller.client
+        self._share.take_or_refuse(new.client, "too many filters")
         identity = new_identity()
         self._filters[identity] = new
         self._weight += new.weight
         self._owned[new.owner] += 1
         return identity
 
-    def find(self, identity: str) -> Filter | None:
-        """Return a filter, and record that it is polled; None if there is none."""
+    def find(self, identity: str, caller: CallerContext) -> Filter | None:
+        """Return a filter of the caller's key, and record that it is polled; None if there is none."""
         self._expire()
-        if (found := self._filters.get(identity)) is not None:
+        if (found := self._owned_by(identity, caller)) is not None:
             found.polled = self._clock()
             self._filters.move_to_end(identity)
         return found
 
-    def remove(self, identity: str) -> bool:
-        """Forget a filter; False if there is none."""
+    def remove(self, identity: str, caller: CallerContext) -> bool:
+        """Forget a filter of the caller's key; False if there is none."""
         self._expire()
-        return self._remove(identity)
+        return self._owned_by(identity, caller) is not None and self._remove(identity)
+
+    def _owned_by(self, identity: str, caller: CallerContext) -> Filter | None:
+        found = self._filters.get(identity)
+        return found if found is not None and found.owner == caller.key_name else None
 
     def _expire(self) -> None:
         last = self._clock() - self._limits.filter_seconds
@@ -88,7 +94,7 @@ class OwnFilters:
         if (found := self._filters.pop(identity, None)) is None:
             return False
         self._weight -= found.weight
-        self._share.give_back(found.party)
+        self._share.give_back(found.client)
         self._owned[found.owner] -= 1
         if not self._owned[found.owner]:
             del self._owned[found.owner]

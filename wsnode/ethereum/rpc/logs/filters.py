@@ -1,43 +1,59 @@
 """eth_newFilter, eth_getFilterChanges …: the polled filters of a network, which expire when not polled."""
 
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.live.branches import UnknownBlockError
-from wsnode.ethereum.live.pending_feed import PendingFeed
+from wsnode.ethereum.live.branches import UnknownPositionError
+from wsnode.ethereum.live.pending_feed import PendingFeed, PendingSubject
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import require_kept
-from wsnode.ethereum.rpc.form.parameters import Flag
+from wsnode.ethereum.live.transactions import TransactionFilter
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import require_kept
+from wsnode.ethereum.rpc.common.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
-from wsnode.ethereum.rpc.logs.filter_table import FilterTable, OwnFilters
-from wsnode.ethereum.rpc.logs.methods import LogParameters, Logs, contracts_of, wanted_logs
+from wsnode.ethereum.rpc.logs.filter_table import NO_ROOM, FilterTable, InMemoryFilters
+from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, LogMethods, LogParameters, contracts_of, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
-from wsnode.ethereum.rpc.logs.subscriptions import live_range, unknown_block
-from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.rpc.logs.subscriptions import live_range, receivers_of, unknown_block
+from wsnode.ethereum.rpc.logs.transaction_filters import Selection
+from wsnode.ethereum.snapshot import CallerContext, Snapshot
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN
 
 
-class FullParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[full]`: whole transactions instead of hashes."""
+class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[full, filter]`: whole transactions instead of hashes, and which ones."""
 
     full: Flag | None = None
+    selection: Selection | None = None
+
+    @property
+    def subject(self) -> PendingSubject:
+        """Return which transactions are wanted."""
+        full = self.full is not None and self.full.is_set
+        wanted = TransactionFilter() if self.selection is None else self.selection.wanted
+        return PendingSubject(full, wanted)
+
+    @property
+    def receivers(self) -> list[int]:
+        """Return the contracts that it names."""
+        return receivers_of(self.subject.wanted)
 
 
-class Filters:
+class FilterMethods:
     """The filter methods of one network."""
 
     def __init__(self, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None) -> None:
         """`table` keeps the filters, in this process's memory if None."""
         self._feed = feed
         self._limits = limits
-        self._logs = Logs(limits)
-        self._table = table or OwnFilters(limits)
+        self._logs = LogMethods(limits)
+        self._table = table or InMemoryFilters(limits)
 
     def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
@@ -49,19 +65,18 @@ class Filters:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
         return self._add(view, StoreFilter(view))
 
-    def new_pending_filter(self, view: Snapshot, params: FullParameters) -> bytes:
+    def new_pending_filter(self, view: Snapshot, params: PendingParameters) -> bytes:
         """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""
-        full = params.full is not None and params.full.is_set
-        return self._add(view, PendingFilter(self._feed, full=full))
+        return self._add(view, PendingFilter(self._feed, params.subject))
 
     def changes(self, view: Snapshot, params: IdParameters) -> Slices:
         """Return the list of results since the filter's last poll; those beyond the limit come with the
         next.
         """
-        found = self._find(params.id)
+        found = self._find(view, params.id)
         try:
             return (yield from found.changes(view, self._limits.logs_results))
-        except UnknownBlockError as error:
+        except UnknownPositionError as error:
             assert isinstance(found, StoreFilter)
             found.move(_head_of(view))
             require_kept(view, error.position.number)
@@ -69,25 +84,25 @@ class Filters:
 
     def logs(self, view: Snapshot, params: IdParameters) -> Slices:
         """Return all logs that match a filter of logs, in chain order, as eth_getLogs does."""
-        found = self._find(params.id)
+        found = self._find(view, params.id)
         if not isinstance(found, StoreFilter) or found.filter_object is None:
             raise not_found()
         return (yield from self._logs.get_logs(view, LogParameters(found.filter_object)))
 
-    def uninstall(self, params: IdParameters) -> bytes:
+    def uninstall(self, caller: CallerContext, params: IdParameters) -> bytes:
         """Return whether a filter with this id existed, and remove it."""
-        return b"true" if self._table.remove(params.id) else b"false"
+        return b"true" if self._table.remove(params.id, caller) else b"false"
 
     def _add(self, view: Snapshot, new: Filter) -> bytes:
         return b'"%b"' % self._table.add(new, view.caller).encode()
 
-    def _find(self, identity: str) -> Filter:
+    def _find(self, view: Snapshot, identity: str) -> Filter:
         """Return the filter and record the poll.
 
         Raises:
             RpcError: There is none.
         """
-        if (found := self._table.find(identity)) is None:
+        if (found := self._table.find(identity, view.caller)) is None:
             raise not_found()
         return found
 
@@ -103,6 +118,7 @@ def not_found() -> RpcError:
 
 CHANGES_ERRORS: Final = (
     not_found(),
+    NO_ROOM,
     limit_exceeded("pending transactions were missed"),
     RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
 )
@@ -112,13 +128,13 @@ def add_methods(
     registry: Registry, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None
 ) -> None:
     """Register this module's methods; `table` keeps the filters, in this process's memory if None."""
-    filters = Filters(feed, limits, table)
-    making = partial(registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"),))
+    filters = FilterMethods(feed, limits, table)
+    making = partial(registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"), NO_ROOM))
     making("eth_newFilter", contracts=contracts_of)(filters.new_filter)
     making("eth_newBlockFilter")(filters.new_block_filter)
-    making("eth_newPendingTransactionFilter")(filters.new_pending_filter)
-    registry.method("eth_uninstallFilter", view=False, result=BOOLEAN)(filters.uninstall)
+    making("eth_newPendingTransactionFilter", contracts=attrgetter("receivers"))(filters.new_pending_filter)
+    registry.method("eth_uninstallFilter", caller=True, result=BOOLEAN, errors=(NO_ROOM,))(filters.uninstall)
     timed_out = limit_exceeded("query timeout exceeded")
     polling = partial(registry.method, deadline=limits.logs_seconds, timeout_error=timed_out)
     polling("eth_getFilterChanges", result=CHANGES, errors=CHANGES_ERRORS)(filters.changes)
-    polling("eth_getFilterLogs", result=LOGS, errors=(not_found(),))(filters.logs)
+    polling("eth_getFilterLogs", result=LOGS, errors=(not_found(), NO_ROOM, *LOG_ERRORS))(filters.logs)

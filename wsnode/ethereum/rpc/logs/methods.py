@@ -11,23 +11,33 @@ from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.logs.matches import BlockLogs, LogMatches
-from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.rpc.form.errors import PRUNED
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import require_kept, tagged
-from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.form.parameters import PENDING, TAG_NAMES, NumberOrTag
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters
+from wsnode.ethereum.logs.upstream_logs import RANGES_OF_A_CALL, UpstreamLogSearch, filter_members
+from wsnode.ethereum.primitives.values import BlockNumber, hexadecimal
+from wsnode.ethereum.rpc.common.below_fork import (
+    ask_below,
+    await_below,
+    below_of,
+    is_above,
+    number_elsewhere,
+    withheld,
+)
+from wsnode.ethereum.rpc.common.errors import PRUNED
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import require_kept, tagged
+from wsnode.ethereum.rpc.common.param_contracts import numbers
+from wsnode.ethereum.rpc.common.parameters import PENDING, TAG_NAMES, NumberOrTag
+from wsnode.ethereum.rpc.common.raw_params import TextParameters
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.schemas import LOGS
 from wsnode.ethereum.rpc.logs.side_blocks import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import read_log_filter
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
+from wsnode.jsonrpc.generators import begun_at_once
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import Pieces
+from wsnode.jsonrpc.work import ReplyChunks
 
-Slices: TypeAlias = Generator[int | None, Any, bytes | Pieces]
+Slices: TypeAlias = Generator[int | None, Any, bytes | ReplyChunks]
 
 LOG_ERRORS: Final = (server_error("unknown block"), PRUNED)
 
@@ -41,7 +51,7 @@ class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 PARAMETERS: Final = TextParameters(LogParameters)
 
 
-class Logs:
+class LogMethods:
     """The method within its limits."""
 
     def __init__(self, limits: CallLimits) -> None:
@@ -51,14 +61,54 @@ class Logs:
         """Return the logs that match a filter, in chain order."""
         wanted, block_hash = wanted_logs(params.filter, self._limits), params.filter.block_hash
         if block_hash is None:
-            first, last = block_range(view, params.filter)
+            first, last = block_range(view, params.filter, joins=view.below is not None)
+            if first < view.earliest:
+                return (yield from self._joined(view, wanted, first, last))
         elif (number := view.number_of(block_hash)) is not None:
             first = last = number
         elif view.block_rows(block_hash) is not None:
             return logs_of_side_block(view, block_hash, wanted)
+        elif view.below is not None and (yield from _is_below(view, block_hash)):
+            return (yield from _logs_of_upstream(view, wanted, {"blockHash": hexadecimal(block_hash)}))
         else:
             raise server_error("unknown block")
         return (yield from self._found(view, wanted.criteria, first, last))
+
+    def _joined(self, view: Snapshot, wanted: LogFilter, first: int, last: int) -> Slices:
+        """Return the logs of blocks some of which lie below the first one, where another node has them."""
+        end = min(last, view.earliest - 1)
+        below = yield from self._below(view, wanted, first, end)
+        if end == last:
+            return ReplyChunks((b"[", b",".join(below), b"]"))
+        own = yield from self._found(view, wanted.criteria, view.earliest, last, told=len(below), begin=first)
+        here = own if isinstance(own, bytes) else b"".join(own)
+        comma = b"," if below and len(here) > NO_LOGS else b""
+        return ReplyChunks((b"[", b",".join(below), comma, here[1:]))
+
+    def _below(
+        self, view: Snapshot, wanted: LogFilter, first: int, last: int
+    ) -> Generator[Any, Any, list[bytes]]:
+        """Return the texts of the logs of blocks below the first one, as another node has them.
+
+        Raises:
+            RpcError: It does not give them, or they are too many, or take too many requests.
+        """
+        limit, texts, size = self._limits.logs_results, list[bytes](), 0
+        asked = RANGES_OF_A_CALL
+        search = UpstreamLogSearch(below_of(view), wanted, first, last, span=last - first + 1, requests=asked)
+        while not search.is_over:
+            logs = yield from await_below(search.next_range)
+            if len(texts) + len(logs) > limit:
+                raise _exceeded(limit, first, logs[limit - len(texts)].number - 1)
+            texts += [log.text for log in logs]
+            size += sum(len(log.text) for log in logs)
+            yield size
+        if search.following <= last:
+            message = (
+                f"query of too many blocks: it takes more than {asked} requests to the forked chain's node"
+            )
+            raise limit_exceeded(message, _range(first, search.following - 1))
+        return texts
 
     def get_logs_of_text(self, view: Snapshot, params: bytes) -> Slices:
         """Return the logs that match a filter, in chain order.
@@ -67,15 +117,15 @@ class Logs:
         """
         return (yield from self.get_logs(view, PARAMETERS.read(params)))
 
-    def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | Pieces | Slices:
+    def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | ReplyChunks | Slices:
         """Return the logs of a short search, or the steps that continue a long one."""
-        slices = self._from_text(view, params) or self.get_logs_of_text(view, params)
-        try:
-            next(slices)
-        except StopIteration as end:
-            found: bytes | Pieces = end.value
-            return found
-        return _resumed(slices)
+        if view.below is not None:
+            # The first step may ask another node.
+            return self.get_logs_of_text(view, params)
+        found: bytes | ReplyChunks | Slices = begun_at_once(
+            self._from_text(view, params) or self.get_logs_of_text(view, params)
+        )
+        return found
 
     def _from_text(self, view: Snapshot, params: bytes) -> Slices | None:
         """Return the slices of the search, None for parameters in an unusual form."""
@@ -85,20 +135,48 @@ class Logs:
         plain = read_log_filter(params, self._limits.logs_parameters, view.number)
         return None if plain is None else self._found(view, *plain)
 
-    def _found(self, view: Snapshot, criteria: LogCriteria, first: int, last: int) -> Slices:
+    def _found(
+        self,
+        view: Snapshot,
+        criteria: LogCriteria,
+        first: int,
+        last: int,
+        *,
+        told: int = 0,
+        begin: int | None = None,
+    ) -> Slices:
+        """Return the logs of blocks here; `told` are the logs of those from `begin` on to before `first`."""
         limit = self._limits.logs_results
-        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit)
+        matches = yield from search_logs(view.reader, criteria, first, last, limit=limit - told)
         if matches.exceeded:
-            raise (yield from _too_many(view, criteria, first, last, limit))
+            fitting = yield from longest_fitting(view, criteria, first, last, limit - told)
+            end = first - 1 if fitting is None else fitting
+            raise _exceeded(limit, first if begin is None else begin, end)
         if matches.count <= self._limits.logs_slice:
             return _rendered(view, matches.blocks)
         return (yield from _render(view, matches, self._limits.logs_slice))
 
 
-def _resumed(slices: Slices) -> Slices:
-    """Continue after the first slice."""
-    yield None
-    return (yield from slices)
+NO_LOGS: Final = len(b"[]")
+
+
+def _is_below(view: Snapshot, block_hash: bytes) -> Generator[Any, Any, bool]:
+    number = yield from number_elsewhere(view, "eth_getBlockByHash", block_hash)
+    return number is not None and number < view.earliest
+
+
+def _logs_of_upstream(
+    view: Snapshot, wanted: LogFilter, blocks: dict[str, str]
+) -> Generator[Any, Any, bytes]:
+    """Return the JSON text of the logs of a block below the first one, as another node has them.
+
+    Raises:
+        RpcError: It does not give them.
+    """
+    text = yield from ask_below(view, "eth_getLogs", [blocks | filter_members(wanted)])
+    if not (text.startswith(b"[") and text.endswith(b"]")) or is_above(text, view.earliest):
+        raise withheld("eth_getLogs")
+    return text
 
 
 def wanted_logs(filter_object: FilterObject, limits: CallLimits) -> LogFilter:
@@ -114,8 +192,10 @@ def wanted_logs(filter_object: FilterObject, limits: CallLimits) -> LogFilter:
     return wanted
 
 
-def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumber, BlockNumber]:
-    """Return the first and the last block to search.
+def block_range(
+    view: Snapshot, filter_object: FilterObject, *, joins: bool = False
+) -> tuple[BlockNumber, BlockNumber]:
+    """Return the first and the last block to search, which may lie below the first one if the search `joins`.
 
     Raises:
         RpcError: They are in the wrong order, beyond the head or below the first block, or no block has the
@@ -131,7 +211,8 @@ def block_range(view: Snapshot, filter_object: FilterObject) -> tuple[BlockNumbe
         raise invalid_params("invalid block range params")
     if end > view.number:
         raise invalid_params("block range extends beyond current head block")
-    require_kept(view, begin)
+    if not joins:
+        require_kept(view, begin)
     return begin, end
 
 
@@ -146,12 +227,12 @@ def _bound(view: Snapshot, number: NumberOrTag | None) -> BlockNumber:
     return found
 
 
-def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> Pieces:
-    return Pieces((b"[", stored_logs(view.reader, blocks), b"]"))
+def _rendered(view: Snapshot, blocks: Sequence[BlockLogs]) -> ReplyChunks:
+    return ReplyChunks((b"[", stored_logs(view.reader, blocks), b"]"))
 
 
 def _render(view: Snapshot, matches: LogMatches, slice_size: int) -> Slices:
-    pieces = Pieces()
+    pieces = ReplyChunks()
     waiting: list[BlockLogs] = []
     count = made = 0
     for block in matches.blocks:
@@ -182,15 +263,16 @@ def _count(view: Snapshot, number: int) -> int:
     return log_count(receipts)
 
 
-def _too_many(
-    view: Snapshot, criteria: LogCriteria, first: int, last: int, limit: int
-) -> Generator[None, Any, RpcError]:
-    """Return the error that proposes the longest range from `first` on with no more than `limit` logs."""
-    fitting = yield from longest_fitting(view, criteria, first, last, limit)
-    proposal: dict[str, Any] = {"limit": limit}
-    if fitting is not None:
-        proposal |= {"from": hex(first), "to": hex(fitting)}
-    return limit_exceeded(f"query returned more than {limit} results", proposal)
+def _exceeded(limit: int, first: int, fitting: int) -> RpcError:
+    """Return the error for more than `limit` logs, of which the blocks up to `fitting` have no more."""
+    return limit_exceeded(
+        f"query returned more than {limit} results", {"limit": limit} | _range(first, fitting)
+    )
+
+
+def _range(first: int, last: int) -> dict[str, Any]:
+    """Return the range that an error proposes, nothing if it has no block."""
+    return {"from": hex(first), "to": hex(last)} if first <= last else {}
 
 
 def longest_fitting(
@@ -215,7 +297,7 @@ def contracts_of(params: LogParameters) -> list[int] | None:
 
 def add_methods(registry: Registry, limits: CallLimits) -> None:
     """Register this module's method."""
-    logs = Logs(limits)
+    logs = LogMethods(limits)
     method = registry.method(
         "eth_getLogs",
         result=LOGS,

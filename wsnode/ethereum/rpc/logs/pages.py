@@ -1,29 +1,45 @@
 """wsnode_getLogsPage: the logs of a filter in pages of bounded size, all from one chain."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.absence import pruned_history
-from wsnode.ethereum.live.arrivals import Awaited, Seen
-from wsnode.ethereum.logs.cursor import Cursor
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.block_barrier import Awaited, SeenHead
+from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.logs.pages import LogPage, page_of_logs
-from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch, parse_quantity
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import require_kept
-from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.logs.cursor import PageCursor, digest_of, next_log, parse_cursor
-from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
+from wsnode.ethereum.logs.upstream_logs import LogPosition
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch, parse_quantity
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import below_first, require_kept
+from wsnode.ethereum.rpc.common.param_contracts import numbers
+from wsnode.ethereum.rpc.logs.cursor import (
+    FirstVersionCursor,
+    ForkCursor,
+    PageCursor,
+    digest_of,
+    next_log,
+    parse_cursor,
+)
+from wsnode.ethereum.rpc.logs.filter_object import MEMBERS, FilterObject, decode_filter_object, require_known
+from wsnode.ethereum.rpc.logs.fork_pages import (
+    HistorySearch,
+    begin_below,
+    cursor_behind,
+    head_of,
+    page_below,
+)
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, block_range, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import PAGE, PAGE_FILTER
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import Step
 
-Slices: TypeAlias = Generator[None, Any, bytes]
+Slices: TypeAlias = Generator[Step, Any, bytes]
 
 
 class PageFilter:
@@ -38,63 +54,107 @@ class PageFilter:
 
     def named_blocks(self) -> Iterator[Awaited]:
         """Yield the blocks that it names: with a cursor its block alone, which a node has had."""
-        if isinstance(self.cursor, Cursor):
-            yield Seen(self.cursor.number, self.cursor.hash)
+        if isinstance(self.cursor, LogCursor):
+            yield SeenHead(self.cursor.number, self.cursor.hash)
+        elif isinstance(self.cursor, ForkCursor):
+            yield SeenHead(self.cursor.last.number, self.cursor.last.hash)
         elif self.cursor is None:
             yield from self.filter.named_blocks()
 
 
-class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class LogPageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[filter]`, with `cursor` and `limit` among its members."""
 
     filter: PageFilter
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The first and the last log of a search, both numbered in the chain that ends with `last`."""
+class PageStart(msgspec.Struct, frozen=True):
+    """The logs of a search, from `begin` to before `end`, numbered in the chain that ends with `last`."""
 
     begin: int
     end: int
-    last: Hash32
-    last_number: int
+    last: Head
 
 
-class LogPages:
+class LogPageMethods:
     """The method within its limits."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
 
-    def get_page(self, view: Snapshot, params: PageParameters) -> Slices:
+    def get_page(self, view: Snapshot, params: LogPageParameters) -> Slices:
         """Return `{logs, cursor, block}`: a page of logs, the cursor of the next (null: none), the last
         block.
         """
         asked, digest = params.filter, digest_of(params.filter.filter)
-        wanted = wanted_logs(asked.filter, self._limits)
-        place = _resume(view, asked.cursor, digest) if asked.cursor else _begin(view, asked.filter)
-        room = self._limits.logs_page_bytes
+        wanted, room = wanted_logs(asked.filter, self._limits), self._limits.logs_page_bytes
+        if asked.cursor is not None and asked.cursor.digest != digest:
+            raise invalid_params("the cursor belongs to another filter")
+        place = yield from _place(view, asked)
+        if isinstance(place, HistorySearch):
+            return (yield from self._page_of_fork(view, asked, place))
         page = yield from page_of_logs(
             view.reader, wanted, place.begin, place.end, room=room, most=asked.limit
         )
-        cursor = None
-        if not page.is_last:
-            number, index = page.last_place
-            following = view.log_count_before(number) + index + 1
-            logs = following - view.log_count_before(place.last_number)
-            cursor = str(Cursor(place.last_number, place.last, logs, digest))
-        return _rendered(page, cursor, place)
+        return _rendered(page.texts, _cursor_behind(view, page, place, digest), place.last)
+
+    def _page_of_fork(self, view: Snapshot, asked: PageFilter, search: HistorySearch) -> Slices:
+        """Return a page that begins below the first block, with logs from there on."""
+        wanted, digest = asked.filter.wanted, digest_of(asked.filter)
+        room, most = self._limits.logs_page_bytes, asked.limit
+        found = yield from page_below(view, wanted, search, room=room, most=most)
+        texts, cursor = [log.text for log in found.logs], cursor_behind(found, search, digest)
+        is_full = most is not None and len(texts) >= most
+        if cursor is None or found.following[0] < view.earliest or is_full:
+            return _rendered(texts, cursor, search.last)
+        place = _from_place(view, found.following, search.last)
+        page = yield from page_of_logs(
+            view.reader,
+            wanted,
+            place.begin,
+            place.end,
+            room=max(room - sum(len(text) + 1 for text in texts), 0),
+            most=None if most is None else most - len(texts),
+            may_be_empty=bool(texts),
+        )
+        if not page.is_last and not page.texts:
+            return _rendered(texts, cursor, search.last)
+        return _rendered([*texts, *page.texts], _cursor_behind(view, page, place, digest), search.last)
 
 
-def _rendered(page: LogPage, cursor: str | None, place: Place) -> bytes:
-    block = {"number": hex(place.last_number), "hash": hexadecimal(place.last)}
+def _cursor_behind(view: Snapshot, page: LogPage, place: PageStart, digest: bytes) -> LogCursor | None:
+    if page.is_last:
+        return None
+    number, index = page.last_place
+    following = view.log_count_before(number) + index + 1
+    last = place.last
+    return LogCursor(last.number, last.hash, following - view.log_count_before(last.number), digest)
+
+
+def _rendered(texts: Sequence[bytes], cursor: LogCursor | ForkCursor | None, last: Head) -> bytes:
     return b'{"logs":[%b],"cursor":%b,"block":%b}' % (
-        b",".join(page.texts),
-        msgspec.json.encode(cursor),
-        msgspec.json.encode(block),
+        b",".join(texts),
+        msgspec.json.encode(cursor and str(cursor)),
+        msgspec.json.encode(last.members()),
     )
 
 
-def _begin(view: Snapshot, filter_object: FilterObject) -> Place:
+def _place(view: Snapshot, asked: PageFilter) -> Generator[Step, Any, "PageStart | HistorySearch"]:
+    """Return where a page begins: among the logs here, or below the first block of a forked chain.
+
+    Raises:
+        RpcError: The blocks do not exist, or not any more.
+    """
+    cursor = asked.cursor
+    if isinstance(cursor, ForkCursor):
+        return (yield from _resume_below(view, cursor))
+    if cursor is not None:
+        return _resume(view, cursor)
+    search = None if view.below is None else (yield from begin_below(view, asked.filter))
+    return search or _begin(view, asked.filter)
+
+
+def _begin(view: Snapshot, filter_object: FilterObject) -> PageStart:
     """Return where a filter's first page begins.
 
     Raises:
@@ -110,21 +170,31 @@ def _begin(view: Snapshot, filter_object: FilterObject) -> Place:
         first = last = number
     last_hash = view.hash_of(last)
     assert last_hash is not None
-    return Place(view.log_count_before(first), view.log_count_before(last + 1), last_hash, last)
+    return _from_place(view, (first, 0), Head(last, last_hash))
 
 
-def _resume(view: Snapshot, cursor: PageCursor, digest: bytes) -> Place:
+def _from_place(view: Snapshot, place: LogPosition, last: Head) -> PageStart:
+    """Return the start of a page at a log of a block here.
+
+    Raises:
+        RpcError: There is no such place up to the last block.
+    """
+    number, index = place
+    begin, end = view.log_count_before(number) + index, view.log_count_before(last.number + 1)
+    if begin > end:
+        raise invalid_params("invalid cursor")
+    return PageStart(begin, end, last)
+
+
+def _resume(view: Snapshot, cursor: LogCursor | FirstVersionCursor) -> PageStart:
     """Return where the page after a cursor begins.
 
     Raises:
-        RpcError: The cursor belongs to another filter or to a chain that is no longer canonical, or blocks
-            behind it are pruned.
+        RpcError: The cursor belongs to a chain that is no longer canonical, or blocks behind it are pruned.
     """
-    if cursor.digest != digest:
-        raise invalid_params("the cursor belongs to another filter")
     last = view.number_of(cursor.hash)
     if last is None:
-        if isinstance(cursor, Cursor):
+        if isinstance(cursor, LogCursor):
             require_kept(view, cursor.number)
         raise reorganised(cursor.hash)
     begin, end = next_log(cursor, view.log_count_before(last)), view.log_count_before(last + 1)
@@ -133,8 +203,24 @@ def _resume(view: Snapshot, cursor: PageCursor, digest: bytes) -> Place:
         raise invalid_params("invalid cursor")
     if begin < view.log_count_before(view.earliest):
         # Logs that the page should have are gone with their blocks.
-        raise pruned_history(view.earliest - 1, view.earliest)
-    return Place(begin, end, cursor.hash, last)
+        raise below_first(view, view.earliest - 1)
+    return PageStart(begin, end, Head(last, cursor.hash))
+
+
+def _resume_below(view: Snapshot, cursor: ForkCursor) -> Generator[Step, Any, PageStart | HistorySearch]:
+    """Return where the page after a cursor of a forked chain begins.
+
+    Raises:
+        RpcError: The cursor belongs to another chain, or the other node does not say.
+    """
+    last, (number, _index) = cursor.last, cursor.following
+    if number > last.number:
+        raise invalid_params("invalid cursor")
+    if view.below is None or last.number > view.number or (yield from head_of(view, last.number)) != last:
+        raise reorganised(last.hash)
+    if number < view.earliest:
+        return HistorySearch(cursor.following, last)
+    return _from_place(view, cursor.following, last)
 
 
 def reorganised(block_hash: bytes) -> RpcError:
@@ -151,8 +237,10 @@ def decode_page_filter(value: Any) -> PageFilter:
 
     Raises:
         ValueError: A member is malformed.
+        RpcError: A member is none of these.
     """
     filter_object = decode_filter_object(value)
+    require_known(value, ("cursor", "limit"), in_any_case=MEMBERS)
     cursor, limit = value.get("cursor"), value.get("limit")
     return PageFilter(
         filter_object,
@@ -170,7 +258,7 @@ def _decode_limit(value: Any) -> int:
     return limit
 
 
-def _contracts_of(params: PageParameters) -> list[int] | None:
+def _contracts_of(params: LogPageParameters) -> list[int] | None:
     return numbers(params.filter.filter.wanted.addresses) or None
 
 
@@ -184,7 +272,7 @@ def add_methods(registry: Registry, limits: CallLimits) -> None:
         deadline=limits.logs_seconds,
         timeout_error=limit_exceeded("query timeout exceeded"),
     )
-    method(LogPages(limits).get_page)
+    method(LogPageMethods(limits).get_page)
 
 
 register_type(PageFilter, decode_page_filter, PAGE_FILTER)

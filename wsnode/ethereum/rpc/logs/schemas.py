@@ -2,12 +2,14 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.parameters import BLOCK_NUMBER
-from wsnode.ethereum.rpc.form.schemas import (
+from wsnode.ethereum.rpc.common.limits import MOST_LIVE, MOST_VALUES
+from wsnode.ethereum.rpc.common.parameters import BLOCK_NUMBER
+from wsnode.ethereum.rpc.common.schemas import (
     ADDRESS,
     ANY_ADDRESS,
     ANY_HASH,
     ANY_QUANTITY,
+    ANY_STORAGE_KEY,
     BYTES,
     HASH,
     PLACE,
@@ -22,6 +24,7 @@ from wsnode.jsonrpc.schema import (
     Schema,
     either,
     list_of,
+    mapping_of,
     members,
     or_null,
     record,
@@ -29,10 +32,14 @@ from wsnode.jsonrpc.schema import (
     text,
 )
 
+MOST_HASHES: Final = 200
+"""Transactions that one subscription to receipts may name, as in geth."""
+MOST_ADDRESSES: Final = 1_000
+"""Addresses that one filter of pending transactions may name, and pairs of one filter of mined ones."""
 _CURSOR: Final = or_null(STRING)
-_TOPIC: Final = either(NULL, ANY_HASH, list_of(or_null(ANY_HASH)))
+_TOPIC: Final = either(NULL, ANY_HASH, list_of(or_null(ANY_HASH), most=MOST_VALUES))
 _FILTER: Final[dict[str, Schema]] = {
-    "address": either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS)),
+    "address": either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MOST_VALUES)),
     "topics": {"type": "array", "items": _TOPIC, "maxItems": 4},
     "fromBlock": or_null(BLOCK_NUMBER),
     "toBlock": or_null(BLOCK_NUMBER),
@@ -42,13 +49,24 @@ _PAGE: Final[dict[str, Schema]] = {
     "cursor": _CURSOR,
     "limit": either(NULL, {"type": "integer", "minimum": 1}, ANY_QUANTITY),
 }
-_SUBSCRIPTION: Final[dict[str, Schema]] = {
-    "fromBlock": or_null(BLOCK_NUMBER),
-    "cursor": _CURSOR,
-    "cursors": BOOLEAN,
-    "reorgs": BOOLEAN,
-}
+_FORM: Final[dict[str, Schema]] = {"cursor": _CURSOR, "cursors": BOOLEAN, "reorgs": BOOLEAN}
+_SUBSCRIPTION: Final[dict[str, Schema]] = {"fromBlock": or_null(BLOCK_NUMBER), **_FORM}
 
+_SOME: Final = either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MOST_ADDRESSES))
+_PENDING: Final[dict[str, Schema]] = {"fromAddress": _SOME, "toAddress": _SOME}
+_STATE: Final[dict[str, Schema]] = {
+    "accounts": or_null(list_of(ANY_ADDRESS, most=MOST_LIVE)),
+    "slots": or_null(mapping_of(list_of(ANY_STORAGE_KEY, most=MOST_LIVE), most=MOST_LIVE)),
+}
+_PAIR: Final = members({"from": or_null(ANY_ADDRESS), "to": or_null(ANY_ADDRESS)})
+
+
+def _only(known: dict[str, Schema]) -> Schema:
+    """Return the schema of an object that has no members of other names."""
+    return {**members(known), "additionalProperties": False}
+
+
+SELECTION: Final = _only(_PENDING)
 FILTER: Final = members(_FILTER)
 PAGE_FILTER: Final = members({**_FILTER, **_PAGE})
 IDENTITY: Final = text("0x[0-9a-f]{32}")
@@ -78,7 +96,18 @@ COMPONENTS: Final[dict[str, Schema]] = {
     ),
     "SubscriptionArgument": either(
         *(NULL, BOOLEAN, members(_SUBSCRIPTION), members({**_FILTER, **_SUBSCRIPTION})),
-        members({"transactionHashes": or_null(list_of(ANY_HASH)), **_SUBSCRIPTION}),
+        members({"transactionHashes": or_null(list_of(ANY_HASH, most=MOST_HASHES)), **_SUBSCRIPTION}),
+        _only({"transactions": BOOLEAN, "receipts": BOOLEAN, **_FORM}),
+        _only({**_STATE, **_FORM}),
+        _only({"calls": list_of(reference("CallObject"), most=MOST_LIVE), **_FORM}),
+        _only({**_PENDING, "hashesOnly": BOOLEAN}),
+        _only(
+            {
+                "addresses": or_null(list_of(_PAIR, most=MOST_ADDRESSES)),
+                "includeRemoved": BOOLEAN,
+                "hashesOnly": BOOLEAN,
+            }
+        ),
     ),
-    "PendingOptions": or_null(members({"notices": or_null(BOOLEAN)})),
+    "PendingOptions": or_null(_only({**_PENDING, "notices": or_null(BOOLEAN)})),
 }

@@ -4,30 +4,33 @@ A filter outlives the process that made it. Filters of pending transactions stay
 pending is each process's own.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.parameters import NumberOrTag
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.parameters import NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_changes import Filter, StoreFilter
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.filter_table import (
     IDENTITY_LENGTH,
-    OwnFilters,
+    NO_ROOM,
+    InMemoryFilters,
     new_identity,
     require_room,
 )
-from wsnode.ethereum.snapshot import Caller
-from wsnode.jsonrpc.share import Party, Share
-from wsnode.store.environment import Environment, Writer
+from wsnode.ethereum.snapshot import CallerContext
+from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
+from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.errors import DamagedRowError, SnapshotLostError, StoreError
 from wsnode.store.table import Table
 
 FILTERS: Final = Table("filters")
@@ -40,10 +43,17 @@ TABLES: Final = (FILTERS, POLLS, COUNTS)
 EXPIRED_AT_ONCE: Final = 64
 """Filters that one call forgets at most, so that none waits for thousands to go."""
 _PARAMETERS: Final = b"p"
+_BOOT: Final = b"b"
+"""Where the name of the machine's start is, among the counts."""
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _MICRO: Final = 1_000_000
 
+Changed = TypeVar("Changed")
 
-class Asked(msgspec.Struct, frozen=True, array_like=True):
+logger = logging.getLogger("wsnode.node")
+
+
+class SavedLogFilter(msgspec.Struct, frozen=True, array_like=True):
     """A request's filter of logs, whose blocks are looked up again for each eth_getFilterLogs."""
 
     block_hash: bytes | None
@@ -52,18 +62,18 @@ class Asked(msgspec.Struct, frozen=True, array_like=True):
     wanted: LogFilter
 
 
-class Saved(msgspec.Struct, frozen=True, array_like=True):
+class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
     """A filter as it is kept."""
 
     owner: str | None
     client: str
     polled: int
-    """Microseconds of Unix time."""
+    """Microseconds of the time since the machine has started."""
     number: int
     hash: bytes
     logs: int
     wanted: LogFilter | None
-    asked: Asked | None
+    asked: SavedLogFilter | None
 
     @property
     def weight(self) -> int:
@@ -82,7 +92,7 @@ def _plain(value: bytes | int) -> bytes | int:
 
 
 _encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-_decode = msgspec.msgpack.Decoder(Saved).decode
+_decode = msgspec.msgpack.Decoder(SavedFilter).decode
 
 
 def open_filters(folder: Path) -> Environment:
@@ -91,21 +101,67 @@ def open_filters(folder: Path) -> Environment:
     Raises:
         StoreError: It cannot be opened.
     """
-    return Environment(folder, TABLES, writer=True, durable=False)
+    store = Environment(folder, TABLES, writer=True, durable=False)
+    try:
+        _write_undamaged(store, _begin_boot)
+    except StoreError as error:
+        logger.warning("filters that were kept before may stay too long: %s", error)
+    return store
+
+
+def _write_undamaged(store: Environment, change: Callable[[Writer], Changed]) -> Changed:
+    """Return what a change does; where a row is damaged, or has no checksum, filters are forgotten first."""
+    try:
+        return store.write(change)
+    except DamagedRowError as error:
+        logger.warning("filters are forgotten: %s", error)
+    store.write(_forget_all)
+    return store.write(change)
+
+
+def _forget_all(writer: Writer) -> None:
+    for table in TABLES:
+        writer.clear(table)
+
+
+def since_boot() -> float:
+    """Return the seconds since the machine has started, sleep included: alike for all of its processes."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _begin_boot(writer: Writer) -> None:
+    """Take filters of another start of the machine, whose time means nothing here, to be polled now."""
+    boot = BOOT_ID.read_bytes()
+    if writer.get(COUNTS, _BOOT) == boot:
+        return
+    writer.put(COUNTS, _BOOT, boot)
+    now, cursor, kept = int(since_boot() * _MICRO), writer.cursor(FILTERS), list[tuple[bytes, bytes]]()
+    while cursor.next():
+        kept.append(cursor.item())
+    for key, value in kept:
+        identity, saved = key.decode(), _decode(value)
+        writer.delete(POLLS, _poll_key(saved.polled, identity))
+        _put(writer, identity, msgspec.structs.replace(saved, polled=now))
+
+
+class FilterTableFullError(Exception):
+    """Nothing can be written: the disk or the quota is full, or the disk fails."""
 
 
 class SharedFilters:
     """Filters that all processes with this file know."""
 
     def __init__(
-        self, store: Environment, limits: CallLimits, clock: Callable[[], float] = time.time
+        self, store: Environment, limits: CallLimits, clock: Callable[[], float] = since_boot
     ) -> None:
         self._store = store
         self._limits = limits
         self._clock = clock
-        self._pending = OwnFilters(limits)
+        self._pending = InMemoryFilters(limits)
+        self._is_full = False
+        """Whether the last change could not be written."""
 
-    def add(self, new: Filter, caller: Caller) -> str:
+    def add(self, new: Filter, caller: CallerContext) -> str:
         """Keep a filter, and return its id.
 
         Raises:
@@ -114,42 +170,45 @@ class SharedFilters:
         if not isinstance(new, StoreFilter):
             return self._pending.add(new, caller)
         new.owner, identity = caller.key_name, new_identity()
-        saved = _saved(new, _client_of(caller.party), self._now())
+        saved = _saved(new, _client_of(caller.client), self._now())
 
         def change(writer: Writer) -> None:
             self._expire(writer)
-            self._require_room(writer, new, saved, caller.party)
+            self._require_room(writer, new, saved, caller.client)
             _put(writer, identity, saved)
             _count(writer, saved, 1)
 
-        self._store.write(change)
+        self._change(change)
         return identity
 
-    def find(self, identity: str) -> Filter | None:
-        """Return a filter, and record that it is polled; None if there is none."""
+    def find(self, identity: str, caller: CallerContext) -> Filter | None:
+        """Return a filter of the caller's key, and record that it is polled; None if there is none."""
 
-        def change(writer: Writer) -> Saved | None:
+        def change(writer: Writer) -> SavedFilter | None:
             self._expire(writer)
-            if (saved := _get(writer, identity)) is None:
+            if (saved := _get_of(writer, identity, caller)) is None:
                 return None
             writer.delete(POLLS, _poll_key(saved.polled, identity))
             polled = msgspec.structs.replace(saved, polled=self._now())
             _put(writer, identity, polled)
             return polled
 
-        if (pending := self._pending.find(identity)) is not None:
+        if (pending := self._pending.find(identity, caller)) is not None:
             return pending
-        saved = self._store.write(change)
+        try:
+            saved = self._write(change)
+        except FilterTableFullError:
+            saved = self._read(identity, caller)
         return None if saved is None else _SharedFilter(self, identity, saved)
 
-    def remove(self, identity: str) -> bool:
-        """Forget a filter; False if there is none."""
+    def remove(self, identity: str, caller: CallerContext) -> bool:
+        """Forget a filter of the caller's key; False if there is none."""
 
         def change(writer: Writer) -> bool:
             self._expire(writer)
-            return _remove(writer, identity)
+            return _get_of(writer, identity, caller) is not None and _remove(writer, identity)
 
-        return self._pending.remove(identity) or self._store.write(change)
+        return self._pending.remove(identity, caller) or self._change(change)
 
     def move(self, identity: str, began: Position | None, position: Position) -> bool:
         """Have a filter continue from `position`; False if it does not stand where a poll `began`, if that is
@@ -164,21 +223,55 @@ class SharedFilters:
             writer.put(FILTERS, identity.encode(), _encode(msgspec.structs.replace(saved, **place)))
             return True
 
-        return self._store.write(change)
+        return self._change(change)
+
+    def _read(self, identity: str, caller: CallerContext) -> SavedFilter | None:
+        """Return a filter without recording that it is polled: its results say no less for that."""
+        with self._store.read() as reader:
+            saved = _get_of(reader, identity, caller)
+        return None if saved is None or saved.polled < self._oldest() else saved
+
+    def _change(self, change: Callable[[Writer], Changed]) -> Changed:
+        """Return what `change` does.
+
+        Raises:
+            RpcError: Nothing can be written.
+        """
+        try:
+            return self._write(change)
+        except FilterTableFullError:
+            raise NO_ROOM from None
+
+    def _write(self, change: Callable[[Writer], Changed]) -> Changed:
+        try:
+            changed = _write_undamaged(self._store, change)
+        except SnapshotLostError:
+            raise
+        except StoreError as error:
+            if not self._is_full:
+                logger.warning("no room for filters: %s", error)
+            self._is_full = True
+            raise FilterTableFullError from error
+        self._is_full = False
+        return changed
+
+    def _oldest(self) -> int:
+        """Return the time of the oldest poll that keeps a filter."""
+        return self._now() - int(self._limits.filter_seconds * _MICRO)
 
     def _now(self) -> int:
         return int(self._clock() * _MICRO)
 
-    def _require_room(self, writer: Writer, new: Filter, saved: Saved, party: Party | None) -> None:
+    def _require_room(self, writer: Writer, new: Filter, saved: SavedFilter, client: ClientId | None) -> None:
         owned = 0 if saved.owner is None else _counted(writer, _owner_key(saved.owner))
         require_room(self._limits, new, owned, _counted(writer, _PARAMETERS))
-        share, held = Share(self._limits.filters), _counted(writer, _client_key(saved.client))
-        share.take(party, held)
+        share, held = ClientQuota(self._limits.filters), _counted(writer, _client_key(saved.client))
+        share.take(client, held)
         share.take(object(), writer.entries(FILTERS) - held)
-        share.take_or_refuse(party, "too many filters")
+        share.take_or_refuse(client, "too many filters")
 
     def _expire(self, writer: Writer) -> None:
-        last = self._now() - int(self._limits.filter_seconds * _MICRO)
+        last = self._oldest()
         for _ in range(EXPIRED_AT_ONCE):
             cursor = writer.cursor(POLLS)
             if not cursor.next() or int.from_bytes(cursor.key()[:8], "big") >= last:
@@ -191,7 +284,7 @@ class _SharedFilter(StoreFilter):
 
     __slots__ = ("_identity", "_table")
 
-    def __init__(self, table: SharedFilters, identity: str, saved: Saved) -> None:
+    def __init__(self, table: SharedFilters, identity: str, saved: SavedFilter) -> None:
         Filter.__init__(self, saved.weight)
         self._table = table
         self._identity = identity
@@ -209,9 +302,9 @@ class _SharedFilter(StoreFilter):
         return began == position or self._table.move(self._identity, began, position)
 
 
-def _saved(new: StoreFilter, client: str, polled: int) -> Saved:
+def _saved(new: StoreFilter, client: str, polled: int) -> SavedFilter:
     asked, place = new.filter_object, new.position
-    return Saved(
+    return SavedFilter(
         new.owner,
         client,
         polled,
@@ -219,11 +312,13 @@ def _saved(new: StoreFilter, client: str, polled: int) -> Saved:
         place.hash,
         place.logs,
         new.wanted,
-        None if asked is None else Asked(asked.block_hash, asked.from_block, asked.to_block, asked.wanted),
+        None
+        if asked is None
+        else SavedLogFilter(asked.block_hash, asked.from_block, asked.to_block, asked.wanted),
     )
 
 
-def _filter_object(asked: Asked) -> FilterObject:
+def _filter_object(asked: SavedLogFilter) -> FilterObject:
     made = FilterObject()
     made.block_hash = None if asked.block_hash is None else Hash32(asked.block_hash)
     made.from_block = None if asked.from_block is None else NumberOrTag(asked.from_block)
@@ -232,20 +327,26 @@ def _filter_object(asked: Asked) -> FilterObject:
     return made
 
 
-def _client_of(party: Party | None) -> str:
+def _client_of(client: ClientId | None) -> str:
     """Return the name of a client: a key or an address, or a connection of this machine."""
-    if party is None:
+    if client is None:
         return ""
-    return party.peer or f"{os.getpid()}/{id(party)}"
+    return client.peer or f"{os.getpid()}/{id(client)}"
 
 
-def _get(writer: Writer, identity: str) -> Saved | None:
+def _get_of(reader: Reader, identity: str, caller: CallerContext) -> SavedFilter | None:
+    """Return a filter, None if there is none that the caller's key has made."""
+    saved = _get(reader, identity)
+    return saved if saved is not None and saved.owner == caller.key_name else None
+
+
+def _get(reader: Reader, identity: str) -> SavedFilter | None:
     # A client's text: the store has no keys that are empty or too long.
-    found = writer.get(FILTERS, identity.encode()) if len(identity) == IDENTITY_LENGTH else None
+    found = reader.get(FILTERS, identity.encode()) if len(identity) == IDENTITY_LENGTH else None
     return None if found is None else _decode(found)
 
 
-def _put(writer: Writer, identity: str, saved: Saved) -> None:
+def _put(writer: Writer, identity: str, saved: SavedFilter) -> None:
     writer.put(FILTERS, identity.encode(), _encode(saved))
     writer.put(POLLS, _poll_key(saved.polled, identity), b"")
 
@@ -259,7 +360,7 @@ def _remove(writer: Writer, identity: str) -> bool:
     return True
 
 
-def _count(writer: Writer, saved: Saved, change: int) -> None:
+def _count(writer: Writer, saved: SavedFilter, change: int) -> None:
     _add(writer, _client_key(saved.client), change)
     _add(writer, _PARAMETERS, change * saved.weight)
     if saved.owner is not None:

@@ -1,38 +1,52 @@
-"""The parameters of eth_subscribe: the kind, the filter of logs, the starting position and the form."""
+"""The parameters of eth_subscribe: the kind, the filter, the starting position and the form."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from wsnode.ethereum.live.arrivals import Awaited, Seen
+from wsnode.ethereum.live.block_barrier import Awaited, SeenHead
+from wsnode.ethereum.live.contents import BlockContents
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes
-from wsnode.ethereum.live.subjects import Form
-from wsnode.ethereum.rpc.form.decoding import ARGUMENT, field, kind, mismatch
-from wsnode.ethereum.rpc.form.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
-from wsnode.ethereum.rpc.logs.filter_object import FilterObject, decode_filter_object
-from wsnode.ethereum.rpc.logs.schemas import IDENTITY
+from wsnode.ethereum.live.subscription_spec import Extensions
+from wsnode.ethereum.live.transactions import TransactionFilter
+from wsnode.ethereum.rpc.common.decoding import field, kind, mismatch
+from wsnode.ethereum.rpc.common.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
+from wsnode.ethereum.rpc.logs.filter_object import (
+    FilterObject,
+    decode_filter_object,
+    refuse_misspelt,
+    require_known,
+)
+from wsnode.ethereum.rpc.logs.live_values.call_subscriptions import CallOptions, decode_calls
+from wsnode.ethereum.rpc.logs.live_values.state_subscriptions import StateOptions, decode_state
+from wsnode.ethereum.rpc.logs.schemas import IDENTITY, MOST_HASHES
+from wsnode.ethereum.rpc.logs.transaction_filters import (
+    OF_PENDING,
+    decode_flag,
+    decode_mined,
+    decode_pending,
+    decode_pending_filter,
+)
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
-from wsnode.jsonrpc.parameters import Explaining
+from wsnode.jsonrpc.parameters import ParameterReader
 from wsnode.jsonrpc.schema import reference
 
+_FORM: Final = ("cursors", "cursor", "reorgs")
+"""Members that no other node has."""
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
 
 
-MOST_HASHES: Final = 200
-"""Transactions that one subscription to receipts may name, as in geth."""
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class SubscribeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The position where a subscription begins, and the form of its events."""
 
     from_block: NumberOrTag | None = None
     """The first block of a replay; None without one."""
     cursor: Position | None = None
-    form: Form = Form()
+    form: Extensions = Extensions()
 
 
 class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
@@ -42,16 +56,44 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
     kind: str
     argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
-    """A `FilterObject` or hashes with `Options`, `Options`, a bool, or nothing."""
+    """A `FilterObject`, hashes or `BlockContents` with `SubscribeOptions`, `SubscribeOptions`, a subject of
+    transactions, a bool, or nothing.
+    """
     options: Annotated[Any, msgspec.Meta(extra_json_schema=reference("PendingOptions"))] = None
-    """Whether a subscription to pending transactions has notices."""
+    """`PendingOptions`."""
 
     def named_blocks(self) -> Iterator[Awaited]:
         """Yield the block of the cursor; other bounds may lie in the future."""
-        parts = self.argument if isinstance(self.argument, tuple) else (self.argument,)
-        for options in parts:
-            if isinstance(options, Options) and options.cursor is not None:
-                yield Seen(options.cursor.number, options.cursor.hash)
+        for options in self._parts:
+            if (
+                isinstance(options, SubscribeOptions | StateOptions | CallOptions)
+                and options.cursor is not None
+            ):
+                yield SeenHead(options.cursor.head.number, options.cursor.head.hash)
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self.argument if isinstance(self.argument, tuple) else (self.argument,)
+
+    @property
+    def start(self) -> SubscribeOptions | None:
+        """Return the options that say where it begins, None for a kind without such."""
+        return next((part for part in self._parts if isinstance(part, SubscribeOptions)), None)
+
+    def starting_at(self, position: Position) -> "SubscribeParameters":
+        """Return the parameters with a cursor for the place where it begins."""
+        parts = tuple(
+            msgspec.structs.replace(part, cursor=position) if isinstance(part, SubscribeOptions) else part
+            for part in self._parts
+        )
+        return msgspec.structs.replace(self, argument=parts if len(parts) > 1 else parts[0])
+
+
+class PendingOptions(msgspec.Struct, frozen=True):
+    """Which pending transactions are wanted, and whether with notices."""
+
+    wanted: TransactionFilter = TransactionFilter()
+    has_notices: bool = False
 
 
 class SubscriptionId(str):
@@ -66,7 +108,7 @@ class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     id: SubscriptionId
 
 
-class SubscribeDecoder(Explaining):
+class SubscribeDecoder(ParameterReader):
     """Decodes the parameters; the first decides how the second is read."""
 
     struct: type[msgspec.Struct] | None = SubscribeParameters
@@ -110,65 +152,80 @@ def _decoded(decode: Callable[[Any], Any], place: int, value: Any) -> Any:
         raise invalid_params(f"invalid argument {place}: {error}") from None
 
 
-def _flag(value: Any, place: str = ARGUMENT) -> bool:
-    if type(value) not in (bool, type(None)):
-        raise mismatch(kind(value), "bool", place)
-    return bool(value)
-
-
-def _filter(value: Any) -> tuple[FilterObject, Options]:
+def _filter(value: Any) -> tuple[FilterObject, SubscribeOptions]:
     if value is None:
         raise invalid_params("missing value for required argument 1")
     filter_object = decode_filter_object(value)
+    refuse_misspelt(value, _FORM)
     # Clients write `latest` when they mean new logs only: go-ethereum's from block 0, cast from the earliest.
     first = None if filter_object.to_block == LATEST else filter_object.from_block
     return filter_object, _options(value, first)
 
 
-def _hashes(value: Any) -> tuple[Hashes, Options]:
-    options = _header_options(value)
+def _hashes(value: Any) -> tuple[Hashes, SubscribeOptions]:
+    options = _header_options(value, is_ours=True)
     members = {} if value is None else {name.lower(): member for name, member in value.items()}
     place = field("input", "transactionHashes")
     hashes = members.get("transactionhashes")
     if type(hashes) not in (list, type(None)):
         raise mismatch(kind(hashes), "[]common.Hash", place)
-    wanted = frozenset(bytes(decode_hash(text, place)) for text in hashes or ())
     if len(hashes or ()) > MOST_HASHES:
         message = "exceed max number of transaction hashes allowed per transactionReceipts subscription"
         raise server_error(message)
-    return wanted, options
+    return frozenset(bytes(decode_hash(text, place)) for text in hashes or ()), options
 
 
-def _header_options(value: Any) -> Options:
+def _block_options(value: Any) -> tuple[BlockContents, SubscribeOptions]:
     if value is None:
-        return Options()
+        return BlockContents(), SubscribeOptions()
     if type(value) is not dict:
         raise mismatch(kind(value), "filters.input")
+    require_known(value, ("transactions", "receipts", *_FORM))
+    transactions, receipts = (
+        decode_flag(value.get(name), field("input", name)) for name in ("transactions", "receipts")
+    )
+    return BlockContents(transactions, receipts), _options(value, None)
+
+
+def _header_options(value: Any, *, is_ours: bool = False) -> SubscribeOptions:
+    """Return the options in an object; one that is not `is_ours` may have members of others."""
+    if value is None:
+        return SubscribeOptions()
+    if type(value) is not dict:
+        raise mismatch(kind(value), "filters.input")
+    if is_ours:
+        # go-ethereum's client writes TransactionHashes.
+        require_known(value, ("fromBlock", *_FORM), in_any_case=("transactionHashes",))
+    else:
+        refuse_misspelt(value, _FORM)
     from_block = value.get("fromBlock")
     return _options(value, None if from_block is None else decode_block_number(from_block))
 
 
-def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> Options:
+def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> SubscribeOptions:
     text = members.get("cursor")
     if text is not None and from_block is not None:
         raise ValueError("cannot specify both cursor and fromBlock, choose one or the other")
     cursor = None if text is None else Position.parse(text)
-    cursors, reorgs = (_flag(members.get(name), field("input", name)) for name in ("cursors", "reorgs"))
+    cursors, reorgs = (decode_flag(members.get(name), field("input", name)) for name in ("cursors", "reorgs"))
     # Clients written for geth give a first block too, and mean new logs only.
     replays = cursors and from_block != LATEST
-    return Options(
+    return SubscribeOptions(
         from_block=from_block if replays else None,
         cursor=cursor,
-        form=Form(cursors or cursor is not None, reorgs),
+        form=Extensions(cursors or cursor is not None, reorgs),
     )
 
 
-def _has_notices(value: Any) -> bool:
+def _pending_options(value: Any) -> PendingOptions:
     if value is None:
-        return False
+        return PendingOptions()
     if type(value) is not dict:
         raise mismatch(kind(value), "filters.input")
-    return _flag(value.get("notices"), field("input", "notices"))
+    require_known(value, (*OF_PENDING, "notices"))
+    return PendingOptions(
+        decode_pending_filter(value), decode_flag(value.get("notices"), field("input", "notices"))
+    )
 
 
 def _decode_id(value: Any) -> SubscriptionId:
@@ -178,9 +235,14 @@ def _decode_id(value: Any) -> SubscriptionId:
 
 
 _ARGUMENTS: Final[dict[str, tuple[Callable[[Any], Any], ...]]] = {
+    "alchemy_minedTransactions": (decode_mined,),
+    "alchemy_pendingTransactions": (decode_pending,),
+    "calls": (decode_calls,),
     "logs": (_filter,),
+    "newBlocks": (_block_options,),
     "newHeads": (_header_options,),
-    "newPendingTransactions": (_flag, _has_notices),
+    "newPendingTransactions": (decode_flag, _pending_options),
+    "state": (decode_state,),
     "syncing": (),
     "transactionReceipts": (_hashes,),
 }

@@ -1,32 +1,50 @@
 """eth_subscribe and eth_unsubscribe: events over a connection, from a position that the client chooses."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Final
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.branches import UnknownBlockError, is_canonical, known_rows
+from wsnode.ethereum.live.branches import UnknownPositionError, is_canonical, known_rows
+from wsnode.ethereum.live.contents import BlockContents
+from wsnode.ethereum.live.history.pages import history_of, position_before, require_on_chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import named
+from wsnode.ethereum.live.pending_feed import PendingSubject
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import Hashes
-from wsnode.ethereum.live.subjects import HeaderSubject, LogSubject, ReceiptSubject, StoredSubject
 from wsnode.ethereum.live.subscription import PendingSubscription, StoreSubscription, SyncSubscription
+from wsnode.ethereum.live.subscription_spec import (
+    BlockSubject,
+    HeaderSpec,
+    LogSpec,
+    MinedSubject,
+    ReceiptSpec,
+    StoredSubject,
+)
+from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.primitives.values import BlockNumber
-from wsnode.ethereum.rpc.form.errors import PRUNED
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import numbered, require_kept
-from wsnode.ethereum.rpc.form.named_contracts import numbers
-from wsnode.ethereum.rpc.form.parameters import FINALIZED, LATEST, PENDING, SAFE
+from wsnode.ethereum.rpc.common.below_fork import await_below
+from wsnode.ethereum.rpc.common.errors import PRUNED
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import numbered, require_kept, tagged
+from wsnode.ethereum.rpc.common.param_contracts import numbers
+from wsnode.ethereum.rpc.common.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
+from wsnode.ethereum.rpc.logs.live_values.call_subscriptions import CallOptions, CallSubscriptionFactory
+from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota
+from wsnode.ethereum.rpc.logs.live_values.state_subscriptions import StateOptions, StateSubscriptionFactory
 from wsnode.ethereum.rpc.logs.methods import wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.ethereum.rpc.logs.subscription_options import (
     IdParameters,
-    Options,
+    PendingOptions,
     SubscribeDecoder,
+    SubscribeOptions,
     SubscribeParameters,
 )
-from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.snapshot import ForkBackend, Snapshot
+from wsnode.ethereum.state_fetchers import StateFetchers
 from wsnode.jsonrpc.errors import (
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
@@ -36,9 +54,9 @@ from wsnode.jsonrpc.errors import (
     notifications_not_supported,
     server_error,
 )
-from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN
-from wsnode.pubsub.subscription import Channel, Subscription
+from wsnode.jsonrpc.work import Step, Steps
+from wsnode.pubsub.subscription import EventChannel, Subscription
 
 _SUBSCRIBE_ERRORS: Final = (
     PRUNED,
@@ -49,30 +67,54 @@ _SUBSCRIBE_ERRORS: Final = (
 )
 
 
-class Subscriptions:
+class SubscriptionMethods:
     """The subscription methods of one hub."""
 
-    def __init__(self, hub: Hub, limits: CallLimits) -> None:
+    def __init__(self, hub: Hub, limits: CallLimits, fetchers: Callable[[], StateFetchers | None]) -> None:
+        """`fetchers` returns what fetches values of the state that are not known here."""
         self._hub = hub
         self._limits = limits
-        self._makers: dict[str, Callable[[Channel, SubscribeParameters], Subscription]] = {
+        self._quota = LiveQuota(hub, limits)
+        self._values = StateSubscriptionFactory(hub, limits, self._quota)
+        self._outcomes = CallSubscriptionFactory(hub, limits, self._quota, fetchers)
+        self._makers: dict[str, Callable[[EventChannel, SubscribeParameters], Subscription]] = {
+            "alchemy_minedTransactions": self._mined,
+            "alchemy_pendingTransactions": self._selected,
+            "calls": lambda channel, params: self._outcomes.subscribe(channel, params.argument),
             "logs": self._logs,
+            "newBlocks": self._blocks,
             "newHeads": self._headers,
             "newPendingTransactions": self._pending,
+            "state": self._state,
             "syncing": lambda channel, _params: SyncSubscription(channel, hub.syncing),
             "transactionReceipts": self._receipts,
         }
 
-    def subscribe(self, channel: Channel, params: SubscribeParameters) -> bytes:
+    def subscribe(self, channel: EventChannel, params: SubscribeParameters) -> bytes | Steps:
         """Return the id of a new subscription; its events follow as notifications on this connection."""
+        if (options := params.start) is not None:
+            with self._hub.snapshot() as view:
+                below, start = view.below, _start_below(view, options)
+            if below is not None and start is not None:
+                return self._subscribe_below(channel, params, _position_below(below, start))
+        return self._subscribe(channel, params)
+
+    def _subscribe_below(
+        self, channel: EventChannel, params: SubscribeParameters, start: Generator[Step, Any, Position]
+    ) -> Steps:
+        return self._subscribe(channel, params.starting_at((yield from start)))
+
+    def _subscribe(self, channel: EventChannel, params: SubscribeParameters) -> bytes:
         subscription = self._makers[params.kind](channel, params)
         self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
         # Subtracted again when the subscription ends.
         self._hub.parameters += subscription.weight
+        if subscription.values:
+            self._quota.take(channel, subscription.values)
         return b'"%b"' % subscription.identity
 
-    def _require_room(self, channel: Channel, weight: int) -> None:
+    def _require_room(self, channel: EventChannel, weight: int) -> None:
         limits = self._limits
         for limit, used in (
             (limits.subscriptions_parameters_per_connection, channel.subscriptions.weight),
@@ -82,15 +124,15 @@ class Subscriptions:
                 message = "subscriptions name too many addresses, topics and transactions"
                 raise limit_exceeded(message, {"parameters": limit})
 
-    def unsubscribe(self, channel: Channel, params: IdParameters) -> bytes:
+    def unsubscribe(self, channel: EventChannel, params: IdParameters) -> bytes:
         """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.id.encode(errors="replace")):
             raise server_error("subscription not found")
         return b"true"
 
-    def _logs(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+    def _logs(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
         filter_object: FilterObject
-        options: Options
+        options: SubscribeOptions
         filter_object, options = params.argument
         wanted = wanted_logs(filter_object, self._limits)
         with self._hub.snapshot() as view:
@@ -100,30 +142,47 @@ class Subscriptions:
             if first <= view.number + 1:
                 # It has nothing to hold back, so it shares the group of all that want these logs.
                 first = 0
-        subject = LogSubject(wanted.between(first, last).canonical(), options.form)
+        subject = LogSpec(wanted.between(first, last).canonical(), options.form)
         return StoreSubscription("logs", channel, self._hub, subject, position)
 
-    def _headers(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
-        options: Options = params.argument
-        return self._begun_by("newHeads", channel, HeaderSubject(options.form), options)
+    def _headers(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
+        options: SubscribeOptions = params.argument
+        return self._begun_by("newHeads", channel, HeaderSpec(options.form), options)
 
-    def _receipts(self, channel: Channel, params: SubscribeParameters) -> StoreSubscription:
+    def _blocks(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
+        contents: BlockContents
+        options: SubscribeOptions
+        contents, options = params.argument
+        return self._begun_by(params.kind, channel, BlockSubject(contents, options.form), options)
+
+    def _state(self, channel: EventChannel, params: SubscribeParameters) -> Subscription:
+        return self._values.subscribe(channel, params.argument)
+
+    def _mined(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
+        subject: MinedSubject = params.argument
+        return StoreSubscription(params.kind, channel, self._hub, subject)
+
+    def _receipts(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
         hashes: Hashes
-        options: Options
+        options: SubscribeOptions
         hashes, options = params.argument
-        return self._begun_by("transactionReceipts", channel, ReceiptSubject(hashes, options.form), options)
+        return self._begun_by("transactionReceipts", channel, ReceiptSpec(hashes, options.form), options)
 
     def _begun_by(
-        self, kind: str, channel: Channel, subject: StoredSubject, options: Options
+        self, kind: str, channel: EventChannel, subject: StoredSubject, options: SubscribeOptions
     ) -> StoreSubscription:
         with self._hub.snapshot() as view:
             position = _position(view, options)
         return StoreSubscription(kind, channel, self._hub, subject, position)
 
-    def _pending(self, channel: Channel, params: SubscribeParameters) -> PendingSubscription:
-        feed = self._hub.pending
-        group = feed.full if params.argument else feed.hashes
-        return PendingSubscription(params.kind, channel, feed, group, has_notices=params.options)
+    def _pending(self, channel: EventChannel, params: SubscribeParameters) -> PendingSubscription:
+        options: PendingOptions = params.options
+        subject = PendingSubject(params.argument, options.wanted)
+        return PendingSubscription(params.kind, channel, self._hub, subject, has_notices=options.has_notices)
+
+    def _selected(self, channel: EventChannel, params: SubscribeParameters) -> PendingSubscription:
+        subject: PendingSubject = params.argument
+        return PendingSubscription(params.kind, channel, self._hub, subject)
 
 
 def live_range(
@@ -137,6 +196,8 @@ def live_range(
         RpcError: They are in the wrong order or do not exist yet (geth, eth/filters: SubscribeLogs).
     """
     first, last = filter_object.from_block, filter_object.to_block
+    if last == EARLIEST:
+        last = NumberOrTag(0)
     if PENDING in (first, last):
         raise invalid_params("pending logs are not supported")
     if first in (SAFE, FINALIZED) and not replays:
@@ -149,7 +210,7 @@ def live_range(
     return begin, last
 
 
-def _position(view: Snapshot, options: Options) -> Position | None:
+def _position(view: Snapshot, options: SubscribeOptions) -> Position | None:
     """Return the position where a subscription begins, None for the head.
 
     Raises:
@@ -170,29 +231,79 @@ def _position(view: Snapshot, options: Options) -> Position | None:
     return Position.after(Head(BlockNumber(first - 1), before))
 
 
+def _start_below(view: Snapshot, options: SubscribeOptions) -> Position | int | None:
+    """Return the cursor or the first block of a subscription that begins below a fork, None for others."""
+    cursor, first = options.cursor, options.from_block
+    if cursor is not None:
+        return None if history_of(view, cursor) is None else cursor
+    if first is None or first == PENDING:
+        return None
+    number = first if first >= 0 else tagged(view, first)
+    return None if number is None or number >= view.earliest else int(number)
+
+
+def _position_below(below: ForkBackend, start: Position | int) -> Generator[Step, Any, Position]:
+    """Return the position at a cursor, or before a block, of the chain below a fork.
+
+    Raises:
+        RpcError: The other chain has no such block, or its node does not say.
+    """
+    if isinstance(start, int):
+        return (yield from await_below(lambda: position_before(below, start)))
+    try:
+        yield from await_below(lambda: require_on_chain(below, start))
+    except UnknownPositionError as error:
+        raise unknown_block(error) from None
+    return start
+
+
 def _require_known(view: Snapshot, cursor: Position) -> None:
+    if history_of(view, cursor) is not None:
+        # The node of the other chain has been asked.
+        return
     try:
         # Blocks below it are read one by one as they are taken back.
         if not is_canonical(view, cursor):
             known_rows(view, cursor)
-    except UnknownBlockError as error:
-        require_kept(view, error.position.number)
+    except UnknownPositionError as error:
+        require_kept(view, max(error.position.number, 0))
         raise unknown_block(error) from None
 
 
-def unknown_block(error: UnknownBlockError) -> RpcError:
+def unknown_block(error: UnknownPositionError) -> RpcError:
     """Return the error for a position whose block the node lacks."""
     return RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown", named(error.position.head))
 
 
-def _contracts_of(params: SubscribeParameters) -> list[int] | None:
-    # Only logs belong to contracts; other kinds of subscription name none.
-    return numbers(params.argument[0].wanted.addresses) or None if params.kind == "logs" else []
+def _contracts_of(params: SubscribeParameters) -> Iterable[int] | None:
+    match params.kind:
+        case "calls":
+            calls: CallOptions = params.argument
+            return calls.contracts
+        case "logs":
+            return numbers(params.argument[0].wanted.addresses) or None
+        case "state":
+            options: StateOptions = params.argument
+            return options.contracts
+        case "newPendingTransactions":
+            return receivers_of(params.options.wanted)
+        case "alchemy_pendingTransactions":
+            return receivers_of(params.argument.wanted)
+        case "alchemy_minedTransactions":
+            pairs = params.argument.wanted.pairs or ()
+            return numbers(receiver for _sender, receiver in pairs if receiver is not None)
+    # Other kinds of subscription name none.
+    return []
 
 
-def add_methods(registry: Registry, hub: Hub, limits: CallLimits) -> None:
+def receivers_of(wanted: TransactionFilter) -> list[int]:
+    """Return the receivers that a filter names, as numbers."""
+    return numbers(wanted.receivers or ())
+
+
+def add_methods(registry: ChainRegistry, hub: Hub, limits: CallLimits) -> None:
     """Register this module's methods."""
-    methods = Subscriptions(hub, limits)
+    methods = SubscriptionMethods(hub, limits, lambda: registry.state_fetchers)
     subscribe = registry.method(
         "eth_subscribe",
         channel=True,

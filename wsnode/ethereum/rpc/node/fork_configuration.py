@@ -7,10 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
+from wsnode.ethereum.state import ChainSpec, ForkRow
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT, STRING, mapping_of, or_null, record, text
 
@@ -27,46 +26,14 @@ _RULES: Final = or_null(
 )
 _CONFIGURATION: Final = record(dict.fromkeys(("current", "next", "last"), _RULES))
 _STORED: Final = record(
-    {
-        "disabled": BOOLEAN,
-        "oldestBlock": or_null(QUANTITY),
-        "deleteStrategy": or_null(record({"type": STRING, "retentionBlocks": QUANTITY})),
-    }
+    {"disabled": BOOLEAN},
+    {"oldestBlock": QUANTITY, "deleteStrategy": record({"type": STRING, "retentionBlocks": QUANTITY})},
 )
 _CAPABILITIES: Final = record(
     {
         "head": record({"number": QUANTITY, "hash": HASH}),
         **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks", "stateproofs"), _STORED),
     }
-)
-
-BY_BLOCK: Final = (
-    "homesteadBlock",
-    "daoForkBlock",
-    "eip150Block",
-    "eip155Block",
-    "eip158Block",
-    "byzantiumBlock",
-    "constantinopleBlock",
-    "petersburgBlock",
-    "istanbulBlock",
-    "muirGlacierBlock",
-    "berlinBlock",
-    "londonBlock",
-    "arrowGlacierBlock",
-    "grayGlacierBlock",
-    "mergeNetsplitBlock",
-)
-BY_TIME: Final = (
-    "shanghaiTime",
-    "cancunTime",
-    "pragueTime",
-    "osakaTime",
-    "bpo1Time",
-    "bpo2Time",
-    "bpo3Time",
-    "bpo4Time",
-    "bpo5Time",
 )
 
 # The names are those of EIP-7910's table; the address is the precompile's number.
@@ -81,18 +48,7 @@ _PRECOMPILES: Final = {
     "BN254_PAIRING": 8,
     "BLAKE2F": 9,
 }
-_CANCUN_PRECOMPILES: Final = {"KZG_POINT_EVALUATION": 10}
-_PRAGUE_PRECOMPILES: Final = {
-    "BLS12_G1ADD": 11,
-    "BLS12_G1MSM": 12,
-    "BLS12_G2ADD": 13,
-    "BLS12_G2MSM": 14,
-    "BLS12_PAIRING_CHECK": 15,
-    "BLS12_MAP_FP_TO_G1": 16,
-    "BLS12_MAP_FP2_TO_G2": 17,
-}
-_OSAKA_PRECOMPILES: Final = {"P256VERIFY": 256}
-_NO_STATE: Final = {"disabled": True, "oldestBlock": None, "deleteStrategy": None}
+_NO_STATE: Final = {"disabled": True}
 
 
 class ForkConfiguration:
@@ -109,7 +65,7 @@ class ForkConfiguration:
         header = view.header(view.number)
         assert header is not None
         now = header_fields(header).timestamp
-        times = sorted({time for name in BY_TIME if (time := self._activation(name)) is not None})
+        times = sorted({begin for fork, begin in self.spec.scheduled_forks() if fork.is_by_time})
         past, future = [time for time in times if time <= now], [time for time in times if time > now]
         return {
             "current": self._rules(past[-1]) if past else None,
@@ -129,12 +85,9 @@ class ForkConfiguration:
 
     def fork_id(self, time: int) -> int:
         """Return the checksum of the genesis hash and the forks up to `time`, all block forks among them."""
-        blocks = {number for name in BY_BLOCK if (number := self._activation(name))}
-        times = {
-            number
-            for name in BY_TIME
-            if (number := self._activation(name)) is not None and self._genesis_time < number <= time
-        }
+        forks = self.spec.scheduled_forks()
+        blocks = {begin for fork, begin in forks if begin and self._is_in_fork_id(fork)}
+        times = {begin for fork, begin in forks if fork.is_by_time and self._genesis_time < begin <= time}
         checksum = zlib.crc32(self.spec.genesis_hash)
         for fork in sorted(blocks) + sorted(times):
             checksum = zlib.crc32(fork.to_bytes(8, "big"), checksum)
@@ -147,29 +100,29 @@ class ForkConfiguration:
 
     def _precompiles(self, time: int) -> dict[str, str]:
         numbers = dict(_PRECOMPILES)
-        for fork, added in (
-            ("cancunTime", _CANCUN_PRECOMPILES),
-            ("pragueTime", _PRAGUE_PRECOMPILES),
-            ("osakaTime", _OSAKA_PRECOMPILES),
-        ):
-            if self._active(fork, time):
-                numbers |= added
+        for fork in self._active(time):
+            numbers |= dict(fork.precompiles)
         return {name: f"0x{number:040x}" for name, number in sorted(numbers.items())}
 
     def _system_contracts(self, time: int) -> dict[str, str]:
-        contracts = dict(CANCUN_CONTRACTS) if self._active("cancunTime", time) else {}
-        if self._active("pragueTime", time):
-            deposit = str(self._config.get("depositContractAddress", f"0x{0:040x}"))
-            contracts |= {"DEPOSIT_CONTRACT_ADDRESS": deposit.lower(), **PRAGUE_CONTRACTS}
+        contracts: dict[str, str] = {}
+        for fork in self._active(time):
+            contracts |= dict(fork.contracts)
+            if fork.key == "pragueTime":
+                deposit = str(self._config.get("depositContractAddress", f"0x{0:040x}"))
+                contracts["DEPOSIT_CONTRACT_ADDRESS"] = deposit.lower()
         return dict(sorted(contracts.items()))
 
-    def _active(self, fork: str, time: int) -> bool:
-        activation = self._activation(fork)
-        return activation is not None and activation <= time
+    def _active(self, time: int) -> list[ForkRow]:
+        """Return the forks that a time has activated by `time`, oldest first."""
+        return [fork for fork, begin in self.spec.scheduled_forks() if fork.is_by_time and begin <= time]
 
-    def _activation(self, fork: str) -> int | None:
-        activation = self._config.get(fork)
-        return None if activation is None else int(str(activation), 0)
+    def _is_in_fork_id(self, fork: ForkRow) -> bool:
+        """Return whether a fork that a block number activates counts for the fork id (EIP-2124).
+
+        Petersburg is in force with Constantinople unless the genesis names it.
+        """
+        return not fork.is_by_time and fork.key in self._config
 
 
 def capabilities(view: Snapshot) -> dict[str, Any]:
@@ -177,9 +130,9 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
 
     Only folders with a window delete anything; light ones have no state.
     """
-    window = view.window
-    strategy = None if window is None else {"type": "window", "retentionBlocks": hex(window)}
-    stored = {"disabled": False, "oldestBlock": hex(view.earliest), "deleteStrategy": strategy}
+    stored: dict[str, Any] = {"disabled": False, "oldestBlock": hex(view.earliest)}
+    if view.window is not None:
+        stored["deleteStrategy"] = {"type": "window", "retentionBlocks": hex(view.retained)}
     state = _NO_STATE if view.is_light else stored
     return {
         "head": view.head.members(),

@@ -3,28 +3,29 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.form.results import data, quantity
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, HASH, QUANTITY
+from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.common.results import data, quantity
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, STRING, list_of, mapping_of, text
+from wsnode.release import release
 
 DEVELOPMENT_CLIENT: Final = "anvil/v1.7.1"
 """Hardhat's helpers want a version that begins with hardhat, zksync or anvil; others compare what is before
 the first slash with `anvil`, and a few read the second part as the version of anvil's methods."""
 
 
-class PayloadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class DataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[content]`."""
 
-    content: Payload
+    content: Data
 
 
 def block_number(view: Snapshot) -> bytes:
@@ -42,21 +43,9 @@ def network_id(view: Snapshot) -> bytes:
     return b'"%d"' % view.chain_id
 
 
-def sha3(params: PayloadParameters) -> bytes:
+def sha3(params: DataParameters) -> bytes:
     """Return the Keccak-256 hash of `content`, 32 bytes."""
     return data(keccak256(params.content))
-
-
-@cache
-def release() -> str:
-    """Return the program's version."""
-    # Reading packages' metadata takes longer than most of what a node does when it starts.
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("wsnode")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 def client_version() -> str:
@@ -73,11 +62,11 @@ def development_version() -> str:
 
 def add_methods(registry: Registry, version: Callable[[], str]) -> None:
     """Register this module's methods; `version` returns what the node calls itself."""
-    registry.method("eth_blockNumber", steady=True, result=QUANTITY)(block_number)
+    registry.method("eth_blockNumber", cacheable=True, result=QUANTITY)(block_number)
     registry.method("web3_sha3", view=False, result=HASH)(sha3)
-    registry.method("eth_chainId", steady=True, result=QUANTITY)(chain_id)
-    registry.method("net_version", steady=True, result=text("[0-9]+"))(network_id)
-    constant = partial(registry.method, view=False, steady=True)
+    registry.method("eth_chainId", cacheable=True, result=QUANTITY)(chain_id)
+    registry.method("net_version", cacheable=True, result=text("[0-9]+"))(network_id)
+    constant = partial(registry.method, view=False, cacheable=True)
     constant("eth_accounts", result=list_of(ADDRESS))(
         _constant(b"[]", "Return an empty list: the node has no keys.")
     )

@@ -1,18 +1,20 @@
 """wsnode_minBlock: calls of a connection wait until the node has a block that the client has seen."""
 
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.live.arrivals import Arrivals, Demanded
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.named_blocks import BEHIND
-from wsnode.ethereum.rpc.form.schemas import HASH, QUANTITY
+from wsnode.ethereum.live.block_barrier import BlockBarrier, MinBlock
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch
+from wsnode.ethereum.rpc.common.schemas import HASH, QUANTITY
+from wsnode.ethereum.rpc.middlewares.min_block_wait import BEHIND
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_request
-from wsnode.jsonrpc.method import Kind, Turn
+from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record
+from wsnode.jsonrpc.work import Await, Steps
 
 SEEN_BLOCK: Final = {"type": "string", "pattern": "^([0-9]+|0[xX][0-9a-fA-F]+)(:0[xX][0-9a-fA-F]{64})?$"}
 
@@ -22,7 +24,7 @@ class SeenBlock:
 
     __slots__ = ("demanded",)
 
-    def __init__(self, demanded: Demanded) -> None:
+    def __init__(self, demanded: MinBlock) -> None:
         self.demanded = demanded
 
 
@@ -32,40 +34,69 @@ class MinBlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False)
     block: SeenBlock
 
 
-class Demanding(Kind):
-    """Has the further calls of a connection wait for a block, and this one first."""
+class MinBlockBarrier:
+    """Holds the calls of a connection until the node has a block; implements `jsonrpc.work.Barrier`."""
 
-    __slots__ = ("_arrivals", "_inner")
+    def __init__(self, barrier: BlockBarrier, block: MinBlock) -> None:
+        self._barrier = barrier
+        self._block = block
 
-    def __init__(self, inner: Kind, arrivals: Arrivals) -> None:
-        super().__init__(inner.function, inner.parameters, inner.contracts)
-        self._inner = inner
-        self._arrivals = arrivals
+    def is_over(self) -> bool:
+        """Return whether the node has the block."""
+        return self._barrier.has_come(self._block)
 
-    def run(self, turn: Turn, *parameters: Any) -> Any:
-        """Return the handler's result.
+    async def wait(self, client: Any) -> None:
+        """Return once the node has the block.
 
         Raises:
-            BehindError: The block is still to come; the call waits for it.
+            RpcError: It did not come in time, or too many wait.
+        """
+        await self._barrier.wait((self._block,), client)
+
+
+class MinBlockHandler(Middleware):
+    """Has the further calls of a connection wait for a block, and this one first."""
+
+    __slots__ = ("_barrier",)
+
+    def __init__(self, inner: HandlerKind, barrier: BlockBarrier) -> None:
+        super().__init__(inner)
+        self._barrier = barrier
+
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, or steps that wait first.
+
+        Raises:
+            NodeLaggingError: The block is still to come, and there are too many calls in flight.
             RpcError: There is no connection, or it is a call of a batch.
         """
+        return self.answer_read(turn, self.parameters.read(params))
+
+    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+        """Return the handler's result, or steps that wait first, as `answer`."""
         if turn.channel is None:
             raise _not_over_http()
-        if not turn.may_move:
+        if turn.is_shared:
             raise invalid_request("wsnode_minBlock is a request of its own, not one of a batch")
-        block = parameters[0].block.demanded
-        if turn.waits and not self._arrivals.has_come(block):
-            turn.demand(block)
-            raise self._arrivals.behind(block)
-        return self._inner.run(turn, *parameters)
+        barrier = MinBlockBarrier(self._barrier, parameters.block.demanded)
+        if barrier.is_over():
+            return self._inner.answer_read(turn, parameters)
+        turn.hold_calls(barrier)
+        if not turn.may_wait:
+            raise self._barrier.behind()
+        return self._wait(turn.apart(), barrier, parameters)
+
+    def _wait(self, own: TurnContext, barrier: MinBlockBarrier, parameters: Any) -> Steps:
+        yield Await(partial(barrier.wait, getattr(own.caller, "client", None)))
+        return self._inner.answer_read(own, parameters)
 
 
-def add_methods(registry: Registry, arrivals: Arrivals) -> None:
+def add_methods(registry: Registry, barrier: BlockBarrier) -> None:
     """Register this module's method."""
 
     def min_block(_params: MinBlockParameters) -> Any:
         """Return the head once the node has a block; from now on this connection's calls wait for it."""
-        return arrivals.head.members()
+        return barrier.head.members()
 
     registry.method(
         "wsnode_minBlock",
@@ -74,7 +105,7 @@ def add_methods(registry: Registry, arrivals: Arrivals) -> None:
         errors=(BEHIND, _not_over_http()),
     )(min_block)
     method = registry.methods["wsnode_minBlock"]
-    registry.methods["wsnode_minBlock"] = method.of_kind(Demanding(method.kind, arrivals))
+    registry.methods["wsnode_minBlock"] = method.of_kind(MinBlockHandler(method.kind, barrier))
 
 
 def _not_over_http() -> RpcError:
@@ -84,7 +115,7 @@ def _not_over_http() -> RpcError:
 def _decode(value: Any) -> SeenBlock:
     if type(value) is not str:
         raise mismatch(kind(value), "string")
-    return SeenBlock(Arrivals.parse(value))
+    return SeenBlock(BlockBarrier.parse(value))
 
 
 register_type(SeenBlock, _decode, SEEN_BLOCK)

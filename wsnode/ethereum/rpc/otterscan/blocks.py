@@ -5,27 +5,27 @@ from typing import Any
 
 import msgspec
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Row, Rows, header_fields, transaction_count
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS
-from wsnode.ethereum.rpc.form.lookup import numbered, rows
-from wsnode.ethereum.rpc.form.named_contracts import account_of
-from wsnode.ethereum.rpc.form.parameters import LATEST, PENDING, NumberOrTag
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.results import NULL
+from wsnode.ethereum.not_found import header_not_found
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
+from wsnode.ethereum.rpc.common.lookup import numbered, rows
+from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.rpc.otterscan.parameters import (
     BlockHashParameters,
-    CodeParameters,
-    NumberParameters,
-    PageParameters,
+    OtterscanCodeParameters,
+    OtterscanNumberParameters,
+    OtterscanPageParameters,
 )
 from wsnode.ethereum.rpc.otterscan.schemas import DETAILS, FULL_BLOCK, HEADER, NOT_IN_HEADERS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError, block_rewards
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT, or_null
-from wsnode.jsonrpc.work import InThread, Step
+from wsnode.jsonrpc.work import RunInThread, Step
 
 API_LEVEL = 8
 """The level of the ots_ methods here: https://docs.otterscan.io/api-docs/ots-api."""
@@ -34,20 +34,20 @@ SELECTOR = len("0x01020304")
 Steps = Generator[Step, Any, bytes]
 
 
-class Paid(msgspec.Struct, rename="camel"):
+class BlockFees(msgspec.Struct, rename="camel"):
     """The members of a receipt that give the transaction's fee."""
 
     gas_used: str
     effective_gas_price: str
 
 
-class BlockMethods:
+class OtterscanBlockMethods:
     """The methods, with access to the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
-    def has_code(self, view: Snapshot, params: CodeParameters) -> Steps:
+    def has_code(self, view: Snapshot, params: OtterscanCodeParameters) -> Steps:
         """Return whether an account has code after a block, a boolean."""
         block = yield from self._pending.block(view, params.block)
         try:
@@ -55,7 +55,7 @@ class BlockMethods:
         except ReorganisedError:
             raise header_not_found() from None
 
-    def get_details(self, view: Snapshot, params: NumberParameters) -> Steps:
+    def get_details(self, view: Snapshot, params: OtterscanNumberParameters) -> Steps:
         """Return `{block, issuance, totalFees}` of a canonical block, amounts in wei, or null."""
         return (yield from _details(view, _number(view, params.block)))
 
@@ -65,7 +65,7 @@ class BlockMethods:
         """
         return (yield from _details(view, view.number_of(params.hash)))
 
-    def get_transactions(self, view: Snapshot, params: PageParameters) -> Steps:
+    def get_transactions(self, view: Snapshot, params: OtterscanPageParameters) -> Steps:
         """Return `{fullblock, receipts}`: a canonical block with one page of its transactions, or null."""
         number = _number(view, params.block)
         found, receipts = _stored(view, number)
@@ -73,7 +73,7 @@ class BlockMethods:
             return NULL
         last = max(transaction_count(found[1]) - params.page * params.page_size, 0)
         first = max(last - params.page_size, 0)
-        text: bytes = yield InThread(lambda _cancel: _page(found, receipts, first, last))
+        text: bytes = yield RunInThread(lambda _cancel: _page(found, receipts, first, last))
         return text
 
 
@@ -82,7 +82,7 @@ def get_api_level(_view: Snapshot) -> bytes:
     return b"%d" % API_LEVEL
 
 
-def get_header(view: Snapshot, params: NumberParameters) -> bytes:
+def get_header(view: Snapshot, params: OtterscanNumberParameters) -> bytes:
     """Return the header of a canonical block, or null beyond the head."""
     number = _number(view, params.block)
     found = None if number is None else rows(view, number)
@@ -110,7 +110,7 @@ def _details(view: Snapshot, number: int | None) -> Steps:
     if found is None or receipts is None:
         return NULL
     own, *ommers = block_rewards(view.spec, found) or [0]
-    text: bytes = yield InThread(lambda _cancel: _described(found, receipts, own, sum(ommers)))
+    text: bytes = yield RunInThread(lambda _cancel: _described(found, receipts, own, sum(ommers)))
     return text
 
 
@@ -118,7 +118,7 @@ def _described(found: Rows, receipts: Row, own: int, of_ommers: int) -> bytes:
     block = msgspec.json.decode(render_block(*found, full=False))
     block["transactionCount"] = len(block.pop("transactions"))
     block["logsBloom"] = None
-    paid = msgspec.json.decode(render_receipts(*found, receipts), type=list[Paid])
+    paid = msgspec.json.decode(render_receipts(*found, receipts), type=list[BlockFees])
     fees = sum(int(each.gas_used, 16) * int(each.effective_gas_price, 16) for each in paid)
     issuance = {"blockReward": hex(own), "uncleReward": hex(of_ommers), "issuance": hex(own + of_ommers)}
     return msgspec.json.encode({"block": block, "issuance": issuance, "totalFees": hex(fees)})
@@ -140,7 +140,7 @@ def _page(found: Rows, receipts: Row, first: int, last: int) -> bytes:
 
 def add_methods(registry: Registry, pending: PendingState) -> None:
     """Register this module's methods."""
-    methods = BlockMethods(pending)
+    methods = OtterscanBlockMethods(pending)
     registry.method("ots_getApiLevel", result=COUNT)(get_api_level)
     registry.method("ots_hasCode", result=BOOLEAN, errors=STATE_ERRORS, contracts=account_of)(
         methods.has_code

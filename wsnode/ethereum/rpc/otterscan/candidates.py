@@ -4,12 +4,13 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Final
 
-from wsnode.ethereum.absence import header_not_found
 from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rows import transaction_count
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.logs.matches import LogMatches
-from wsnode.ethereum.rpc.form.lookup import require_kept
+from wsnode.ethereum.not_found import header_not_found
+from wsnode.ethereum.rpc.common.lookup import require_kept
+from wsnode.ethereum.rpc.otterscan.fork_search import has_older
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 
@@ -21,7 +22,7 @@ MOST_FOUND: Final = 4096
 EMPTY_AT_ONCE: Final = 128
 
 
-class Candidates:
+class CandidateBlocks:
     """Blocks from `start` to one end of the chain, oldest first or newest first.
 
     At first every block, up to `every` transactions; then the blocks in which the account's nonce,
@@ -41,7 +42,8 @@ class Candidates:
         """Yield the numbers of blocks, and None where the search may pause for other callers.
 
         Raises:
-            RpcError: It has come to a block after a state below the first one that there is.
+            RpcError: It has come to a block after a state below the first one that there is, and this is no
+                fork, whose node has those blocks.
         """
         yield from self._each()
         yield from self._of_history()
@@ -49,6 +51,8 @@ class Candidates:
     @property
     def _is_done(self) -> bool:
         if not 0 <= self._place <= self._view.number:
+            return True
+        if self._place < self._lowest and has_older(self._view):
             return True
         require_kept(self._view, max(self._place - 1, 0))
         return False

@@ -3,17 +3,17 @@
 from functools import partial
 from typing import Final
 
-from wsnode.ethereum.rpc.form.errors import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.named_contracts import account_of
-from wsnode.ethereum.rpc.form.pending_state import PendingState
-from wsnode.ethereum.rpc.form.schemas import BYTES, HASH, TRANSACTION
+from wsnode.ethereum.rpc.common.errors import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, TRANSACTION
 from wsnode.ethereum.rpc.otterscan import blocks
-from wsnode.ethereum.rpc.otterscan.history import History
+from wsnode.ethereum.rpc.otterscan.account_history import AccountHistoryMethods
 from wsnode.ethereum.rpc.otterscan.schemas import CALLS, CREATOR, OPERATIONS, PAGE
-from wsnode.ethereum.rpc.otterscan.search import Searching
-from wsnode.ethereum.rpc.otterscan.transactions import InsideTransactions
-from wsnode.ethereum.rpc.parity.blocks import BlockTraces
+from wsnode.ethereum.rpc.otterscan.search import TransactionSearchMethods
+from wsnode.ethereum.rpc.otterscan.transactions import InternalTransactionMethods
+from wsnode.ethereum.rpc.parity_traces.blocks import BlockTraceMethods
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null
@@ -24,8 +24,11 @@ _SEARCH_TIMEOUT: Final = limit_exceeded("search timeout exceeded")
 def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -> None:
     """Register this module's methods."""
     blocks.add_methods(registry, pending)
-    inside, history = InsideTransactions(BlockTraces(limits, pending)), History(limits)
-    searching = Searching(limits)
+    inside, history = (
+        InternalTransactionMethods(BlockTraceMethods(limits, pending)),
+        AccountHistoryMethods(limits),
+    )
+    searching = TransactionSearchMethods(limits)
     method = partial(
         registry.method, deadline=limits.trace_longest_seconds, timeout_error=searching.timed_out
     )

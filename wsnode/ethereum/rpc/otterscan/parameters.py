@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, HashParameters
-from wsnode.ethereum.rpc.form.parameters import (
+from wsnode.ethereum.rpc.common.parameters import (
     BLOCK,
     BLOCK_NUMBER,
     LATEST,
@@ -15,8 +15,8 @@ from wsnode.ethereum.rpc.form.parameters import (
     decode_block_number,
     decode_block_parameter,
 )
-from wsnode.ethereum.rpc.form.schemas import ANY_QUANTITY
-from wsnode.ethereum.rpc.parity.parameters import decode_count
+from wsnode.ethereum.rpc.common.schemas import ANY_QUANTITY
+from wsnode.ethereum.rpc.parity_traces.parameters import decode_count
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.schema import COUNT, either
 
@@ -37,13 +37,13 @@ class AnyBlock(BlockParameter):
     __slots__ = ()
 
 
-class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class OtterscanNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[block]`."""
 
     block: AnyBlockNumber
 
 
-class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class OtterscanPageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[block, page, page size]`; page 0 has the block's last transactions."""
 
     block: AnyBlockNumber
@@ -51,7 +51,7 @@ class PageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     page_size: AnyCount
 
 
-class CodeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class OtterscanCodeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[address, block]`; without `block`, the latest."""
 
     address: Address
@@ -64,7 +64,7 @@ class ContractParameters(msgspec.Struct, array_like=True, frozen=True, gc=False)
     address: Address
 
 
-class NonceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class OtterscanNonceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[sender, nonce]`."""
 
     sender: Address

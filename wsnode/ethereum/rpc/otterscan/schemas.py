@@ -3,7 +3,7 @@
 from typing import Final
 
 from wsnode.ethereum.rpc.blocks.schemas import BLOCK
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
 from wsnode.ethereum.rpc.transactions.schemas import RECEIPT
 from wsnode.jsonrpc.schema import (
     BOOLEAN,

@@ -6,12 +6,18 @@ from typing import Any, Final
 
 from wsnode.ethereum.codec.rendering import stored_receipt, stored_transaction
 from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_hashes
-from wsnode.ethereum.rpc.form.limits import CallLimits
-from wsnode.ethereum.rpc.form.lookup import rows
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import rows
+from wsnode.ethereum.rpc.debug_traces.methods import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.rpc.otterscan.blocks import with_time
-from wsnode.ethereum.rpc.otterscan.candidates import Candidates, some
+from wsnode.ethereum.rpc.otterscan.candidates import CandidateBlocks, some
+from wsnode.ethereum.rpc.otterscan.fork_search import (
+    NONE_OLDER,
+    HistoricalTransactions,
+    has_older,
+    search_older,
+)
 from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
-from wsnode.ethereum.rpc.traces.methods import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_touching
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large, server_error
@@ -23,7 +29,7 @@ HASH_SIZE: Final = 32
 Looking = Generator[Step, Any, bool]
 
 
-class Page:
+class SearchPage:
     """The transactions found so far, in the order of the search, and the last block that was read."""
 
     def __init__(self, view: Snapshot, address: bytes, size: int, *, is_forward: bool) -> None:
@@ -33,6 +39,8 @@ class Page:
         self.is_forward = is_forward
         self.found: list[tuple[bytes, int]] = []
         self.last: int | None = None
+        self.older = NONE_OLDER
+        """Transactions up to the first block of a fork, with which `size` does not count."""
 
     @property
     def is_full(self) -> bool:
@@ -77,6 +85,8 @@ class Page:
             size += len(transaction) + len(receipt)
             if size > most:
                 raise response_too_large()
+        transactions += self.older.transactions
+        receipts += self.older.receipts
         return b'{"txs":[%b],"receipts":[%b],"firstPage":%b,"lastPage":%b}' % (
             b",".join(transactions),
             b",".join(receipts),
@@ -85,7 +95,7 @@ class Page:
         )
 
 
-class Searching:
+class TransactionSearchMethods:
     """The methods within their limits."""
 
     def __init__(self, limits: CallLimits) -> None:
@@ -98,22 +108,34 @@ class Searching:
         is_newest = params.block == 0
         start = view.number if is_newest else min(params.block - 1, view.number)
         is_done = yield from self._fill(page, start)
+        if is_done and has_older(view):
+            before = view.earliest + 1 if is_newest else min(params.block, view.earliest + 1)
+            page.older = yield from self._older(page, before, params.page_size - len(page.found))
+            is_done = page.older.is_done
         return page.render(self._limits.trace_bytes, is_first=is_newest, is_last=is_done)
 
     def search_after(self, view: Snapshot, params: SearchParameters) -> Tracing:
         """Return a page of the transactions that involve an account, after a block (0: from the genesis)."""
         page = self._page(view, params, is_forward=True)
         is_oldest = params.block == 0
-        is_done = yield from self._fill(page, 0 if is_oldest else params.block + 1)
+        start = 0 if is_oldest else params.block + 1
+        if has_older(view) and start <= view.earliest:
+            page.older = yield from self._older(page, params.block, params.page_size)
+            page.size -= len(page.older.transactions)
+            start = view.earliest + 1
+        is_done = page.older.is_done and (yield from self._fill(page, start))
         return page.render(self._limits.trace_bytes, is_first=is_done, is_last=is_oldest)
 
-    def _page(self, view: Snapshot, params: SearchParameters, *, is_forward: bool) -> Page:
+    def _older(self, page: SearchPage, block: int, size: int) -> Generator[Step, Any, HistoricalTransactions]:
+        return search_older(page.view, page.address, block, size, is_forward=page.is_forward)
+
+    def _page(self, view: Snapshot, params: SearchParameters, *, is_forward: bool) -> SearchPage:
         most = self._limits.search_page
         if params.page_size > most:
             raise invalid_params(f"max allowed page size: {most}", {"limit": most})
-        return Page(view, params.address, params.page_size, is_forward=is_forward)
+        return SearchPage(view, params.address, params.page_size, is_forward=is_forward)
 
-    def _fill(self, page: Page, start: int) -> Looking:
+    def _fill(self, page: SearchPage, start: int) -> Looking:
         """Search until the page is full or the time is up; return whether the search reached the chain's end.
 
         Raises:
@@ -121,10 +143,12 @@ class Searching:
         """
         limits, end = self._limits, time.monotonic() + self._limits.search_seconds
         every = limits.search_transactions
-        numbers = iter(Candidates(page.view, page.address, start, is_forward=page.is_forward, every=every))
+        numbers = iter(
+            CandidateBlocks(page.view, page.address, start, is_forward=page.is_forward, every=every)
+        )
         while not page.is_full:
             if time.monotonic() >= end:
-                if not page.found:
+                if not page.found and not page.older.transactions:
                     raise _nothing_yet(page)
                 return False
             chosen = some(numbers, BLOCKS_AT_ONCE)
@@ -137,7 +161,7 @@ class Searching:
                 yield None
         return False
 
-    def _look(self, page: Page, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
+    def _look(self, page: SearchPage, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
         # Its results are held beside the earlier ones.
         yield from run_in_thread(
             lambda flag, _most: page.look(chunk, self._limits, flag), SMALL_BYTES, self.timed_out
@@ -150,6 +174,6 @@ def _rows(view: Snapshot, number: int) -> Rows:
     return found
 
 
-def _nothing_yet(page: Page) -> Exception:
+def _nothing_yet(page: SearchPage) -> Exception:
     place = {} if page.last is None else {"block": hex(page.last)}
     return limit_exceeded("search timeout exceeded", {"reason": "search_seconds", **place})

@@ -3,7 +3,7 @@
 import msgspec
 
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.message import mixed_prices
+from wsnode.ethereum.rpc.calls.message import capped_tip, mixed_prices
 from wsnode.jsonrpc.errors import server_error
 
 
@@ -15,7 +15,7 @@ class Fees(msgspec.Struct, frozen=True):
     max_priority_fee: int | None = None
 
 
-class Unsigned(msgspec.Struct, frozen=True):
+class UnsignedTransaction(msgspec.Struct, frozen=True):
     """A complete transaction without a signature."""
 
     chain_id: int
@@ -34,10 +34,11 @@ class Unsigned(msgspec.Struct, frozen=True):
         return sum(len(text or b"") for text in (self.input, self.access_list, self.authorizations))
 
 
-def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
+def filled_fees(call: CallObject, *, tip: int, base_fee: int | None, allows_zero_fees: bool = False) -> Fees:
     """Return the fees of a call; missing ones follow from the suggested tip and the head's base fee.
 
-    Before London the result is one price.
+    Before London the result is one price. With `allows_zero_fees` a fee may be zero, and the tip that is
+    filled in is not above a given fee.
 
     Raises:
         RpcError: They contradict each other.
@@ -45,15 +46,16 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
     if words := mixed_prices(call):
         raise server_error(words)
     if call.gas_price is not None:
-        if call.gas_price == 0 and base_fee is not None:
+        if call.gas_price == 0 and base_fee is not None and not allows_zero_fees:
             raise server_error("gasPrice must be non-zero after london fork")
         return Fees(gas_price=call.gas_price)
     if base_fee is None:
         if call.max_fee is not None or call.max_priority_fee is not None:
             raise server_error("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
         return Fees(gas_price=tip)
-    if call.max_fee == 0:
+    if call.max_fee == 0 and not allows_zero_fees:
         raise server_error("maxFeePerGas must be non-zero")
+    tip = capped_tip(call, tip) if allows_zero_fees else tip
     priority = tip if call.max_priority_fee is None else call.max_priority_fee
     most = priority + 2 * base_fee if call.max_fee is None else call.max_fee
     if most < priority:
@@ -61,7 +63,7 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None) -> Fees:
     return Fees(max_fee=most, max_priority_fee=priority)
 
 
-def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fees) -> Unsigned:
+def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fees) -> UnsignedTransaction:
     """Return the complete transaction that a call describes.
 
     Raises:
@@ -72,7 +74,7 @@ def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fee
     content = (call.data if call.input is None else call.input) or b""
     if call.to is None and not content:
         raise server_error("contract creation without any data provided")
-    return Unsigned(
+    return UnsignedTransaction(
         chain_id=chain_id,
         nonce=nonce,
         to=call.to,

@@ -11,16 +11,16 @@ from wsnode.ethereum.codec.rendering import stored_receipt
 from wsnode.ethereum.codes import NOT_PROCESSED
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.rpc.form.decoding import kind, mismatch
-from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, Sending
-from wsnode.ethereum.snapshot import Caller
+from wsnode.ethereum.rpc.common.decoding import kind, mismatch
+from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, TransactionSender
+from wsnode.ethereum.snapshot import CallerContext
+from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, reference
-from wsnode.jsonrpc.share import Share
-from wsnode.jsonrpc.work import AsyncCall, Step, Steps
+from wsnode.jsonrpc.work import Await, Step, Steps
 
 # geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
 USUAL_SECONDS: Final = 20.0
@@ -41,24 +41,24 @@ class Milliseconds(int):
 class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[signed transaction, milliseconds]`."""
 
-    encoded: Payload
+    encoded: Data
     timeout: Milliseconds | None = None
 
 
-class Inclusion:
+class InclusionWaiter:
     """Waits for the blocks that include sent transactions."""
 
-    def __init__(self, sending: Sending, hub: Hub) -> None:
+    def __init__(self, sending: TransactionSender, hub: Hub) -> None:
         self._sending = sending
         self._hub = hub
-        self._waiting = Share(MOST_WAITING)
+        self._waiting = ClientQuota(MOST_WAITING)
 
-    def send(self, caller: Caller, params: SyncParameters) -> Steps:
+    def send(self, caller: CallerContext, params: SyncParameters) -> Steps:
         """Return the receipt of the sent transaction, once a block includes it."""
         return (yield from self.included(caller, self._sending.sent(params.encoded), params.timeout))
 
     def included(
-        self, caller: Caller, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
+        self, caller: CallerContext, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
     ) -> Generator[Step, Any, bytes]:
         """Return the receipt of the transaction that `sending` sends, once a block includes it.
 
@@ -66,12 +66,12 @@ class Inclusion:
             RpcError: It is refused, no block includes it in time, or too many calls wait already.
         """
         seconds = min(timeout / 1000, MOST_SECONDS) if timeout else USUAL_SECONDS
-        self._waiting.take_or_refuse(caller.party, "too many transactions are waited for")
+        self._waiting.take_or_refuse(caller.client, "too many transactions are waited for")
         try:
             sent = yield from sending
             return (yield from self._receipt(sent, seconds))
         finally:
-            self._waiting.give_back(caller.party)
+            self._waiting.give_back(caller.client)
 
     def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, bytes]:
         end = time.monotonic() + seconds
@@ -86,7 +86,7 @@ class Inclusion:
             left = end - time.monotonic()
             if left <= 0:
                 raise _not_processed(sent, seconds)
-            moved = AsyncCall(lambda head=head: self._hub.wait_move(head))  # type: ignore[misc]
+            moved = Await(lambda head=head: self._hub.wait_move(head))  # type: ignore[misc]
             moved.seconds = left
             with suppress(TimeLimitError):
                 yield moved
@@ -108,7 +108,7 @@ def _decode_milliseconds(value: Any) -> Milliseconds:
 register_type(Milliseconds, _decode_milliseconds, COUNT)
 
 
-def add_methods(registry: Registry, inclusion: Inclusion) -> None:
+def add_methods(registry: Registry, inclusion: InclusionWaiter) -> None:
     """Register this module's method."""
     method = registry.method(
         "eth_sendRawTransactionSync",

@@ -3,8 +3,6 @@
 from functools import partial
 
 from wsnode.ethereum.codec.rendering import (
-    read_receipt,
-    read_transaction,
     render_receipts,
     render_transaction,
     stored_receipt,
@@ -14,18 +12,17 @@ from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.codec.transactions import render_pooled_transaction
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.blocks.methods import (
-    Blocks,
+    BlockMethods,
     HashParameters,
     IndexByHashParameters,
     IndexByNumberParameters,
 )
-from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS, NOT_CANONICAL
-from wsnode.ethereum.rpc.form.lookup import is_pending, numbered, viewed_rows
-from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
-from wsnode.ethereum.rpc.form.results import NULL
-from wsnode.ethereum.rpc.form.schemas import TRANSACTION
-from wsnode.ethereum.rpc.form.text_parameters import TextParameters, looking_up_text
-from wsnode.ethereum.rpc.transactions.forwarding import PARTNER_FAILED
+from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS, NOT_CANONICAL
+from wsnode.ethereum.rpc.common.lookup import is_pending, numbered, viewed_rows
+from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters
+from wsnode.ethereum.rpc.common.results import NULL
+from wsnode.ethereum.rpc.common.schemas import TRANSACTION
+from wsnode.ethereum.rpc.transactions.partner_fallback import PARTNER_FAILED
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
@@ -66,10 +63,10 @@ def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = Fals
     return NULL if transaction is None else transaction
 
 
-class Transactions:
+class TransactionMethods:
     """The methods that read the pool and the pending block too."""
 
-    def __init__(self, blocks: Blocks, pool: TransactionPool | None) -> None:
+    def __init__(self, blocks: BlockMethods, pool: TransactionPool | None) -> None:
         self._blocks = blocks
         self._pool = pool
 
@@ -83,7 +80,7 @@ class Transactions:
     def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
         """Return the transaction at an index of a canonical or the pending block, or null."""
         # Only the specification's form omits the place of a pending transaction.
-        pending = view.caller.service_form and is_pending(params.block)
+        pending = view.caller.service_form and is_pending(view, params.block)
         return _render(self._blocks.rows_of(view, params.block), params.index, pending=pending)
 
     def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> bytes:
@@ -91,24 +88,21 @@ class Transactions:
         block = params.block
         if block.number is None:
             return _receipts_by_hash(view, block)
-        if is_pending(block.number):
+        if is_pending(view, block.number):
             return render_receipts(*self._blocks.pending_rows(view))
         number = numbered(view, block.number)
         return NULL if number is None else _receipts(viewed_rows(view, number), view.view_receipts(number))
 
 
-def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
+def add_methods(registry: Registry, blocks: BlockMethods, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
-    transactions = Transactions(blocks, pool)
+    transactions = TransactionMethods(blocks, pool)
     method, transaction = registry.method, or_null(TRANSACTION)
-    hash_text = TextParameters(HashParameters)
-    looking_up = partial(method, decoder=hash_text, at_engine=True)
-    looking_up("eth_getTransactionByHash", result=transaction, errors=(PARTNER_FAILED,))(
-        looking_up_text(read_transaction, transactions.get_transaction_by_hash, hash_text)
+    native = partial(method, native=True)
+    native("eth_getTransactionByHash", result=transaction, errors=(PARTNER_FAILED,))(
+        transactions.get_transaction_by_hash
     )
-    looking_up("eth_getTransactionReceipt", result=or_null(reference("Receipt")))(
-        looking_up_text(read_receipt, get_transaction_receipt, hash_text)
-    )
+    native("eth_getTransactionReceipt", result=or_null(reference("Receipt")))(get_transaction_receipt)
     method("eth_getTransactionByBlockHashAndIndex", result=transaction)(get_transaction_by_block_hash)
     method("eth_getTransactionByBlockNumberAndIndex", result=transaction, errors=BLOCK_ERRORS)(
         transactions.get_transaction_by_block_number

@@ -9,13 +9,13 @@ import msgspec
 
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.transactions import PooledTransaction, render_pooled_transaction
-from wsnode.ethereum.pool.entry import Entry
+from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.form.schemas import QUANTITY, TRANSACTION
+from wsnode.ethereum.rpc.common.schemas import QUANTITY, TRANSACTION
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import STRING, Schema, list_of, mapping_of, record
-from wsnode.jsonrpc.work import Pieces
+from wsnode.jsonrpc.work import ReplyChunks
 
 NOTHING: Final = b'{"pending":{},"queued":{}}'
 _BY_NONCE: Final = mapping_of(TRANSACTION, "[0-9]+")
@@ -28,9 +28,9 @@ SLICE_BYTES: Final = 256 * 1024
 """Bytes written in one slice."""
 
 Render = Callable[[PooledTransaction], bytes]
-Slices = Generator[int, None, bytes | Pieces]
+Slices = Generator[int, None, bytes | ReplyChunks]
 Writing = Generator[int, None, None]
-Named = Sequence[tuple[bytes, Sequence[Entry]]]
+Named = Sequence[tuple[bytes, Sequence[PoolEntry]]]
 """The transactions of each account, by address."""
 
 
@@ -40,7 +40,7 @@ class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     address: Address
 
 
-class Pool:
+class PoolMethods:
     """The methods; without a pool their results are empty."""
 
     def __init__(self, pool: TransactionPool | None, accounts: Collection[bytes]) -> None:
@@ -91,7 +91,7 @@ class Pool:
         senders = () if self._pool is None else self._pool.senders
         # The pool changes between slices: the result is its state at the start.
         held = [(each.address, tuple(each.pending), tuple(each.queued.values())) for each in senders]
-        named: list[tuple[bytes, Sequence[Entry], Sequence[Entry]]] = []
+        named: list[tuple[bytes, Sequence[PoolEntry], Sequence[PoolEntry]]] = []
         for count, (address, pending, queued) in enumerate(held, 1):
             named.append((checksummed(address).encode(), pending, queued))
             if count % SLICE == 0:
@@ -111,11 +111,11 @@ class _Written:
     """The written part of a result, and its length since the last slice."""
 
     def __init__(self, render: Render) -> None:
-        self.pieces = Pieces()
+        self.pieces = ReplyChunks()
         self.size = self._entries = self._bytes = self._joined = 0
         self._render = render
 
-    def add(self, before: bytes, entry: Entry) -> bool:
+    def add(self, before: bytes, entry: PoolEntry) -> bool:
         """Write `before` and one more entry; return whether the slice is full."""
         text = self._render(entry.transaction)
         self.pieces += (before, text)
@@ -139,7 +139,7 @@ def _accounts(named: Named, written: _Written) -> Writing:
     written.pieces.append(b"}" if named else b"{}")
 
 
-def _by_nonce(entries: Iterable[Entry], written: _Written) -> Writing:
+def _by_nonce(entries: Iterable[PoolEntry], written: _Written) -> Writing:
     # Members are in order of their names here too.
     named = sorted(((b"%d" % entry.nonce, entry) for entry in entries), key=itemgetter(0))
     for number, (nonce, entry) in enumerate(named):
@@ -161,7 +161,7 @@ def _of_each(transactions: Schema) -> Schema:
 
 def add_methods(registry: Registry, pool: TransactionPool | None, accounts: Collection[bytes] = ()) -> None:
     """Register this module's methods; `accounts` are the node's own."""
-    methods = Pool(pool, accounts)
+    methods = PoolMethods(pool, accounts)
     method = partial(registry.method, view=False)
     method("txpool_status", result=_of_each(QUANTITY))(methods.status)
     method("txpool_contentFrom", result=_of_each(_BY_NONCE))(methods.content_from)

@@ -10,18 +10,18 @@ from wsnode.ethereum.codec.rlp import Item, block_transactions, encode, encoded_
 from wsnode.ethereum.codec.rows import Rows, block_rlp
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.blocks.methods import (
-    Blocks,
+    BlockMethods,
     HashParameters,
     IndexByHashParameters,
     IndexByNumberParameters,
 )
-from wsnode.ethereum.rpc.form.errors import BLOCK_ERRORS
-from wsnode.ethereum.rpc.form.lookup import rows
-from wsnode.ethereum.rpc.form.named_contracts import any_contract
-from wsnode.ethereum.rpc.form.parameters import BlockParameter, BlockParameters
-from wsnode.ethereum.rpc.form.results import NULL, data
-from wsnode.ethereum.rpc.form.schemas import BYTES
-from wsnode.ethereum.rpc.transactions.methods import Transactions
+from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS
+from wsnode.ethereum.rpc.common.lookup import rows
+from wsnode.ethereum.rpc.common.param_contracts import any_contract
+from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters
+from wsnode.ethereum.rpc.common.results import NULL, data
+from wsnode.ethereum.rpc.common.schemas import BYTES
+from wsnode.ethereum.rpc.transactions.methods import TransactionMethods
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
@@ -30,10 +30,12 @@ from wsnode.jsonrpc.schema import list_of, or_null
 _NOTHING = data(b"")
 
 
-class Raw:
+class RawMethods:
     """The methods; they cover the pending block and transactions in the pool too."""
 
-    def __init__(self, transactions: Transactions, blocks: Blocks, pool: TransactionPool | None) -> None:
+    def __init__(
+        self, transactions: TransactionMethods, blocks: BlockMethods, pool: TransactionPool | None
+    ) -> None:
         self._transactions = transactions
         self._blocks = blocks
         self._pool = pool
@@ -101,8 +103,10 @@ def _encode_receipt(receipt: dict[str, Any]) -> bytes:
         [_bytes(log["address"]), list(map(_bytes, log["topics"])), _bytes(log["data"])]
         for log in receipt["logs"]
     ]
-    content = encode([outcome, _number(receipt["cumulativeGasUsed"]), _bytes(receipt["logsBloom"]), logs])
-    return _number(receipt["type"]) + content
+    # A deposit's receipt commits to its nonce where it has a version.
+    deposit = ("depositNonce", "depositReceiptVersion") if "depositReceiptVersion" in receipt else ()
+    content: list[Item] = [outcome, _number(receipt["cumulativeGasUsed"]), _bytes(receipt["logsBloom"]), logs]
+    return _number(receipt["type"]) + encode(content + [_number(receipt[name]) for name in deposit])
 
 
 def _bytes(text: str) -> bytes:
@@ -113,9 +117,9 @@ def _number(text: str) -> bytes:
     return number(int(text, 16))
 
 
-def add_methods(registry: Registry, blocks: Blocks, pool: TransactionPool | None = None) -> None:
+def add_methods(registry: Registry, blocks: BlockMethods, pool: TransactionPool | None = None) -> None:
     """Register this module's methods."""
-    raw = Raw(Transactions(blocks, pool), blocks, pool)
+    raw = RawMethods(TransactionMethods(blocks, pool), blocks, pool)
     method = registry.method
     # A code hash does not name a contract.
     method("debug_codeByHash", result=BYTES, contracts=any_contract)(raw.get_code)

@@ -2,9 +2,15 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.form.schemas import ADDRESS, BYTES, HASH, PLACE, QUANTITY, TIME
-from wsnode.jsonrpc.schema import Schema, list_of, or_null, record, reference
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH, PLACE, QUANTITY, TIME
+from wsnode.jsonrpc.schema import Schema, list_of, or_null, record, reference, text
 
+_OP_STACK: Final = (
+    *("depositNonce", "depositReceiptVersion", "l1Fee", "l1GasPrice", "l1GasUsed", "l1BlobBaseFee"),
+    *("l1BaseFeeScalar", "l1BlobBaseFeeScalar", "operatorFeeScalar", "operatorFeeConstant"),
+    "daFootprintGasScalar",
+)
+DECIMAL: Final[Schema] = text(r"[0-9]+(\.[0-9]+)?")
 RECEIPT: Final = record(
     {
         **PLACE,
@@ -16,7 +22,15 @@ RECEIPT: Final = record(
         "logs": list_of(reference("Log")),
         "logsBloom": BYTES,
     },
-    {**TIME, **dict.fromkeys(("status", "blobGasPrice", "blobGasUsed"), QUANTITY), "root": HASH},
+    {
+        **TIME,
+        **dict.fromkeys(("status", "blobGasPrice", "blobGasUsed"), QUANTITY),
+        "root": HASH,
+        **dict.fromkeys(_OP_STACK, QUANTITY),
+        "l1FeeScalar": DECIMAL,
+        # Of Arbitrum.
+        "l1BlockNumber": QUANTITY,
+    },
 )
 
 COMPONENTS: Final[dict[str, Schema]] = {

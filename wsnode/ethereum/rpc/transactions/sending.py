@@ -7,20 +7,21 @@ import msgspec
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
+from wsnode.ethereum.pool.errors import KnownError
 from wsnode.ethereum.pool.intake import decode_sent
-from wsnode.ethereum.pool.limits import PoolLimits
-from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.pool.refusals import KnownError
+from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
+from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.form.parameters import Payload
-from wsnode.ethereum.rpc.form.results import data
-from wsnode.ethereum.rpc.form.schemas import HASH
-from wsnode.ethereum.rpc.transactions.refusal import refusal_by_pool
+from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.common.results import data
+from wsnode.ethereum.rpc.common.schemas import HASH
+from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck, message_of_transaction
+from wsnode.ethereum.rpc.transactions.pool_errors import refusal_by_pool
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import AsyncCall, InThread, Step, Steps
-from wsnode.upstream.errors import NotSentError
+from wsnode.jsonrpc.work import Await, RunInThread, Step, Steps
+from wsnode.upstream.errors import SendFailedError
 
 METHOD: Final = "eth_sendRawTransaction"
 NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}
@@ -35,24 +36,29 @@ SENDING_ERRORS: Final = (
 )
 
 Settle = Callable[[], Awaitable[None]]
-Relay = Callable[[bytes], Awaitable[None]]
-"""Has other nodes, or the node's other processes, take a signed transaction; raises NotSentError."""
 
 
 class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[signed transaction]`, with its blobs if any."""
 
-    encoded: Payload
+    encoded: Data
 
 
-class Sending:
+class TransactionSender:
     """The method; `settle` returns once a chain with a block for each transaction has built it."""
 
-    def __init__(self, pool: TransactionPool, settle: Settle | None, relay: Relay | None = None) -> None:
-        """With `relay` a transaction is taken if other nodes take it too."""
+    def __init__(
+        self,
+        pool: TransactionPool,
+        settle: Settle | None,
+        relay: Relay | None = None,
+        execution: ExecutionCheck | None = None,
+    ) -> None:
+        """With `relay` a transaction is taken if other nodes take it too; `execution` checks it before."""
         self._pool = pool
         self._settle = settle
         self._relay = relay
+        self._execution = execution
 
     def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
         """Return the hash of the sent transaction, which is now in the pool or already in a block."""
@@ -71,7 +77,7 @@ class Sending:
                 yield from self._relayed(encoded)
                 raise
         if self._settle is not None:
-            yield AsyncCall(self._settle)
+            yield from settled(self._pool, self._settle, transaction_hash)
         try:
             yield from self._relayed(encoded)
         except RpcError:
@@ -86,9 +92,11 @@ class Sending:
         Raises:
             PoolError: It is refused.
         """
+        if self._execution is not None:
+            yield from self._execution.check(message_of_transaction(transaction))
         if transaction.type == BLOB_TYPE:
             # The proofs of six blobs take 20 ms.
-            yield InThread(lambda _cancel: self._pool.check(transaction))
+            yield RunInThread(lambda _cancel: self._pool.check(transaction))
         else:
             self._pool.check(transaction)
         return self._pool.admit(transaction)
@@ -102,31 +110,46 @@ class Sending:
         if (relay := self._relay) is None:
             return
         try:
-            yield AsyncCall(lambda: relay(encoded))
-        except NotSentError as error:
+            yield Await(lambda: relay(encoded))
+        except SendFailedError as error:
             raise server_error(str(error)) from None
 
 
-class Relaying:
+def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> Generator[Step, Any, None]:
+    """Return once a chain with a block for each transaction has built that of one in its pool.
+
+    Raises:
+        RpcError: The block cannot be written; the transaction is no longer in the pool.
+    """
+    try:
+        yield Await(settle)
+    except RpcError:
+        # A client who is told of a failure may send another one in its place. One that is gone is in a block.
+        if pool.drop(transaction_hash):
+            raise
+
+
+class TransactionRelay:
     """The method without a pool: other nodes check what only the state can tell."""
 
-    def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits) -> None:
+    def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits, rules: PoolRules) -> None:
         self._spec = spec
         self._relay = relay
         self._limits = limits
+        self._rules = rules
 
     def send_raw_transaction(self, params: RawTransactionParameters) -> Steps:
         """Return the hash of the sent transaction, which other nodes have taken."""
         with refusal_by_pool():
-            transaction = decode_sent(self._spec, params.encoded, self._limits)
+            transaction = decode_sent(self._spec, params.encoded, self._limits, self._rules)
         try:
-            yield AsyncCall(lambda: self._relay(params.encoded))
-        except NotSentError as error:
+            yield Await(lambda: self._relay(params.encoded))
+        except SendFailedError as error:
             raise server_error(str(error)) from None
         return data(transaction.hash)
 
 
-def add_methods(registry: Registry, sending: Sending | Relaying) -> None:
+def add_methods(registry: Registry, sending: TransactionSender | TransactionRelay) -> None:
     """Register this module's method."""
     method = registry.method(METHOD, view=False, result=HASH, errors=SENDING_ERRORS)
     method(sending.send_raw_transaction)

@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.ethereum.codec.rlp import Item, encode, number
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.ethereum.rpc.transactions.fees import Unsigned
+from wsnode.ethereum.rpc.transactions.fees import UnsignedTransaction
 
 LEGACY: Final = 0
 WITH_ACCESS_LIST: Final = 1
@@ -17,7 +17,7 @@ _AUTHORIZATION: Final = ("chainId", "address", "nonce", "yParity", "r", "s")
 _NO_SIGNATURE: Final[list[Item]] = [b"", b"", b""]
 
 
-def kind_of(transaction: Unsigned) -> int:
+def kind_of(transaction: UnsignedTransaction) -> int:
     """Return the type of a transaction, derived from its members."""
     if transaction.authorizations is not None:
         return WITH_AUTHORIZATIONS
@@ -26,7 +26,7 @@ def kind_of(transaction: Unsigned) -> int:
     return LEGACY if transaction.access_list is None else WITH_ACCESS_LIST
 
 
-def encoded(transaction: Unsigned) -> bytes:
+def encoded(transaction: UnsignedTransaction) -> bytes:
     """Return the encoded transaction, with v, r and s of zero."""
     kind, fees = kind_of(transaction), transaction.fees
     prices = [fees.gas_price] if fees.gas_price is not None else [fees.max_priority_fee, fees.max_fee]
@@ -40,7 +40,7 @@ def encoded(transaction: Unsigned) -> bytes:
     return bytes([kind]) + encode([number(transaction.chain_id), *items, *lists, *_NO_SIGNATURE])
 
 
-def rendered(transaction: Unsigned, transaction_hash: bytes) -> dict[str, Any]:
+def rendered(transaction: UnsignedTransaction, transaction_hash: bytes) -> dict[str, Any]:
     """Return the transaction as a JSON object in geth's form."""
     kind, fees = kind_of(transaction), transaction.fees
     members: dict[str, Any] = {"type": hex(kind)}
@@ -72,14 +72,14 @@ def _decoded(listed: bytes | None) -> list[dict[str, Any]]:
     return [] if listed is None else msgspec.json.decode(listed)
 
 
-def _access_list(transaction: Unsigned) -> Item:
+def _access_list(transaction: UnsignedTransaction) -> Item:
     return [
         [_bytes(entry["address"]), [_bytes(key) for key in entry["storageKeys"]]]
         for entry in _decoded(transaction.access_list)
     ]
 
 
-def _authorizations(transaction: Unsigned) -> Item:
+def _authorizations(transaction: UnsignedTransaction) -> Item:
     return [
         [
             _bytes(entry[name]) if name == "address" else number(int(entry[name], 16))

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::{Error, InvalidBlock};
-use crate::state::{gathering, Lack, StateError as StoreError};
+use crate::state::{collecting_misses, Miss, StateError as StoreError};
+use crate::store::{self, DamagedRow};
 use crate::trie::TrieError;
 
 create_exception!(wsnode._native.evm, EngineError, PyException, "The engine could not do what it was asked.");
@@ -29,6 +30,12 @@ create_exception!(
 create_exception!(wsnode._native.evm, StateError, EngineError, "The state store cannot be read or written.");
 create_exception!(
     wsnode._native.evm,
+    DamagedStateError,
+    StateError,
+    "A row of the state store does not have its checksum, or is behind a damaged page."
+);
+create_exception!(
+    wsnode._native.evm,
     StateBusyError,
     StateError,
     "Another process writes to the state store."
@@ -43,11 +50,17 @@ create_exception!(
 create_exception!(wsnode._native.evm, BoundError, StateError, "What was asked for goes beyond a bound.");
 create_exception!(
     wsnode._native.evm,
-    LackingError,
+    MissingStateError,
     EngineError,
     "Values of the state are not known yet; once they are kept, the same can be tried again."
 );
 create_exception!(wsnode._native.evm, UnprovedError, EngineError, "What does not follow from proofs.");
+create_exception!(
+    wsnode._native.evm,
+    NotExecutedError,
+    EngineError,
+    "Execution came to what is not the EVM's to run."
+);
 create_exception!(wsnode._native.evm, WrongProofError, EngineError, "A proof does not prove what it says.");
 create_exception!(wsnode._native.evm, StoppedError, StateError, "It was cancelled.");
 create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored row cannot be read.");
@@ -60,10 +73,10 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
 
 /// As `guard`, but `work` goes on without what is unknown of the state, so as to find all that it lacks at once; it
 /// must write nothing.
-pub fn guard_gathering<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
-    match caught(|| gathering(work))? {
-        (done, lacks) if lacks.is_empty() => done.map_err(PyErr::from),
-        (_, lacks) => Err(Error::State(StoreError::Unknown(lacks)).into()),
+pub fn guard_collecting_misses<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    match caught(|| collecting_misses(work))? {
+        (done, misses) if misses.is_empty() => done.map_err(PyErr::from),
+        (_, misses) => Err(Error::State(StoreError::Unknown(misses)).into()),
     }
 }
 
@@ -99,9 +112,9 @@ pub fn invalid_block(py: Python<'_>, invalid: &InvalidBlock) -> PyErr {
     let set = value
         .setattr("number", invalid.number)
         .and_then(|()| value.setattr("block_hash", hash))
-        .and_then(|()| value.setattr("rule", invalid.broken.rule.name()))
-        .and_then(|()| value.setattr("expected", &invalid.broken.expected))
-        .and_then(|()| value.setattr("actual", &invalid.broken.actual));
+        .and_then(|()| value.setattr("rule", invalid.violation.rule.name()))
+        .and_then(|()| value.setattr("expected", &invalid.violation.expected))
+        .and_then(|()| value.setattr("actual", &invalid.violation.actual));
     set.err().unwrap_or(error)
 }
 
@@ -130,8 +143,19 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
             BoundError::new_err(message)
         }
         StoreError::Cancelled => StoppedError::new_err(message),
-        StoreError::Unknown(lacks) => Python::attach(|py| lacking(py, message, lacks)),
+        StoreError::Unknown(misses) => Python::attach(|py| missing_state(py, message, misses)),
         StoreError::Unproved(_) => UnprovedError::new_err(message),
+        StoreError::NotExecuted { address, kind, .. } => Python::attach(|py| {
+            let error = NotExecutedError::new_err(message);
+            let value = error.value(py);
+            let set = value
+                .setattr("address", PyBytes::new(py, address.as_slice()))
+                .and_then(|()| value.setattr("kind", *kind));
+            set.err().unwrap_or(error)
+        }),
+        StoreError::Store(store::StoreError::DamagedRow(row)) => {
+            damaged(DamagedStateError::new_err(message), row)
+        }
         StoreError::WrongProof(_) => WrongProofError::new_err(message),
         StoreError::Trie(TrieError::Store(inner)) => match inner.downcast_ref::<StoreError>() {
             Some(inner) => state_error(inner.to_string(), inner),
@@ -141,21 +165,36 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
     }
 }
 
-fn lacking(py: Python<'_>, message: String, lacks: &[Lack]) -> PyErr {
-    let (mut accounts, mut slots, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut block = None;
-    for lack in lacks {
-        match lack {
-            Lack::Account(address) => accounts.push(PyBytes::new(py, address.as_slice())),
-            Lack::Slot(address, slot) => {
+/// Accounts by their addresses, and slots of accounts.
+pub type MissedValues<'py> = (Vec<Bound<'py, PyBytes>>, Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>);
+
+/// The accounts and slots among what is lacking.
+pub fn values<'py>(py: Python<'py>, misses: &[Miss]) -> MissedValues<'py> {
+    let (mut accounts, mut slots) = MissedValues::default();
+    for miss in misses {
+        match miss {
+            Miss::Account(address) => accounts.push(PyBytes::new(py, address.as_slice())),
+            Miss::Slot(address, slot) => {
                 let slot = slot.to_be_bytes::<32>();
                 slots.push((PyBytes::new(py, address.as_slice()), PyBytes::new(py, &slot)));
             }
-            Lack::BlockHash(number) => numbers.push(*number),
-            Lack::After(number, hash) => block = Some((*number, PyBytes::new(py, hash.as_slice()))),
+            Miss::BlockHash(_) | Miss::After(..) => {}
         }
     }
-    let error = LackingError::new_err(message);
+    (accounts, slots)
+}
+
+fn missing_state(py: Python<'_>, message: String, misses: &[Miss]) -> PyErr {
+    let (accounts, slots) = values(py, misses);
+    let (mut numbers, mut block) = (Vec::new(), None);
+    for miss in misses {
+        match miss {
+            Miss::BlockHash(number) => numbers.push(*number),
+            Miss::After(number, hash) => block = Some((*number, PyBytes::new(py, hash.as_slice()))),
+            Miss::Account(_) | Miss::Slot(..) => {}
+        }
+    }
+    let error = MissingStateError::new_err(message);
     let value = error.value(py);
     let set = value
         .setattr("accounts", accounts)
@@ -175,6 +214,17 @@ fn reorganised(py: Python<'_>, message: String, number: u64, wanted: &B256, foun
     set.err().unwrap_or(error)
 }
 
+/// The error with the table and the key of a damaged row.
+pub fn damaged(error: PyErr, row: &DamagedRow) -> PyErr {
+    Python::attach(|py| set_damage(error.value(py), &row.table, &row.key).err().unwrap_or(error))
+}
+
+/// Set what an exception, or its type, says of a damaged row.
+pub fn set_damage(of: &Bound<'_, PyAny>, table: &str, key: &[u8]) -> PyResult<()> {
+    of.setattr("table", table)?;
+    of.setattr("key", PyBytes::new(of.py(), key))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("EngineError", py.get_type::<EngineError>())?;
@@ -184,6 +234,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     refusal.setattr("kind", "")?;
     module.add("InvalidTransactionError", refusal)?;
     module.add("StateError", py.get_type::<StateError>())?;
+    let damaged = py.get_type::<DamagedStateError>();
+    set_damage(&damaged, "", &[])?;
+    module.add("DamagedStateError", damaged)?;
     module.add("StateBusyError", py.get_type::<StateBusyError>())?;
     let history = py.get_type::<HistoryError>();
     ["requested", "earliest", "latest"].iter().try_for_each(|name| history.setattr(*name, 0))?;
@@ -193,13 +246,17 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reorganised.setattr("wanted", PyBytes::new(py, &[]))?;
     reorganised.setattr("found", py.None())?;
     module.add("ReorganisedError", reorganised)?;
-    let lacking = py.get_type::<LackingError>();
+    let missing_state = py.get_type::<MissingStateError>();
     ["accounts", "slots", "numbers"]
         .iter()
-        .try_for_each(|name| lacking.setattr(*name, PyTuple::empty(py)))?;
-    lacking.setattr("block", py.None())?;
-    module.add("LackingError", lacking)?;
+        .try_for_each(|name| missing_state.setattr(*name, PyTuple::empty(py)))?;
+    missing_state.setattr("block", py.None())?;
+    module.add("MissingStateError", missing_state)?;
     module.add("UnprovedError", py.get_type::<UnprovedError>())?;
+    let not_executed = py.get_type::<NotExecutedError>();
+    not_executed.setattr("address", PyBytes::new(py, &[]))?;
+    not_executed.setattr("kind", "")?;
+    module.add("NotExecutedError", not_executed)?;
     module.add("WrongProofError", py.get_type::<WrongProofError>())?;
     module.add("BoundError", py.get_type::<BoundError>())?;
     module.add("StoppedError", py.get_type::<StoppedError>())

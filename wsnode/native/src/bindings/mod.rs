@@ -1,11 +1,12 @@
 //! The Python face: thin classes and functions over the engine's modules, a submodule a subject.
 
+mod beacon;
 mod chain;
 mod descriptors;
 mod errors;
 mod evm;
-mod ledger;
 mod numbers;
+mod scoreboard;
 mod starknet;
 mod store;
 mod wire;
@@ -16,11 +17,12 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "evm", evm::register)?;
-    add(module, "ledger", ledger::register)?;
+    add(module, "scoreboard", scoreboard::register)?;
     add(module, "chain", chain::register)?;
     add(module, "store", store::register)?;
     add(module, "wire", wire::register)?;
     add(module, "starknet", starknet::register)?;
+    add(module, "beacon", beacon::register)?;
     module.delattr("__all__")
 }
 

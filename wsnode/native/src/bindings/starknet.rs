@@ -1,14 +1,43 @@
 //! Starknet's hashes and tries for Python.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use starknet_types_core::felt::Felt;
 
+use crate::starknet::block::{self, BlockError, BlockProof, Derived};
 use crate::starknet::class_hash::{self, EntryPoints};
 use crate::starknet::commitment;
-use crate::starknet::felts::{felts, records, PackingError};
-use crate::starknet::state::{StateChange, StateTries};
+use crate::starknet::felts::{felts, records, short_string, PackingError};
+use crate::starknet::state::{StarknetStateTries, StateChange};
+
+create_exception!(
+    wsnode._native.starknet,
+    RefusedBlockError,
+    PyException,
+    "A block is malformed, or its hash proves something else."
+);
+
+impl From<BlockError> for PyErr {
+    fn from(refused: BlockError) -> Self {
+        Python::attach(|py| {
+            let error = RefusedBlockError::new_err(refused.to_string());
+            let value = error.value(py);
+            let set = value.setattr("member", refused.member()).and_then(|()| match &refused {
+                BlockError::Malformed { reason, .. } => {
+                    value.setattr("expected", "a well-formed value")?;
+                    value.setattr("actual", reason)
+                }
+                BlockError::Mismatch { expected, actual, .. } => {
+                    value.setattr("expected", expected)?;
+                    value.setattr("actual", actual)
+                }
+            });
+            set.err().unwrap_or(error)
+        })
+    }
+}
 
 impl From<PackingError> for PyErr {
     fn from(error: PackingError) -> Self {
@@ -19,7 +48,7 @@ impl From<PackingError> for PyErr {
 /// The tries of a whole Starknet state, in memory.
 #[pyclass(name = "StarknetTries", module = "wsnode._native.starknet")]
 #[derive(Default)]
-struct StarknetTries(StateTries);
+struct StarknetTries(StarknetStateTries);
 
 #[pymethods]
 impl StarknetTries {
@@ -45,6 +74,106 @@ impl StarknetTries {
         let root = py.detach(|| self.0.root(always_joined));
         to_bytes(py, root)
     }
+}
+
+/// What a block's hash proves.
+#[pyclass(name = "StarknetBlockProof", frozen, module = "wsnode._native.starknet")]
+struct ProofObject(BlockProof);
+
+#[pymethods]
+impl ProofObject {
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        to_bytes(py, self.0.hash)
+    }
+
+    #[getter]
+    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        to_bytes(py, self.0.parent_hash)
+    }
+
+    #[getter]
+    fn new_root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        to_bytes(py, self.0.new_root)
+    }
+
+    #[getter]
+    fn old_root<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.old_root.map(|root| to_bytes(py, root))
+    }
+
+    #[getter]
+    fn formula(&self) -> &'static str {
+        self.0.formula.name()
+    }
+
+    #[getter]
+    fn transaction_count(&self) -> u64 {
+        self.0.transaction_count
+    }
+
+    #[getter]
+    fn event_count(&self) -> u64 {
+        self.0.event_count
+    }
+
+    #[getter]
+    fn transaction_commitment<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        to_bytes(py, self.0.commitments.transactions)
+    }
+
+    #[getter]
+    fn event_commitment<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        to_bytes(py, self.0.commitments.events)
+    }
+
+    #[getter]
+    fn receipt_commitment<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.state_diff.map(|_| to_bytes(py, self.0.commitments.receipts))
+    }
+
+    #[getter]
+    fn state_diff_commitment<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.state_diff.map(|(commitment, _)| to_bytes(py, commitment))
+    }
+
+    #[getter]
+    fn state_diff_length(&self) -> Option<u64> {
+        self.0.state_diff.map(|(_, length)| length)
+    }
+
+    #[getter]
+    fn transaction_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.0.transaction_hashes.iter().map(|hash| to_bytes(py, *hash)).collect()
+    }
+
+    #[getter]
+    fn derived(&self) -> Vec<Option<String>> {
+        self.0.derived.iter().map(derived_text).collect()
+    }
+}
+
+fn derived_text(derived: &Derived) -> Option<String> {
+    match derived {
+        Derived::Nothing => None,
+        Derived::Address(address) => Some(format!("{address:#x}")),
+        Derived::MessageHash(hash) => Some(hash.to_string()),
+    }
+}
+
+#[pyfunction]
+fn verify_starknet_block(
+    py: Python<'_>,
+    block: &[u8],
+    state_update: Option<&[u8]>,
+    chain_id: &str,
+) -> PyResult<ProofObject> {
+    Ok(ProofObject(py.detach(|| block::verify(block, state_update, short_string(chain_id)))?))
 }
 
 #[pyfunction]
@@ -93,6 +222,9 @@ fn cairo0_class_hash<'py>(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StarknetTries>()?;
+    module.add_class::<ProofObject>()?;
+    module.add("RefusedBlockError", module.py().get_type::<RefusedBlockError>())?;
+    module.add_function(wrap_pyfunction!(verify_starknet_block, module)?)?;
     module.add_function(wrap_pyfunction!(starknet_diff_commitment, module)?)?;
     module.add_function(wrap_pyfunction!(sierra_class_hash, module)?)?;
     module.add_function(wrap_pyfunction!(cairo0_class_hash, module)?)

@@ -4,11 +4,11 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 
 use super::tables::{ChainError, ChainTables, LogBlock, Txn};
-use crate::chain::rows::{place_key, places, BodyRow, Criteria, HeaderRow, ReceiptsRow, RowError};
+use crate::chain::rows::{locations, lookup_key, BodyRow, Criteria, HeaderRow, ReceiptsRow, RowError};
 use crate::json::{self, BlockContext, BlockStyle, LogSelection, TotalDifficulty, Writer};
 
 /// A canonical transaction: its block's key and body row, and its index there.
-pub struct Place<'t> {
+pub struct TransactionLocation<'t> {
     pub key: [u8; 8],
     pub index: usize,
     body: BodyRow<'t>,
@@ -63,15 +63,17 @@ impl ChainTables {
     }
 
     /// Where a transaction lies, if it is a canonical one.
-    pub fn place<'t>(&self, txn: &'t Txn<'_>, hash: &B256) -> Result<Option<Place<'t>>, ChainError> {
-        let listed = self.transactions.get(txn, place_key(hash))?.unwrap_or_default();
-        for (key, index) in places(listed) {
-            let Some(row) = self.bodies.get(txn, &key)? else {
-                continue;
-            };
+    pub fn location<'t>(
+        &self,
+        txn: &'t Txn<'_>,
+        hash: &B256,
+    ) -> Result<Option<TransactionLocation<'t>>, ChainError> {
+        let listed = self.transactions.get(txn, lookup_key(hash))?.unwrap_or_default();
+        for (key, index) in locations(listed) {
+            let row = self.bodies.get(txn, &key)?.ok_or_else(|| self.bodies.missing(txn, &key))?;
             let body = BodyRow::new(row)?;
             if body.transaction_hash(index)? == Some(hash) {
-                return Ok(Some(Place { key, index, body }));
+                return Ok(Some(TransactionLocation { key, index, body }));
             }
         }
         Ok(None)
@@ -84,7 +86,7 @@ impl ChainTables {
         hash: &B256,
         text: &mut Writer,
     ) -> Result<bool, ChainError> {
-        let Some(Place { key, index, body }) = self.place(txn, hash)? else {
+        let Some(TransactionLocation { key, index, body }) = self.location(txn, hash)? else {
             return Ok(false);
         };
         let Some(header) = self.headers.get(txn, &key)? else {
@@ -95,7 +97,7 @@ impl ChainTables {
 
     /// Write the receipt of a canonical transaction; whether there is one.
     pub fn write_receipt(&self, txn: &Txn<'_>, hash: &B256, text: &mut Writer) -> Result<bool, ChainError> {
-        let Some(Place { key, index, body }) = self.place(txn, hash)? else {
+        let Some(TransactionLocation { key, index, body }) = self.location(txn, hash)? else {
             return Ok(false);
         };
         let (Some(header), Some(receipts)) = (self.headers.get(txn, &key)?, self.receipts.get(txn, &key)?)

@@ -1,4 +1,4 @@
-//! The tables of a chain's store; `docs/storage.md` describes each.
+//! The tables of a chain's store; `docs/reference/storage.md` describes each.
 //!
 //! ```text
 //! totals:     block number (8) -> logs through the block (8) | total difficulty through it, without leading zeros
@@ -6,11 +6,9 @@
 //! ```
 //! All numbers are big-endian, so that the order of keys is that of numbers.
 
-use alloy_primitives::U256;
-use heed::{RoTxn, WithoutTls};
-
 use crate::chain::rows::RowError;
-use crate::store::{StoreError, Table};
+use crate::store::{ReadTxn, StoreError, Table};
+use alloy_primitives::U256;
 
 /// Why something cannot be read from a chain's tables, or written there.
 #[derive(Debug, thiserror::Error)]
@@ -21,17 +19,11 @@ pub enum ChainError {
     Row(#[from] RowError),
 }
 
-impl From<heed::Error> for ChainError {
-    fn from(error: heed::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
 /// A snapshot.
-pub type Txn<'t> = RoTxn<'t, WithoutTls>;
+pub type Txn<'t> = ReadTxn<'t>;
 
 /// The names of all tables.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "meta",
     "headers",
     "bodies",
@@ -42,6 +34,7 @@ pub const NAMES: [&str; 10] = [
     "log_blocks",
     "log_index",
     "side_blocks",
+    "access_lists",
 ];
 
 /// The tables in which the canonical blocks lie.
@@ -102,8 +95,8 @@ impl LogBlock {
 
 impl ChainTables {
     /// These tables among those of a store, unless it keeps something else.
-    pub fn among(names: &[String], tables: &[Table]) -> Option<Self> {
-        let named = |wanted| names.iter().position(|name| name == wanted).map(|index| tables[index]);
+    pub fn among(names: &[String]) -> Option<Self> {
+        let named = |wanted| names.iter().position(|name| name == wanted).map(Table::at);
         let [_, headers, bodies, receipts, totals, numbers, transactions, log_blocks, ..] = NAMES.map(named);
         Some(Self {
             headers: headers?,
@@ -134,7 +127,7 @@ impl ChainTables {
 
     /// The block that has the log of this number, which there is.
     pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, ChainError> {
-        let found = self.log_blocks.get_greater_than_or_equal_to(txn, &(log + 1).to_be_bytes())?;
+        let found = self.log_blocks.at_or_after(txn, &(log + 1).to_be_bytes())?;
         match found.and_then(LogBlock::read) {
             Some(block) if block.first <= log => Ok(block),
             _ => Err(RowError::Corrupt("no block has a log").into()),

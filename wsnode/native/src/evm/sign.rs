@@ -14,7 +14,7 @@ use crate::evm::block::impersonation;
 
 /// What is offered for gas.
 #[derive(Debug, Clone, Copy)]
-pub enum Price {
+pub enum OfferedPrice {
     Fixed(u128),
     Dynamic { max_fee: u128, max_priority_fee: u128 },
 }
@@ -28,12 +28,12 @@ pub struct Draft {
     pub value: U256,
     pub input: Bytes,
     pub gas: u64,
-    pub price: Price,
+    pub price: OfferedPrice,
     pub access_list: Option<AccessList>,
     pub authorizations: Option<Vec<SignedAuthorization>>,
 }
 
-type Unsigned = EthereumTypedTransaction<TxEip4844>;
+type UnsignedTransaction = EthereumTypedTransaction<TxEip4844>;
 
 /// The signed envelope of `draft`.
 pub fn sign(secret: B256, draft: Draft) -> Result<Vec<u8>, Error> {
@@ -58,6 +58,12 @@ pub fn sign_digest(secret: B256, digest: B256) -> Result<[u8; 65], Error> {
     Ok(sign_hash(secret, digest).map_err(Error::internal)?.as_bytes())
 }
 
+/// The compressed public key of a secret: 33 bytes (SEC 1, section 2.3.3).
+pub fn public_key_of(secret: B256) -> Result<Box<[u8]>, Error> {
+    let secret = k256::SecretKey::from_slice(secret.as_slice()).map_err(Error::internal)?;
+    Ok(secret.public_key().to_sec1_bytes())
+}
+
 /// The address that belongs to a secret.
 pub fn address_of(secret: B256) -> Result<Address, Error> {
     let message = B256::ZERO;
@@ -65,20 +71,22 @@ pub fn address_of(secret: B256) -> Result<Address, Error> {
     recover_signer_unchecked(&signature, message).map_err(Error::internal)
 }
 
-fn envelope(transaction: Unsigned, signature: Signature) -> Vec<u8> {
+fn envelope(transaction: UnsignedTransaction, signature: Signature) -> Vec<u8> {
     transaction.into_envelope(signature).encoded_2718()
 }
 
 impl Draft {
-    fn unsigned(self) -> Result<Unsigned, Error> {
+    fn unsigned(self) -> Result<UnsignedTransaction, Error> {
         match self.price {
-            Price::Fixed(_) if self.authorizations.is_some() => Err(refused("authorizations need max_fee")),
-            Price::Fixed(price) => Ok(self.at_price(price)),
-            Price::Dynamic { max_fee, max_priority_fee } => self.at_fees(max_fee, max_priority_fee),
+            OfferedPrice::Fixed(_) if self.authorizations.is_some() => {
+                Err(refused("authorizations need max_fee"))
+            }
+            OfferedPrice::Fixed(price) => Ok(self.at_price(price)),
+            OfferedPrice::Dynamic { max_fee, max_priority_fee } => self.at_fees(max_fee, max_priority_fee),
         }
     }
 
-    fn at_price(self, gas_price: u128) -> Unsigned {
+    fn at_price(self, gas_price: u128) -> UnsignedTransaction {
         let Self { chain_id, nonce, to, value, input, gas: gas_limit, access_list, .. } = self;
         match access_list {
             None => {
@@ -91,7 +99,11 @@ impl Draft {
         }
     }
 
-    fn at_fees(self, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Result<Unsigned, Error> {
+    fn at_fees(
+        self,
+        max_fee_per_gas: u128,
+        max_priority_fee_per_gas: u128,
+    ) -> Result<UnsignedTransaction, Error> {
         let Self { chain_id, nonce, to, value, input, gas: gas_limit, .. } = self;
         let access_list = self.access_list.unwrap_or_default();
         let Some(authorization_list) = self.authorizations else {

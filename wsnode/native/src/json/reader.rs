@@ -172,10 +172,10 @@ mod tests {
         for length in [0, 1, 31, 32, 33, 64, 100] {
             let text = vec![b'a'; length];
             assert_eq!(find(&text, |byte| byte == b'"'), None);
-            for place in 0..length {
+            for index in 0..length {
                 let mut text = text.clone();
-                text[place..].fill(b'"');
-                assert_eq!(find(&text, |byte| byte == b'"'), Some(place));
+                text[index..].fill(b'"');
+                assert_eq!(find(&text, |byte| byte == b'"'), Some(index));
             }
         }
     }

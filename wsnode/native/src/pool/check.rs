@@ -5,10 +5,11 @@ use revm::primitives::hardfork::SpecId;
 
 use super::{fees, gas, refuse, PooledTransaction};
 use crate::error::Error;
-use crate::evm::chain_spec::{ChainSpec, Rules, MAXIMUM_INITCODE};
+use crate::evm::chain_spec::{ChainSpec, Rules};
 
 /// geth takes four slots of 32 KiB a transaction, and a mebibyte of one with blobs.
-const LARGEST: usize = 4 * 32 * 1024;
+const SLOT: usize = 32 * 1024;
+const LARGEST: usize = 4 * SLOT;
 const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
 
 /// The pool's requirements beyond the rules of the chain.
@@ -19,6 +20,8 @@ pub struct Terms {
     pub was_included: bool,
     /// Whether its blobs stay until they are taken.
     pub keeps_blobs: bool,
+    /// The gas limit of the next block, if that is decided; otherwise the head's counts, as with geth.
+    pub gas_limit: Option<u64>,
 }
 
 /// Refuse a transaction that no block after `head` could hold, or that the pool does not take.
@@ -30,18 +33,19 @@ pub fn check(
 ) -> Result<(), Error> {
     let envelope = &transaction.envelope;
     let rules = rules_after(spec, head);
-    check_size(transaction)?;
+    let initcode_limit = spec.initcode_limit(rules);
+    check_size(transaction, initcode_limit)?;
     check_type(envelope, rules)?;
-    check_init_code(envelope, rules)?;
+    check_init_code(envelope, rules, initcode_limit)?;
     gas::check_cap(envelope, rules)?;
-    if head.gas_limit < envelope.gas_limit() {
+    if terms.gas_limit.unwrap_or(head.gas_limit) < envelope.gas_limit() {
         return Err(refuse("gas_limit", "exceeds block gas limit"));
     }
     fees::check_order(envelope)?;
     if envelope.nonce() == u64::MAX {
         return Err(refuse("nonce", "nonce has max value"));
     }
-    gas::check_needed(envelope, rules)?;
+    gas::check_needed(envelope, transaction.sender, rules)?;
     fees::check_tip(envelope, terms.minimum_tip)?;
     check_lists(transaction, terms)
 }
@@ -52,8 +56,12 @@ fn rules_after(spec: &ChainSpec, head: &Header) -> SpecId {
     Rules::new(spec, is_proof_of_stake).evm(head.number + 1, head.timestamp)
 }
 
-fn check_size(transaction: &PooledTransaction) -> Result<(), Error> {
-    let limit = if transaction.envelope.is_eip4844() { LARGEST_WITH_BLOBS } else { LARGEST };
+fn check_size(transaction: &PooledTransaction, initcode_limit: usize) -> Result<(), Error> {
+    let limit = match transaction.envelope.is_eip4844() {
+        true => LARGEST_WITH_BLOBS,
+        // Where code may be larger, so may be the transaction that creates it.
+        false => LARGEST.max(initcode_limit.saturating_add(SLOT)),
+    };
     if transaction.size > limit {
         let size = transaction.size;
         return Err(refuse("size", format!("oversized data: transaction size {size}, limit {limit}")));
@@ -77,11 +85,11 @@ fn check_type(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
     Err(refuse("transaction_type", format!("{words}: type {kind} rejected, pool not yet in {name}")))
 }
 
-fn check_init_code(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
+fn check_init_code(envelope: &TxEnvelope, rules: SpecId, limit: usize) -> Result<(), Error> {
     let size = envelope.input().len();
-    if envelope.is_create() && rules.is_enabled_in(SpecId::SHANGHAI) && size > MAXIMUM_INITCODE {
+    if envelope.is_create() && rules.is_enabled_in(SpecId::SHANGHAI) && size > limit {
         let words = "max initcode size exceeded";
-        return Err(refuse("initcode_size", format!("{words}: code size {size} limit {MAXIMUM_INITCODE}")));
+        return Err(refuse("initcode_size", format!("{words}: code size {size} limit {limit}")));
     }
     Ok(())
 }

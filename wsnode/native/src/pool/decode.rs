@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{Signed, Transaction, TxEip4844Variant, TxEnvelope};
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::eip2718::{Decodable2718, Eip2718Error, Encodable2718};
 use alloy_primitives::{Address, Signature, U256};
 
 use super::malformed::explain;
@@ -47,9 +47,9 @@ impl PooledTransaction {
 fn read(spec: &ChainSpec, bytes: &[u8]) -> Result<(TxEnvelope, Sidecar), Error> {
     // alloy takes a type of 0 for a legacy transaction's.
     if bytes.first() == Some(&0) {
-        return Err(explain(spec, bytes, "type 0"));
+        return Err(explain(spec, bytes, &Eip2718Error::UnexpectedType(0)));
     }
-    let envelope = TxEnvelope::decode_2718_exact(bytes).map_err(|reason| explain(spec, bytes, reason))?;
+    let envelope = TxEnvelope::decode_2718_exact(bytes).map_err(|reason| explain(spec, bytes, &reason))?;
     Ok(unwrap(envelope))
 }
 

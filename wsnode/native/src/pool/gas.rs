@@ -1,32 +1,48 @@
 //! The gas that a transaction needs before its first instruction.
 
 use alloy_consensus::{Transaction, TxEnvelope};
+use alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
+use alloy_primitives::{Address, TxKind};
 use revm::context_interface::cfg::gas::{calculate_initial_tx_gas, InitialAndFloorGas};
+use revm::context_interface::cfg::gas_params::Eip2780TxInfo;
 use revm::primitives::hardfork::SpecId;
 
 use super::refuse;
 use crate::error::Error;
+use crate::evm::rules::MAXIMUM_TRANSACTION_GAS;
 
-/// Gas of a transaction is at most this since Osaka (EIP-7825).
-const LARGEST_GAS: u64 = 1 << 24;
-
+/// Check the bound of a transaction's gas: Osaka's for all of it (EIP-7825), Amsterdam's for both dimensions together.
 pub fn check_cap(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
     let gas = envelope.gas_limit();
-    if rules.is_enabled_in(SpecId::OSAKA) && gas > LARGEST_GAS {
+    let cap = match () {
+        () if rules.is_enabled_in(SpecId::AMSTERDAM) => MAXIMUM_TRANSACTION_GAS,
+        () if rules.is_enabled_in(SpecId::OSAKA) => MAX_TX_GAS_LIMIT_OSAKA,
+        () => return Ok(()),
+    };
+    if gas > cap {
         let words = "transaction gas limit too high";
-        return Err(refuse("gas_cap", format!("{words} (cap: {LARGEST_GAS}, tx: {gas})")));
+        return Err(refuse("gas_cap", format!("{words} (cap: {cap}, tx: {gas})")));
     }
     Ok(())
 }
 
 /// Check that the gas covers what the transaction costs by its form, and since Prague the floor of its input.
-pub fn check_needed(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
-    let needed = needed(envelope, rules);
-    demand(envelope, "intrinsic_gas", "intrinsic gas too low", needed.initial_regular_gas)?;
-    demand(envelope, "floor_gas", "insufficient gas for floor data gas cost", needed.floor_gas)
+pub fn check_needed(envelope: &TxEnvelope, sender: Address, rules: SpecId) -> Result<(), Error> {
+    let needed = needed(envelope, sender, rules);
+    require_gas(envelope, "intrinsic_gas", "intrinsic gas too low", needed.initial_regular_gas)?;
+    require_gas(envelope, "floor_gas", "insufficient gas for floor data gas cost", needed.floor_gas)?;
+    if rules.is_enabled_in(SpecId::AMSTERDAM) {
+        // The execution part alone has a cap, which revm checks when it runs the transaction (EIP-8037).
+        let least = needed.initial_regular_gas.max(needed.floor_gas);
+        if least > MAX_TX_GAS_LIMIT_OSAKA {
+            let words = "transaction gas limit too high";
+            return Err(refuse("gas_cap", format!("{words} (cap: {MAX_TX_GAS_LIMIT_OSAKA}, tx: {least})")));
+        }
+    }
+    Ok(())
 }
 
-fn demand(envelope: &TxEnvelope, kind: &'static str, words: &str, needed: u64) -> Result<(), Error> {
+fn require_gas(envelope: &TxEnvelope, kind: &'static str, words: &str, needed: u64) -> Result<(), Error> {
     let gas = envelope.gas_limit();
     if gas < needed {
         return Err(refuse(kind, format!("{words}: gas {gas}, minimum needed {needed}")));
@@ -34,11 +50,13 @@ fn demand(envelope: &TxEnvelope, kind: &'static str, words: &str, needed: u64) -
     Ok(())
 }
 
-fn needed(envelope: &TxEnvelope, rules: SpecId) -> InitialAndFloorGas {
+fn needed(envelope: &TxEnvelope, sender: Address, rules: SpecId) -> InitialAndFloorGas {
     let (accounts, slots) = envelope.access_list().map_or((0, 0), |list| {
         (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())
     });
     let authorizations = envelope.authorization_list().map_or(0, |list| list.len() as u64);
+    let transfer =
+        Eip2780TxInfo { value: envelope.value(), is_self_transfer: envelope.kind() == TxKind::Call(sender) };
     calculate_initial_tx_gas(
         rules,
         envelope.input(),
@@ -46,6 +64,6 @@ fn needed(envelope: &TxEnvelope, rules: SpecId) -> InitialAndFloorGas {
         accounts,
         slots,
         authorizations,
-        None,
+        rules.is_enabled_in(SpecId::AMSTERDAM).then_some(transfer),
     )
 }

@@ -19,7 +19,7 @@ use alloy_primitives::Address;
 use crate::error::Error;
 
 pub use check::{check, Terms};
-pub use sidecar::{blob_proof, cell_proofs, ProvenBlob, Sidecar};
+pub use sidecar::{blob_proof, cell_proofs, cells, ProvenBlob, Sidecar};
 
 /// A transaction with a valid form and signature, and its sender.
 #[derive(Debug)]

@@ -101,6 +101,13 @@ pub fn cell_proofs(blob: &[u8]) -> Result<Vec<Bytes48>, Error> {
     Ok(proofs.iter().map(|proof| Bytes48::from_slice(proof.to_bytes().as_slice())).collect())
 }
 
+/// The cells of a blob extended to twice its length (EIP-7594), one after another.
+pub fn cells(blob: &[u8]) -> Result<Vec<u8>, Error> {
+    let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
+    let cells = settings().compute_cells(&blob).map_err(Error::internal)?;
+    Ok(cells.iter().flat_map(|cell| cell.to_bytes()).collect())
+}
+
 fn check(sidecar: &BlobTransactionSidecarVariant, hashes: &[B256]) -> Result<(), Error> {
     check_commitments(sidecar.commitments(), hashes)?;
     let most = MAX_BLOBS_PER_TX_FUSAKA as usize;

@@ -9,9 +9,8 @@ use super::PooledTransaction;
 use crate::chain::rows::{encode_body, encode_header};
 use crate::error::Error;
 use crate::evm::block;
-use crate::evm::block::{impersonated_sender, impersonation};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::sign::{address_of, impersonate, sign, Draft, Price};
+use crate::evm::sign::{address_of, impersonate, sign, Draft, OfferedPrice};
 use crate::json::random::Random;
 
 const SECRET: B256 = B256::repeat_byte(0x11);
@@ -22,7 +21,7 @@ fn spec() -> ChainSpec {
     ChainSpec::from_json(genesis).unwrap()
 }
 
-fn draft(price: Price) -> Draft {
+fn draft(price: OfferedPrice) -> Draft {
     Draft {
         chain_id: 1337,
         nonce: 7,
@@ -37,8 +36,8 @@ fn draft(price: Price) -> Draft {
 }
 
 fn drafts() -> Vec<Draft> {
-    let dynamic = Price::Dynamic { max_fee: 9, max_priority_fee: 3 };
-    let [fixed, dynamic] = [Price::Fixed(5), dynamic].map(draft);
+    let dynamic = OfferedPrice::Dynamic { max_fee: 9, max_priority_fee: 3 };
+    let [fixed, dynamic] = [OfferedPrice::Fixed(5), dynamic].map(draft);
     let listed = Draft { access_list: Some(Default::default()), ..fixed.clone() };
     let code = Draft { authorizations: Some(Vec::new()), ..dynamic.clone() };
     vec![fixed, listed, dynamic, code]
@@ -70,17 +69,21 @@ fn only_who_is_told_to_takes_a_placeholder_for_a_signature() {
         let encoded = impersonate(sender, draft.clone()).unwrap();
         assert_eq!(kind_of(PooledTransaction::decode(&spec(), &encoded)), "signature");
         assert!(TxEnvelope::decode_2718_exact(&encoded).unwrap().recover_signer_unchecked().is_err());
-        let told = PooledTransaction::decode_impersonated(&spec(), &encoded).unwrap();
-        assert_eq!((told.sender, told.is_impersonated), (sender, true));
+        let transaction = PooledTransaction::decode_impersonated(&spec(), &encoded).unwrap();
+        assert_eq!((transaction.sender, transaction.is_impersonated), (sender, true));
         let signed = sign(SECRET, draft).unwrap();
         assert_eq!(kind_of(PooledTransaction::decode_impersonated(&spec(), &signed)), "signature");
     }
 }
 
 #[test]
-fn a_placeholder_names_every_address() {
-    for address in [Address::ZERO, Address::with_last_byte(1), Address::repeat_byte(0xff)] {
-        assert_eq!(impersonated_sender(&impersonation(address)), Some(address));
+fn equal_transactions_of_two_senders_have_two_hashes() {
+    for draft in drafts() {
+        let hashes = [Address::repeat_byte(7), Address::repeat_byte(8)].map(|sender| {
+            let encoded = impersonate(sender, draft.clone()).unwrap();
+            *PooledTransaction::decode_impersonated(&spec(), &encoded).unwrap().envelope.tx_hash()
+        });
+        assert_ne!(hashes[0], hashes[1]);
     }
 }
 
@@ -93,11 +96,11 @@ fn damaged_bytes_are_refusals_and_never_panics() {
     for round in 0..20_000 {
         let mut bytes = samples[round % samples.len()].clone();
         for _ in 0..=random.below(3) {
-            let place = random.below(bytes.len().clamp(1, 80));
+            let position = random.below(bytes.len().clamp(1, 80));
             match random.below(4) {
-                0 => bytes.truncate(place),
-                1 => bytes.insert(place.min(bytes.len()), random.number() as u8),
-                _ if place < bytes.len() => bytes[place] = random.number() as u8,
+                0 => bytes.truncate(position),
+                1 => bytes.insert(position.min(bytes.len()), random.number() as u8),
+                _ if position < bytes.len() => bytes[position] = random.number() as u8,
                 _ => {}
             }
         }
@@ -106,7 +109,7 @@ fn damaged_bytes_are_refusals_and_never_panics() {
 }
 
 #[test]
-fn a_truncated_transaction_is_too_short_for_its_own_size() {
+fn a_truncated_transaction_is_refused() {
     let encoded = sign(SECRET, drafts().remove(2)).unwrap();
     for length in 3..encoded.len() {
         let Err(Error::InvalidTransaction { kind, message }) =
@@ -114,7 +117,8 @@ fn a_truncated_transaction_is_too_short_for_its_own_size() {
         else {
             panic!("{length} bytes of a transaction are none");
         };
-        assert_eq!((kind, &*message), ("rlp", "rlp: value size exceeds available input length"));
+        assert_eq!(kind, "rlp");
+        assert!(message.starts_with("rlp: "), "{message}");
     }
 }
 

@@ -9,7 +9,7 @@ use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
 
 use super::felts::short_string;
-use super::trie::Trie;
+use super::trie::BinaryTrie;
 
 /// Fewer contracts are not worth a thread: starting one costs as much as hashing one of them.
 const CONTRACTS_A_THREAD: usize = 4;
@@ -31,7 +31,7 @@ pub struct StateChange {
 struct Contract {
     class_hash: Felt,
     nonce: Felt,
-    storage: Trie<Pedersen>,
+    storage: BinaryTrie<Pedersen>,
     leaf: Felt,
 }
 
@@ -51,13 +51,13 @@ impl Contract {
 
 /// The whole state in memory, as far as the roots need it.
 #[derive(Default)]
-pub struct StateTries {
+pub struct StarknetStateTries {
     contracts: HashMap<Felt, Contract>,
-    contract_trie: Trie<Pedersen>,
-    class_trie: Trie<Poseidon>,
+    contract_trie: BinaryTrie<Pedersen>,
+    class_trie: BinaryTrie<Poseidon>,
 }
 
-impl StateTries {
+impl StarknetStateTries {
     /// Apply a block's change.
     pub fn apply(&mut self, change: &StateChange) {
         let mut touched = self.take_touched(change);
@@ -91,7 +91,7 @@ impl StateTries {
         Poseidon::hash_array(&[short_string("STARKNET_STATE_V0"), contracts, classes])
     }
 
-    fn take_touched(&mut self, change: &StateChange) -> Touched {
+    fn take_touched(&mut self, change: &StateChange) -> TouchedContracts {
         let slots = change.storage.iter().map(|[address, ..]| address);
         let others = change.class_hashes.iter().chain(&change.nonces).map(|[address, _]| address);
         let addresses = slots.chain(others).collect::<BTreeSet<_>>();
@@ -103,14 +103,14 @@ impl StateTries {
 }
 
 /// The contracts that a change concerns, while it is applied.
-type Touched = BTreeMap<Felt, Contract>;
+type TouchedContracts = BTreeMap<Felt, Contract>;
 
-fn contract<'a>(touched: &'a mut Touched, address: &Felt) -> &'a mut Contract {
+fn contract<'a>(touched: &'a mut TouchedContracts, address: &Felt) -> &'a mut Contract {
     touched.entry(*address).or_default()
 }
 
 /// Compute the contracts' leaves on all cores: their tries have nothing in common, and hold most of the hashing.
-fn settle(touched: &mut Touched) {
+fn settle(touched: &mut TouchedContracts) {
     let workers =
         thread::available_parallelism().map_or(1, NonZero::get).min(touched.len() / CONTRACTS_A_THREAD);
     if workers < 2 {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn undoing_a_change_restores_the_root() {
-        let mut tries = StateTries::default();
+        let mut tries = StarknetStateTries::default();
         tries.apply(&StateChange {
             storage: vec![[felt(9), felt(1), felt(2)]],
             class_hashes: vec![[felt(9), felt(77)]],
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_contracts_root_stands_alone_only_before_it_is_always_joined() {
-        let mut tries = StateTries::default();
+        let mut tries = StarknetStateTries::default();
         assert_eq!(tries.root(true), Felt::ZERO);
         tries.apply(&StateChange { nonces: vec![[felt(1), felt(1)]], ..StateChange::default() });
         assert_ne!(tries.root(true), tries.root(false));

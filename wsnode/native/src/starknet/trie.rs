@@ -11,9 +11,9 @@ use starknet_types_core::hash::StarkHash;
 const HEIGHT: usize = 251;
 
 type NodeId = u32;
-type Key = [u8; 32];
+type PathKey = [u8; 32];
 
-enum Node {
+enum BinaryNode {
     Leaf(Felt),
     Binary {
         children: [NodeId; 2],
@@ -21,7 +21,7 @@ enum Node {
     },
     /// The bits of `key` from the node's depth on, `length` of them, lead to `child`.
     Edge {
-        key: Key,
+        key: PathKey,
         length: usize,
         child: NodeId,
         hash: Option<Felt>,
@@ -29,20 +29,20 @@ enum Node {
 }
 
 /// A trie whose nodes hash with `H`.
-pub struct Trie<H> {
-    nodes: Vec<Node>,
+pub struct BinaryTrie<H> {
+    nodes: Vec<BinaryNode>,
     free: Vec<NodeId>,
     root: Option<NodeId>,
     hasher: PhantomData<H>,
 }
 
-impl<H> Default for Trie<H> {
+impl<H> Default for BinaryTrie<H> {
     fn default() -> Self {
         Self { nodes: Vec::new(), free: Vec::new(), root: None, hasher: PhantomData }
     }
 }
 
-impl<H: StarkHash> Trie<H> {
+impl<H: StarkHash> BinaryTrie<H> {
     /// Put `value` at `key`; zero removes the leaf.
     pub fn set(&mut self, key: &Felt, value: Felt) {
         let key = key.to_bytes_be();
@@ -57,15 +57,15 @@ impl<H: StarkHash> Trie<H> {
         self.root.map_or(Felt::ZERO, |root| self.hash(root, 0))
     }
 
-    fn insert(&mut self, id: NodeId, key: &Key, depth: usize, value: Felt) -> Option<NodeId> {
+    fn insert(&mut self, id: NodeId, key: &PathKey, depth: usize, value: Felt) -> Option<NodeId> {
         match self.nodes[id as usize] {
-            Node::Leaf(_) if value == Felt::ZERO => self.remove(id),
-            Node::Leaf(ref mut old) => {
+            BinaryNode::Leaf(_) if value == Felt::ZERO => self.remove(id),
+            BinaryNode::Leaf(ref mut old) => {
                 *old = value;
                 Some(id)
             }
-            Node::Binary { children, .. } => self.insert_below_binary(id, children, key, depth, value),
-            Node::Edge { key: path, length, child, .. } => {
+            BinaryNode::Binary { children, .. } => self.insert_below_binary(id, children, key, depth, value),
+            BinaryNode::Edge { key: path, length, child, .. } => {
                 let common = common_bits(key, &path, depth, length);
                 if common == length {
                     self.insert_below_edge(id, child, key, depth, length, value)
@@ -82,14 +82,14 @@ impl<H: StarkHash> Trie<H> {
         &mut self,
         id: NodeId,
         mut children: [NodeId; 2],
-        key: &Key,
+        key: &PathKey,
         depth: usize,
         value: Felt,
     ) -> Option<NodeId> {
         let side = bit(key, depth);
         if let Some(child) = self.insert(children[side], key, depth + 1, value) {
             children[side] = child;
-            self.nodes[id as usize] = Node::Binary { children, hash: None };
+            self.nodes[id as usize] = BinaryNode::Binary { children, hash: None };
             return Some(id);
         }
         // The sibling alone remains: an edge of one bit leads to it, in place of this node.
@@ -101,7 +101,7 @@ impl<H: StarkHash> Trie<H> {
         &mut self,
         id: NodeId,
         child: NodeId,
-        key: &Key,
+        key: &PathKey,
         depth: usize,
         length: usize,
         value: Felt,
@@ -112,8 +112,8 @@ impl<H: StarkHash> Trie<H> {
     }
 
     /// Part the edge `id` after `common` bits, where `key` leaves it.
-    fn split_edge(&mut self, id: NodeId, key: &Key, depth: usize, common: usize, value: Felt) -> NodeId {
-        let Node::Edge { key: path, length, child, .. } = self.nodes[id as usize] else {
+    fn split_edge(&mut self, id: NodeId, key: &PathKey, depth: usize, common: usize, value: Felt) -> NodeId {
+        let BinaryNode::Edge { key: path, length, child, .. } = self.nodes[id as usize] else {
             unreachable!("only an edge is split")
         };
         self.free.push(id);
@@ -122,7 +122,7 @@ impl<H: StarkHash> Trie<H> {
         let old = if rest > 0 { self.edge(path, rest, child) } else { child };
         let new = self.leaf_or_edge(key, fork + 1, value);
         let children = if bit(key, fork) == 0 { [new, old] } else { [old, new] };
-        let binary = self.add(Node::Binary { children, hash: None });
+        let binary = self.add(BinaryNode::Binary { children, hash: None });
         if common > 0 {
             self.edge(*key, common, binary)
         } else {
@@ -130,12 +130,12 @@ impl<H: StarkHash> Trie<H> {
         }
     }
 
-    fn branch_to(&mut self, key: &Key, depth: usize, value: Felt) -> Option<NodeId> {
+    fn branch_to(&mut self, key: &PathKey, depth: usize, value: Felt) -> Option<NodeId> {
         (value != Felt::ZERO).then(|| self.leaf_or_edge(key, depth, value))
     }
 
-    fn leaf_or_edge(&mut self, key: &Key, depth: usize, value: Felt) -> NodeId {
-        let leaf = self.add(Node::Leaf(value));
+    fn leaf_or_edge(&mut self, key: &PathKey, depth: usize, value: Felt) -> NodeId {
+        let leaf = self.add(BinaryNode::Leaf(value));
         if depth == HEIGHT {
             leaf
         } else {
@@ -146,24 +146,24 @@ impl<H: StarkHash> Trie<H> {
     /// An edge to `child`, joined with it when `child` is an edge too.
     ///
     /// An edge's key has the right bits all the way from the root, so the lower key serves the joined edge.
-    fn edge(&mut self, key: Key, length: usize, child: NodeId) -> NodeId {
-        if let Node::Edge { key, length: below, child: grandchild, .. } = self.nodes[child as usize] {
+    fn edge(&mut self, key: PathKey, length: usize, child: NodeId) -> NodeId {
+        if let BinaryNode::Edge { key, length: below, child: grandchild, .. } = self.nodes[child as usize] {
             self.nodes[child as usize] =
-                Node::Edge { key, length: length + below, child: grandchild, hash: None };
+                BinaryNode::Edge { key, length: length + below, child: grandchild, hash: None };
             return child;
         }
-        self.add(Node::Edge { key, length, child, hash: None })
+        self.add(BinaryNode::Edge { key, length, child, hash: None })
     }
 
     fn hash(&mut self, id: NodeId, depth: usize) -> Felt {
         match self.nodes[id as usize] {
-            Node::Leaf(value) => value,
-            Node::Binary { hash: Some(hash), .. } | Node::Edge { hash: Some(hash), .. } => hash,
-            Node::Binary { children: [left, right], .. } => {
+            BinaryNode::Leaf(value) => value,
+            BinaryNode::Binary { hash: Some(hash), .. } | BinaryNode::Edge { hash: Some(hash), .. } => hash,
+            BinaryNode::Binary { children: [left, right], .. } => {
                 let computed = H::hash(&self.hash(left, depth + 1), &self.hash(right, depth + 1));
                 self.keep_hash(id, computed)
             }
-            Node::Edge { key, length, child, .. } => {
+            BinaryNode::Edge { key, length, child, .. } => {
                 let below = self.hash(child, depth + length);
                 let computed = H::hash(&below, &path_felt(&key, depth, length)) + Felt::from(length);
                 self.keep_hash(id, computed)
@@ -172,13 +172,14 @@ impl<H: StarkHash> Trie<H> {
     }
 
     fn keep_hash(&mut self, id: NodeId, computed: Felt) -> Felt {
-        if let Node::Binary { hash, .. } | Node::Edge { hash, .. } = &mut self.nodes[id as usize] {
+        if let BinaryNode::Binary { hash, .. } | BinaryNode::Edge { hash, .. } = &mut self.nodes[id as usize]
+        {
             *hash = Some(computed);
         }
         computed
     }
 
-    fn add(&mut self, node: Node) -> NodeId {
+    fn add(&mut self, node: BinaryNode) -> NodeId {
         if let Some(id) = self.free.pop() {
             self.nodes[id as usize] = node;
             return id;
@@ -194,12 +195,12 @@ impl<H: StarkHash> Trie<H> {
 }
 
 /// The bit of `key` that a node at `depth` branches on: the 251 low bits count, the highest of them first.
-fn bit(key: &Key, depth: usize) -> usize {
+fn bit(key: &PathKey, depth: usize) -> usize {
     let position = depth + 256 - HEIGHT;
     usize::from(key[position / 8] >> (7 - position % 8) & 1)
 }
 
-fn flipped(key: &Key, depth: usize) -> Key {
+fn flipped(key: &PathKey, depth: usize) -> PathKey {
     let position = depth + 256 - HEIGHT;
     let mut other = *key;
     other[position / 8] ^= 1 << (7 - position % 8);
@@ -207,12 +208,12 @@ fn flipped(key: &Key, depth: usize) -> Key {
 }
 
 /// How many of the `length` bits from `depth` on are the same in both keys.
-fn common_bits(left: &Key, right: &Key, depth: usize, length: usize) -> usize {
+fn common_bits(left: &PathKey, right: &PathKey, depth: usize, length: usize) -> usize {
     (0..length).find(|&offset| bit(left, depth + offset) != bit(right, depth + offset)).unwrap_or(length)
 }
 
 /// The `length` bits of `key` from `depth` on, as a number.
-fn path_felt(key: &Key, depth: usize, length: usize) -> Felt {
+fn path_felt(key: &PathKey, depth: usize, length: usize) -> Felt {
     let mut path = [0_u8; 32];
     for offset in 0..length {
         let position = 256 - length + offset;
@@ -226,8 +227,8 @@ mod tests {
     use super::*;
     use starknet_types_core::hash::Pedersen;
 
-    fn trie(leaves: &[(u64, u64)]) -> Trie<Pedersen> {
-        let mut trie = Trie::default();
+    fn trie(leaves: &[(u64, u64)]) -> BinaryTrie<Pedersen> {
+        let mut trie = BinaryTrie::default();
         for &(key, value) in leaves {
             trie.set(&Felt::from(key), Felt::from(value));
         }

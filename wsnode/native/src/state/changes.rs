@@ -7,7 +7,7 @@
 //! fill whole pages of its own.
 
 use super::bounds::{Bounds, Taken};
-use super::delta::{Delta, Touched};
+use super::delta::{Delta, TouchedState};
 use super::environment::Snapshot;
 use super::layout::keys::{changes_key, LATEST};
 use super::StateError;
@@ -17,7 +17,7 @@ use alloy_primitives::{Address, U256};
 const PART: usize = 1330;
 
 /// The list of what was changed.
-pub(super) fn encode(changed: &Touched) -> Vec<u8> {
+pub(super) fn encode(changed: &TouchedState) -> Vec<u8> {
     let mut list = Vec::new();
     for (address, touched) in &changed.0 {
         list.extend_from_slice(address.as_slice());
@@ -33,7 +33,7 @@ pub(super) fn encode(changed: &Touched) -> Vec<u8> {
 }
 
 /// Add what `list` names to `changed`; none if it is malformed.
-fn decode(list: &[u8], changed: &mut Touched) -> Option<()> {
+fn decode(list: &[u8], changed: &mut TouchedState) -> Option<()> {
     let mut rest = list;
     while !rest.is_empty() {
         let (address, after) = rest.split_at_checked(20)?;
@@ -56,7 +56,7 @@ pub(super) fn parts(number: u64, list: &[u8]) -> impl Iterator<Item = ([u8; 12],
 }
 
 /// A list's last block, and the list.
-type List = (u64, Vec<u8>);
+type ChangeList = (u64, Vec<u8>);
 
 /// What is left of a list, when no block that it names changes of is returned to any more.
 #[derive(Debug)]
@@ -84,19 +84,19 @@ impl Snapshot<'_> {
     }
 
     /// The lists that end above block `number`; the first may begin with earlier blocks.
-    pub(super) fn lists_above(&self, number: u64) -> Result<Vec<List>, StateError> {
+    pub(super) fn lists_above(&self, number: u64) -> Result<Vec<ChangeList>, StateError> {
         self.lists_between(number, LATEST, usize::MAX)
     }
 
     /// The list that ends with block `last`.
-    fn list(&self, last: u64) -> Result<Vec<List>, StateError> {
+    fn list(&self, last: u64) -> Result<Vec<ChangeList>, StateError> {
         self.lists_between(last.saturating_sub(1), last, usize::MAX)
     }
 
     /// The lists that name all changes after block `number` up to block `end`, and others; an error if they have more
     /// than `limit` bytes.
-    fn lists_between(&self, number: u64, end: u64, limit: usize) -> Result<Vec<List>, StateError> {
-        let mut lists: Vec<List> = Vec::new();
+    fn lists_between(&self, number: u64, end: u64, limit: usize) -> Result<Vec<ChangeList>, StateError> {
+        let mut lists: Vec<ChangeList> = Vec::new();
         let mut bytes = 0;
         let (first, last) = (changes_key(number + 1, 0), changes_key(LATEST, u32::MAX));
         let bounds = (std::ops::Bound::Included(&first[..]), std::ops::Bound::Included(&last[..]));
@@ -133,14 +133,14 @@ impl Snapshot<'_> {
         number: u64,
         last: u64,
         bounds: Bounds<'_>,
-    ) -> Result<Touched, StateError> {
+    ) -> Result<TouchedState, StateError> {
         merged(&self.lists_between(number, last, bounds.changes)?)
     }
 }
 
 /// Everything that some list names.
-pub(super) fn merged(lists: &[List]) -> Result<Touched, StateError> {
-    let mut changed = Touched::default();
+pub(super) fn merged(lists: &[ChangeList]) -> Result<TouchedState, StateError> {
+    let mut changed = TouchedState::default();
     for (number, list) in lists {
         let corrupt = || StateError::Corrupt(format!("changes up to block {number}"));
         decode(list, &mut changed).ok_or_else(corrupt)?;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_list_of_changes_survives_encoding() {
-        let mut changed = Touched::default();
+        let mut changed = TouchedState::default();
         for (n, account, slots) in [(1, true, 0u64), (2, false, 300), (3, true, 63), (4, true, 64)] {
             let slots = (0..slots).map(U256::from).collect();
             changed.0.insert(Address::repeat_byte(n), TouchedAccount { account, slots });

@@ -78,7 +78,7 @@ pub(super) trait LiveSlots {
 
 /// Which accounts and slots were changed, without their values.
 #[derive(Debug, Default)]
-pub(super) struct Touched(pub(super) AddressMap<TouchedAccount>);
+pub(super) struct TouchedState(pub(super) AddressMap<TouchedAccount>);
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct TouchedAccount {
@@ -87,7 +87,7 @@ pub(super) struct TouchedAccount {
     pub(super) slots: HashSet<U256>,
 }
 
-impl Touched {
+impl TouchedState {
     pub(super) fn add(&mut self, delta: &Delta) {
         for changed in &delta.accounts {
             let touched = self.0.entry(changed.address).or_default();
@@ -98,11 +98,11 @@ impl Touched {
 
     /// All that was touched and that `delta` leaves alone.
     pub(super) fn without(&self, delta: &Delta) -> Self {
-        let told = delta.accounts.iter().map(|changed| (changed.address, changed));
-        let told: AddressMap<_> = if self.0.is_empty() { <_>::default() } else { told.collect() };
+        let newer = delta.accounts.iter().map(|changed| (changed.address, changed));
+        let newer: AddressMap<_> = if self.0.is_empty() { <_>::default() } else { newer.collect() };
         let left = self.0.iter().map(|(address, touched)| {
             let mut left = touched.clone();
-            if let Some(changed) = told.get(address) {
+            if let Some(changed) = newer.get(address) {
                 left.account &= changed.account.is_none();
                 for (slot, _) in &changed.slots {
                     left.slots.remove(slot);

@@ -1,139 +1,132 @@
-//! The LMDB environment: opening, read snapshots, write transactions and the growth of the map.
+//! The environment of the state's tables: read snapshots, which know the head, and write transactions.
 
 use super::layout::tables::{Head, Tables};
-use super::proved::{Base, BaseView, Below, Moments};
+use super::proved::{Backing, BlockStates, ForkBase, ProvedView};
 use super::StateError;
-use crate::store::{file, require_begun, require_whole, space};
+use crate::store::{self, Durability, Opening, Pin, PinnedTxn, ReadTxn, SharedReadTxn, StoreError, WriteTxn};
 use alloy_eips::BlockNumHash;
-use heed::{CompactionOption, Env, EnvFlags, FlagSetMode, MdbError, RoTxn, RwTxn, WithoutTls};
 use std::fs::File;
+use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// Tables that the file may have.
-const TABLES: u32 = 16;
-/// How long a reader that needs a larger map waits for the other readers of its process.
-const RESIZE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// When a commit is safe from a power failure; a killed process loses none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// Once it returns, after two fsyncs.
-    Now,
-    /// With the next sync, after one fsync; a power failure before that undoes the commit, and no other.
-    Whole,
-    /// With the next sync; the pages are left to the operating system, and a power failure may cost the file.
-    Later,
-}
-
-impl From<bool> for Kept {
-    fn from(sync: bool) -> Self {
-        match sync {
-            true => Self::Now,
-            false => Self::Later,
-        }
-    }
-}
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An open environment and its tables.
 #[derive(Debug)]
 pub(super) struct Environment {
-    env: Env<WithoutTls>,
+    store: store::Environment,
     tables: Tables,
-    /// Held by the one write transaction.
-    writing: Mutex<()>,
-    readers: Mutex<Readers>,
-    changed: Condvar,
-    below: Below,
+    /// The head that the latest snapshot found, and the version that it is of.
+    head: Mutex<Option<(usize, Head)>>,
+    backing: Backing,
 }
 
-/// The map may only be resized while this process has no transaction.
-#[derive(Debug, Default)]
-struct Readers {
-    snapshots: usize,
-    /// No snapshot may begin.
-    resizing: bool,
-    /// The head that the latest snapshot found, and the transaction that committed it.
-    head: Option<(usize, Head)>,
+/// A version that several snapshots read, one after another: all of them see the same commit.
+pub(super) struct Pinned {
+    /// None while a snapshot has it, and once it is lost.
+    txn: Arc<SharedReadTxn>,
+    head: Head,
+}
+
+impl Pinned {
+    fn held(&self) -> MutexGuard<'_, Option<ReadTxn<'static>>> {
+        self.txn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pinned").field("head", &self.head).finish_non_exhaustive()
+    }
+}
+
+/// The transaction of a snapshot: its own, or a pinned one, which goes back.
+pub(super) enum SnapshotTxn<'e> {
+    Own(PinnedTxn),
+    Lent { txn: Option<ReadTxn<'static>>, pinned: &'e Pinned, _pin: Pin },
+}
+
+impl Deref for SnapshotTxn<'_> {
+    type Target = ReadTxn<'static>;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Own(txn) => txn,
+            Self::Lent { txn: Some(txn), .. } => txn,
+            Self::Lent { txn: None, .. } => unreachable!("it goes back when this is dropped"),
+        }
+    }
+}
+
+impl Drop for SnapshotTxn<'_> {
+    fn drop(&mut self) {
+        // The pin goes after it.
+        if let Self::Lent { txn, pinned, .. } = self {
+            *pinned.held() = txn.take();
+        }
+    }
 }
 
 /// One read transaction: the store as of one commit.
 pub(super) struct Snapshot<'e> {
-    pub(super) txn: RoTxn<'e, WithoutTls>,
+    pub(super) txn: SnapshotTxn<'e>,
     pub(super) tables: &'e Tables,
     /// The committed head; the default one before the genesis state is written.
     pub(super) head: Head,
     /// What is read where this chain has no value.
-    pub(super) base: Option<BaseView<'e>>,
+    pub(super) base: Option<ProvedView<'e>>,
     /// Whether that is all there is to read: the tables say nothing of this block.
     pub(super) is_proved: bool,
-    // Declared, hence dropped, after `txn`.
-    _active: Active<'e>,
-}
-
-#[derive(Debug)]
-struct Active<'e>(&'e Environment);
-
-impl Drop for Active<'_> {
-    fn drop(&mut self) {
-        let mut readers = self.0.readers();
-        readers.snapshots -= 1;
-        // Notifying is a system call, which only a resize waits for.
-        if readers.resizing {
-            self.0.changed.notify_all();
-        }
-    }
 }
 
 impl Environment {
     /// Open the environment in the folder `path`; a writer creates what is missing.
     pub(super) fn open(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        if writer {
-            std::fs::create_dir_all(path)?;
+        let names = Tables::names();
+        let (path, durability) = (path.to_owned(), Durability::Full);
+        let opening = Opening { path, names, writer, durability, map_size, grows: true };
+        let store = store::Environment::open(opening).map_err(|error| match error {
+            StoreError::NoTables(_) => StateError::NotInitialised,
+            error => error.into(),
+        })?;
+        let (tables, head, backing) = (Tables::new(), Mutex::default(), Backing::None);
+        let found = tables.schema(&*store.read_alone()?)?;
+        match (found, writer) {
+            (Some(found), _) => tables.require_schema(found)?,
+            (None, true) => store.change(Durability::Full, |txn| tables.put_schema(txn))?,
+            (None, false) => return Err(StateError::NotInitialised),
         }
-        let mut flags = EnvFlags::empty();
-        if !writer {
-            require_begun(path)?;
-            flags |= EnvFlags::READ_ONLY;
-        }
-        let env = file::open(path, TABLES, flags, map_size)?;
-        require_whole(&env, path)?;
-        let tables = if writer {
-            Tables::create(&env).map_err(|error| explained(path, error))?
-        } else {
-            Tables::open(&env)?
-        };
-        let (writing, readers, changed) = <_>::default();
-        Ok(Self { env, tables, writing, readers, changed, below: Below::Nowhere })
+        Ok(Self { store, tables, head, backing })
     }
 
     /// Read what has no value here from the state below.
-    pub(super) fn put_on(&mut self, below: Below) {
-        self.below = below;
+    pub(super) fn set_backing(&mut self, backing: Backing) {
+        self.backing = backing;
     }
 
     /// The state below the first block, where that is another chain's.
-    pub(super) fn base(&self) -> Option<&Base> {
-        match &self.below {
-            Below::First(base) => Some(base),
+    pub(super) fn base(&self) -> Option<&ForkBase> {
+        match &self.backing {
+            Backing::ForkBase(base) => Some(base),
             _ => None,
         }
     }
 
     /// The states after each block, where nothing is executed.
-    pub(super) fn moments(&self) -> Option<&Moments> {
-        match &self.below {
-            Below::Each(moments) => Some(moments),
+    pub(super) fn block_states(&self) -> Option<&BlockStates> {
+        match &self.backing {
+            Backing::PerBlock(block_states) => Some(block_states),
             _ => None,
         }
     }
 
-    /// The store as of the last commit, for reading the state after a block, which it must have.
-    pub(super) fn read_after(&self, block: BlockNumHash) -> Result<Snapshot<'_>, StateError> {
-        let mut snapshot = self.read()?;
-        if let Some(moments) = self.moments() {
-            let base = moments.view(block)?;
+    /// `snapshot` for reading the state after a block, which it must have.
+    pub(super) fn after<'e>(
+        &'e self,
+        mut snapshot: Snapshot<'e>,
+        block: BlockNumHash,
+    ) -> Result<Snapshot<'e>, StateError> {
+        if let Some(block_states) = self.block_states() {
+            let base = block_states.view(block)?;
             snapshot.head = base.block;
             snapshot.base = Some(base);
             snapshot.is_proved = true;
@@ -144,117 +137,91 @@ impl Environment {
 
     /// The store as of the last commit.
     pub(super) fn read(&self) -> Result<Snapshot<'_>, StateError> {
-        let free = self.changed.wait_while(self.readers(), |readers| readers.resizing);
-        let mut readers = free.unwrap_or_else(PoisonError::into_inner);
-        let txn = match self.begin_reading() {
-            // The writer's process has enlarged the map: take its size over.
-            Err(failure @ heed::Error::Mdb(MdbError::MapResized)) => {
-                readers = self.resize(readers, 0, failure)?;
-                self.begin_reading()?
-            }
-            begun => begun?,
-        };
-        let head = match readers.head.filter(|(id, _)| *id == txn.id()) {
-            Some((_, head)) => head,
-            None => self.tables.head(&txn)?.unwrap_or_default(),
-        };
-        let base = self.base().map(BaseView::new).transpose()?;
-        readers.head = Some((txn.id(), head));
-        readers.snapshots += 1;
-        Ok(Snapshot { txn, tables: &self.tables, head, base, is_proved: false, _active: Active(self) })
+        let txn = self.store.read_alone().map_err(|error| self.store.explained(error))?;
+        let head = self.head_of(&txn)?;
+        self.snapshot(SnapshotTxn::Own(txn), head)
     }
 
-    fn begin_reading(&self) -> heed::Result<RoTxn<'_, WithoutTls>> {
-        file::reading(&self.env, || self.env.read_txn())
-    }
-
-    /// Wait until no snapshot of this process is left, and resize the map.
-    fn resize<'m>(
-        &self,
-        mut readers: MutexGuard<'m, Readers>,
-        size: usize,
-        failure: heed::Error,
-    ) -> Result<MutexGuard<'m, Readers>, StateError> {
-        readers.resizing = true;
-        let busy = |readers: &mut Readers| readers.snapshots > 0;
-        let idle = self.changed.wait_timeout_while(readers, RESIZE_PATIENCE, busy);
-        let (mut readers, waited) = idle.unwrap_or_else(PoisonError::into_inner);
-        readers.resizing = false;
-        self.changed.notify_all();
-        if waited.timed_out() {
-            return Err(failure.into());
+    /// The store as of the commit of a pinned transaction, unless another snapshot has that.
+    pub(super) fn read_at<'e>(&'e self, pinned: &'e Pinned) -> Result<Snapshot<'e>, StateError> {
+        let pin = self.store.pin_kept().map_err(|error| self.store.explained(error))?;
+        let lent = pinned.held().take();
+        match lent {
+            Some(txn) => self.snapshot(SnapshotTxn::Lent { txn: Some(txn), pinned, _pin: pin }, pinned.head),
+            None => self.read(),
         }
-        // SAFETY: there is no transaction in this process: no snapshot is left, none begins while
-        // `readers` is locked, and the one writer comes here between its transactions.
-        unsafe { self.env.resize(size)? };
-        Ok(readers)
+    }
+
+    /// Keep the last commit for snapshots to come.
+    pub(super) fn pin(&self) -> Result<Pinned, StateError> {
+        let txn = self.store.keep_version()?;
+        let head = match &*txn.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(txn) => self.head_of(txn)?,
+            None => return Err(StoreError::Lost.into()),
+        };
+        Ok(Pinned { txn, head })
+    }
+
+    fn head_of(&self, txn: &ReadTxn<'_>) -> Result<Head, StateError> {
+        let mut known = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, head)) = known.filter(|(version, _)| *version == txn.id()) {
+            return Ok(head);
+        }
+        let head = self.tables.head(txn)?.unwrap_or_default();
+        *known = Some((txn.id(), head));
+        Ok(head)
+    }
+
+    fn snapshot<'e>(&'e self, txn: SnapshotTxn<'e>, head: Head) -> Result<Snapshot<'e>, StateError> {
+        let base = self.base().map(ProvedView::new).transpose()?;
+        Ok(Snapshot { txn, tables: &self.tables, head, base, is_proved: false })
     }
 
     /// Run `write` in a transaction and commit it; a full map is enlarged and `write` run again.
     pub(super) fn write<T>(
         &self,
-        kept: impl Into<Kept>,
-        write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
+        durability: impl Into<Durability>,
+        write: impl Fn(&mut WriteTxn<'_>, &Tables) -> Result<T, StateError>,
     ) -> Result<T, StateError> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.into();
-        let mode = |is_set| if is_set { FlagSetMode::Enable } else { FlagSetMode::Disable };
-        // SAFETY: `writing` keeps a second thread from setting flags, and readers do not heed these.
-        unsafe {
-            self.env.set_flags(EnvFlags::NO_SYNC, mode(kept == Kept::Later))?;
-            self.env.set_flags(EnvFlags::NO_META_SYNC, mode(kept == Kept::Whole))?;
-        }
-        loop {
-            let failure = match self.attempt(&write) {
-                Err(StateError::Lmdb(failure)) => failure,
-                done => return done,
-            };
-            match file::wanted_size(&self.env, &failure) {
-                Some(size) => drop(self.resize(self.readers(), size, failure)?),
-                None => return Err(explained(self.env.path(), failure.into())),
-            }
-        }
+        let written = self.store.change(durability.into(), |txn| write(txn, &self.tables));
+        written.map_err(|error| match error {
+            StateError::Store(error) => self.store.explained(error).into(),
+            error => error,
+        })
     }
 
-    fn attempt<T>(
-        &self,
-        write: impl Fn(&mut RwTxn<'_>, &Tables) -> Result<T, StateError>,
-    ) -> Result<T, StateError> {
-        file::forget_killed_readers(&self.env)?;
-        let mut txn = self.env.write_txn()?;
-        let value = write(&mut txn, &self.tables)?;
-        txn.commit()?;
-        Ok(value)
+    /// Return if the file is where it was opened, and is open again after a failed write, or may soon be.
+    pub(super) fn require_usable(&self) -> Result<(), StoreError> {
+        self.store.require_usable()
+    }
+
+    /// Return if no read has met a damaged row since the file was opened.
+    pub(super) fn require_undamaged(&self) -> Result<(), StoreError> {
+        self.store.require_undamaged()
+    }
+
+    /// How often a read has met a damaged row since the file was opened.
+    pub(super) fn damaged(&self) -> u64 {
+        self.store.damaged()
     }
 
     /// Bring everything committed to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
-        self.env.force_sync().map_err(|error| explained(self.env.path(), error.into()))
+        Ok(self.store.sync()?)
     }
 
     /// Write what is committed at some moment of the call to `target`, as a file without free pages.
     pub(super) fn copy(&self, target: &mut File) -> Result<(), StateError> {
-        // The map is not resized beside a snapshot; the copy reads in it as well.
-        let _snapshot = self.read()?;
-        Ok(self.env.copy_to_file(target, CompactionOption::Enabled)?)
+        Ok(self.store.copy(target)?)
+    }
+
+    #[cfg(test)]
+    pub(super) fn map_size(&self) -> usize {
+        self.store.map_size().unwrap()
     }
 
     #[cfg(test)]
     pub(super) fn file_size(&self) -> Result<u64, StateError> {
-        Ok(self.env.real_disk_size()?)
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Readers> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The error in an operator's words.
-fn explained(path: &Path, error: StateError) -> StateError {
-    match error {
-        StateError::Lmdb(reason) if space::is_lacking(path, &reason) => {
-            StateError::NoSpace(path.display().to_string())
-        }
-        other => other,
+        Ok(self.store.file_size()?)
     }
 }

@@ -1,13 +1,13 @@
 //! The ways in which the state store fails.
 
-use crate::store::{CutShort, Doubt};
+use crate::store::{FileError, IntegrityError, StoreError};
 use crate::trie::TrieError;
 use alloy_primitives::{Address, B256, U256};
 use revm::database_interface::DBErrorMarker;
 
 /// A value of a state that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Lack {
+pub enum Miss {
     Account(Address),
     Slot(Address, U256),
     BlockHash(u64),
@@ -18,18 +18,14 @@ pub enum Lack {
 /// Why the state cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    #[error("state store: {0}")]
-    Io(#[from] std::io::Error),
-    #[error("{0}")]
-    CutShort(#[from] CutShort),
-    #[error("{0}: no space is left on the device")]
-    NoSpace(String),
-    #[error("state store: {0}")]
-    Lmdb(#[from] heed::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("state store: {0}")]
     Trie(#[from] TrieError),
-    #[error("state store has the unknown schema version {found}")]
-    UnknownSchema { found: u32 },
+    #[error("state store has schema {found}, this program knows {known}: import again")]
+    UnknownSchema { found: u32, known: u32 },
+    #[error("state store has schema 1, or a damaged one, this program knows {known}: import again")]
+    OldSchema { known: u32 },
     #[error("state store belongs to another chain: genesis {found}, expected {expected}")]
     OtherGenesis { expected: B256, found: B256 },
     #[error("state store holds no state yet")]
@@ -51,9 +47,11 @@ pub enum StateError {
     #[error("cancelled")]
     Cancelled,
     #[error("{} values of the state are not known yet", .0.len())]
-    Unknown(Vec<Lack>),
+    Unknown(Vec<Miss>),
     #[error("of this state only what is asked for is known, and no {0}")]
     Unproved(&'static str),
+    #[error("execution touches {address} ({name}), which runs inside ArbOS: wsnode cannot execute it")]
+    NotExecuted { address: Address, name: &'static str, kind: &'static str },
     #[error("wrong proof: {0}")]
     WrongProof(String),
     #[error("the slots that {0} had at the first block cannot be listed: only those read are known")]
@@ -68,11 +66,20 @@ pub enum StateError {
 
 impl DBErrorMarker for StateError {}
 
-impl From<Doubt> for StateError {
-    fn from(doubt: Doubt) -> Self {
-        match doubt {
-            Doubt::CutShort(cut) => cut.into(),
-            Doubt::Lmdb(error) => error.into(),
-        }
+impl From<heed::Error> for StateError {
+    fn from(error: heed::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<FileError> for StateError {
+    fn from(error: FileError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<IntegrityError> for StateError {
+    fn from(error: IntegrityError) -> Self {
+        Self::Store(error.into())
     }
 }

@@ -59,7 +59,7 @@ impl Snapshot<'_> {
         let mut live = Vec::new();
         let mut after = account_key(&Address::ZERO, 0);
         // As below, an address at a time.
-        while let Some((key, _)) = self.tables.accounts.get_greater_than_or_equal_to(&self.txn, &after)? {
+        while let Some((key, _)) = self.tables.accounts.at_or_after(&self.txn, &after)? {
             if key.len() != after.len() {
                 break;
             }
@@ -79,6 +79,14 @@ impl Snapshot<'_> {
                 true => self.require_whole("list of slots"),
                 false => Err(StateError::Unlisted(*address)),
             },
+            _ => Ok(()),
+        }
+    }
+
+    /// An error if states are known by proofs alone, and these values without one.
+    pub(super) fn require_nodes(&self, values: &[(Address, Vec<U256>)]) -> Result<(), StateError> {
+        match &self.base {
+            Some(base) if self.is_proved => base.require_nodes(values),
             _ => Ok(()),
         }
     }
@@ -128,7 +136,7 @@ impl Snapshot<'_> {
         }
         let mut after = storage_key(address, &U256::ZERO, 0);
         // `after` is a slot's first possible key, then the last one of each slot found.
-        while let Some((key, _)) = self.tables.storage.get_greater_than_or_equal_to(&self.txn, &after)? {
+        while let Some((key, _)) = self.tables.storage.at_or_after(&self.txn, &after)? {
             if key.len() != after.len() || key[..ADDRESS] != address[..] {
                 break;
             }
@@ -144,7 +152,10 @@ impl Snapshot<'_> {
 
     /// The code with this hash.
     pub(super) fn code(&self, hash: &B256) -> Result<Bytes, StateError> {
-        self.find_code(hash)?.ok_or_else(|| StateError::Corrupt(format!("no code {hash}")))
+        match self.find_code(hash)? {
+            Some(code) => Ok(code),
+            None => Err(self.tables.code.missing(&self.txn, hash.as_slice()).into()),
+        }
     }
 
     /// As `code`, of a hash that no account need have.

@@ -24,17 +24,18 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
+pub use crate::store::Durability;
 pub use bounds::Bounds;
-pub use environment::Kept;
-pub use error::{Lack, StateError};
+pub use error::{Miss, StateError};
 pub use layout::account::Account;
 pub use layout::tables::Head;
+pub use modified::ChangedKeys;
 pub use proofs::inspection::{Inspected, Watcher};
 pub use proofs::proof::{AccountProof, SlotProof};
 pub use proofs::trial::{ChangedAccount, TrialTries};
 pub use proofs::witness::{ProvingNodes, StateRead};
-pub use proved::lacking::gathering;
-pub use proved::{Base, Below, Moments, Proved};
+pub use proved::misses::collecting_misses;
+pub use proved::{Backing, BlockStates, ForkBase, Proved, Step};
 pub use reader::StateReader;
 pub use store::StateStore;
 pub use view::{HistoryView, StateAfter, Uncommitted};

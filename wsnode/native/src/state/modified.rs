@@ -1,12 +1,13 @@
-//! Which accounts differ between two blocks.
+//! Which accounts and slots differ between two blocks.
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{keccak256, Address, B256};
+use alloy_primitives::{keccak256, Address, B256, U256};
 
 use super::bounds::Bounds;
 use super::delta::TouchedAccount;
 use super::environment::Snapshot;
 use super::reader::StateReader;
+use super::store::root_of;
 use super::StateError;
 
 impl StateReader {
@@ -18,7 +19,7 @@ impl StateReader {
         last: BlockNumHash,
         bounds: Bounds<'_>,
     ) -> Result<Vec<Address>, StateError> {
-        let snapshot = self.environment.read_after(last)?;
+        let snapshot = self.read_after(last)?;
         snapshot.require_whole("lists of changed accounts")?;
         snapshot.require(first)?;
         let mut modified: Vec<(B256, Address)> = Vec::new();
@@ -30,6 +31,33 @@ impl StateReader {
         }
         modified.sort_unstable();
         Ok(modified.into_iter().map(|(_, address)| address).collect())
+    }
+}
+
+/// An account, true if more than its slots may have changed, and the slots that may have.
+pub type ChangedKeys = (Address, bool, Vec<U256>);
+
+impl StateReader {
+    /// What may have changed after block `first` up to block `last`, patches of that block included.
+    pub fn changed_keys(
+        &self,
+        first: u64,
+        last: BlockNumHash,
+        bounds: Bounds<'_>,
+    ) -> Result<Vec<ChangedKeys>, StateError> {
+        let snapshot = self.read_after(last)?;
+        snapshot.require_whole("lists of changed accounts")?;
+        let touched = snapshot.touched_between(first, last.number, bounds)?.0;
+        let keys = |(address, touched): (Address, TouchedAccount)| {
+            (address, touched.account, touched.slots.into_iter().collect())
+        };
+        Ok(touched.into_iter().map(keys).collect())
+    }
+
+    /// The state root after a block: that of its header, unless the state was patched.
+    pub fn root_after(&self, block: BlockNumHash) -> Result<B256, StateError> {
+        let snapshot = self.read_after(block)?;
+        Ok(root_of(&snapshot.require(block)?))
     }
 }
 

@@ -3,14 +3,14 @@
 use super::caches::code::CodeCache;
 use super::caches::hashes::Hashes;
 use super::changes::Outdated;
-use super::delta::{Delta, Touched};
+use super::delta::{Delta, TouchedState};
 use super::environment::Environment;
 use super::layout::tables::Head;
 use super::overlay::Overlay;
-use super::proved::Below;
+use super::proved::Backing;
 use super::reader::StateReader;
 use super::StateError;
-use crate::store::file::MAP_SIZE;
+use crate::store::file::FIRST_MAP_SIZE;
 use crate::trie::{NodeStore, StateTries, TrieError};
 use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;
@@ -53,7 +53,7 @@ pub(super) struct Working {
 /// What was applied since the last seal.
 #[derive(Debug, Default)]
 struct OpenBlock {
-    touched: Touched,
+    touched: TouchedState,
     applied: Option<Delta>,
     /// The tries differ from the head.
     begun: bool,
@@ -75,21 +75,21 @@ impl Working {
 impl StateStore {
     /// Open the store in the folder `path`; a writer creates it.
     pub fn open(path: &Path, writer: bool) -> Result<Self, StateError> {
-        Self::open_sized(path, writer, MAP_SIZE)
+        Self::open_sized(path, writer, FIRST_MAP_SIZE)
     }
 
     /// Open the store of a chain of whose values it has not all.
-    pub fn open_on(path: &Path, writer: bool, below: Below) -> Result<Self, StateError> {
-        Self::open_with(path, writer, MAP_SIZE, below)
+    pub fn open_on(path: &Path, writer: bool, backing: Backing) -> Result<Self, StateError> {
+        Self::open_with(path, writer, FIRST_MAP_SIZE, backing)
     }
 
     pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        Self::open_with(path, writer, map_size, Below::Nowhere)
+        Self::open_with(path, writer, map_size, Backing::None)
     }
 
-    fn open_with(path: &Path, writer: bool, map_size: usize, below: Below) -> Result<Self, StateError> {
+    fn open_with(path: &Path, writer: bool, map_size: usize, backing: Backing) -> Result<Self, StateError> {
         let mut environment = Environment::open(path, writer, map_size)?;
-        environment.put_on(below);
+        environment.set_backing(backing);
         let head = environment.read()?.head;
         Ok(Self {
             environment: Arc::new(environment),
@@ -129,7 +129,7 @@ impl StateStore {
 
     /// What reads committed blocks while this store is written to.
     pub fn reader(&self) -> StateReader {
-        StateReader { environment: self.environment.clone(), codes: self.codes.clone() }
+        StateReader::new(self.environment.clone(), self.codes.clone())
     }
 
     /// The state root with the changes so far of an unfinished block; only the tries learn of them,

@@ -2,10 +2,10 @@
 
 use super::caches::code::CodeCache;
 use super::delta::LiveSlots;
-use super::environment::{Environment, Snapshot};
+use super::environment::Snapshot;
 use super::layout::account::Account;
 use super::layout::tables::Head;
-use super::proved::lacking::goes_on_without;
+use super::proved::misses::records_miss;
 use super::StateError;
 use alloy_eips::BlockNumHash;
 use alloy_primitives::map::HashMap;
@@ -49,15 +49,6 @@ pub struct HistoryView<'s> {
 }
 
 impl<'s> HistoryView<'s> {
-    pub(super) fn new(
-        environment: &'s Environment,
-        codes: &'s CodeCache,
-        StateAfter { committed, above }: StateAfter<'s>,
-    ) -> Result<Self, StateError> {
-        let snapshot = environment.read_after(committed)?;
-        Ok(Self::of(snapshot.into(), codes, committed.number, above))
-    }
-
     /// The state after block `number` of a snapshot, with the blocks `above` on top.
     pub(super) fn of(
         snapshot: Rc<Snapshot<'s>>,
@@ -154,8 +145,8 @@ impl<'s> HistoryView<'s> {
 
     /// The hash of a block: of an uncommitted one, or up to the committed head; zero for one beyond.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
-        let place = number.checked_sub(self.number + 1).and_then(|place| usize::try_from(place).ok());
-        match place.and_then(|place| self.above.get(place)) {
+        let index = number.checked_sub(self.number + 1).and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.above.get(index)) {
             Some(block) => Ok(block.hash),
             None => known_or(block_hash(&self.snapshot, number), B256::ZERO),
         }
@@ -163,9 +154,9 @@ impl<'s> HistoryView<'s> {
 }
 
 /// What was read, or in a run that goes on without what is unknown `otherwise`.
-fn known_or<T>(read: Result<T, StateError>, otherwise: T) -> Result<T, StateError> {
+pub(super) fn known_or<T>(read: Result<T, StateError>, otherwise: T) -> Result<T, StateError> {
     match read {
-        Err(StateError::Unknown(lacks)) if goes_on_without(&lacks) => Ok(otherwise),
+        Err(StateError::Unknown(misses)) if records_miss(&misses) => Ok(otherwise),
         read => read,
     }
 }

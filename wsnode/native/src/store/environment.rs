@@ -1,213 +1,373 @@
-//! The LMDB environment: opening, transactions, the growth of the map.
+//! The LMDB environment: transactions, the growth of the map, and opening the file anew after a failed write.
 
 use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use heed::types::Bytes;
-use heed::{
-    CommitOrAbort, CommitToken, CompactionOption, Database, Env, EnvFlags, MdbError, OnCommit, RoTxn,
-    WithoutTls,
-};
+use heed::{CompactionOption, Env, EnvFlags, FlagSetMode, MdbError, WithoutTls};
 
-use super::transaction::{Transaction, Version};
-use super::{file, require_begun, require_whole, space, StoreError, Table};
-
-/// The number of versions to keep before unread ones are dropped.
-const REMEMBERED: usize = 64;
+use super::open_file::{Durability, OpenFile, Opening};
+use super::pins::{Pin, Pins};
+use super::table::{Handles, ReadTxn, WriteTxn};
+use super::transaction::{SharedReadTxn, Transaction};
+use super::{file, space, FileIdentity, StoreError};
 
 /// A file in the folder that is opened for writing and closed after each commit, for readers who watch the folder.
 const DOORBELL: &str = "doorbell";
 
-/// An open file, and its tables in the order of their names.
+/// How long a larger map waits for a moment in which nothing of this process reads, while others may begin to.
+const IDLE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long it waits after that for those that read, while no other begins.
+const HELD_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a failed file may be unusable because something reads in its map.
+const REOPENING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open file.
 #[derive(Debug)]
 pub struct Environment {
-    path: PathBuf,
-    pub tables: Vec<Table>,
-    open: Mutex<Option<Open>>,
+    opening: Opening,
+    identity: FileIdentity,
+    open: Mutex<Option<OpenFile>>,
     /// Whether a change is under way in this process, or the map being enlarged for one.
     changing: Mutex<bool>,
     changed: Condvar,
-    views: Arc<AtomicUsize>,
+    pins: Arc<Pins>,
 }
 
-/// Keeps the map where it is, until it is dropped.
-#[derive(Debug)]
-pub struct Pin {
-    views: Arc<AtomicUsize>,
-    env: Env<WithoutTls>,
+/// A snapshot of its own, which keeps the map in its place.
+pub struct PinnedTxn {
+    // Declared, hence dropped, before what keeps its map.
+    txn: ReadTxn<'static>,
+    _pin: Pin,
 }
 
-impl Drop for Pin {
-    fn drop(&mut self) {
-        self.views.fetch_sub(1, Ordering::AcqRel);
+impl Deref for PinnedTxn {
+    type Target = ReadTxn<'static>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.txn
     }
 }
 
 /// The turn to change an environment, until it is dropped.
 #[derive(Debug)]
-pub struct Turn<'e>(&'e Environment);
+pub struct WriteGuard<'e>(&'e Environment);
 
-impl Drop for Turn<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         *self.0.changing.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.0.changed.notify_one();
     }
 }
 
-#[derive(Debug)]
-struct Open {
-    env: Env<WithoutTls>,
-    /// The versions that are read, the newest last; of some every reader is gone.
-    versions: Vec<(usize, Weak<Version>)>,
-    prune_at: usize,
-}
-
 impl Environment {
-    /// Open the file in the folder `path`; a writer creates what is missing.
-    ///
-    /// With `durable` each change is on the disk once it is committed; without, at the next `sync`, and a power failure
-    /// (not a killed process) before that may cost the file.
-    pub fn open(
-        path: &Path,
-        names: &[String],
-        writer: bool,
-        durable: bool,
-        map_size: usize,
-    ) -> Result<Self, StoreError> {
-        if writer {
-            std::fs::create_dir_all(path)
-                .map_err(|reason| StoreError::Folder(path.display().to_string(), reason))?;
-        } else {
-            require_begun(path)?;
-        }
-        let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
-        let tables = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let env = file::open(path, tables, flags(writer, durable), map_size).map_err(unusable)?;
-        require_whole(&env, path)?;
-        let tables = if writer { create_tables(&env, names) } else { open_tables(&env, names) };
-        let tables =
-            tables.map_err(unusable)?.ok_or_else(|| StoreError::NoTables(path.display().to_string()))?;
-        let open = Open { env, versions: Vec::new(), prune_at: REMEMBERED };
-        let (path, open) = (path.to_owned(), Mutex::new(Some(open)));
-        Ok(Self {
-            path,
-            tables,
-            open,
-            changing: Mutex::new(false),
-            changed: Condvar::new(),
-            views: Arc::default(),
-        })
+    /// Open a file; a writer creates what is missing.
+    pub fn open(opening: Opening) -> Result<Self, StoreError> {
+        let open = OpenFile::open(&opening)?;
+        let identity = FileIdentity::of(open.env()?, &opening.path)?;
+        let (open, pins) = (Mutex::new(Some(open)), Arc::default());
+        Ok(Self { opening, identity, open, changing: Mutex::new(false), changed: Condvar::new(), pins })
     }
 
     /// A snapshot of what is committed now, by any process.
     pub fn read(&self) -> Result<Transaction, StoreError> {
-        let mut guard = self.locked();
-        let open = guard.as_mut().ok_or(StoreError::Closed)?;
-        // Another process's change counts as well: the file's map has the number of the last one.
-        if let Some(version) = open.newest(open.env.info().last_txn_id) {
-            return Ok(Transaction::reading(version));
+        self.with_open(|open| {
+            self.require_open(open, false)?;
+            // Another process's change counts as well: the file's map has the number of the last one.
+            if let Some(version) = open.newest()? {
+                return Ok(Transaction::reading(version));
+            }
+            let txn = self.begin_reading(open)?;
+            Ok(Transaction::reading(open.share(txn)))
+        })
+    }
+
+    /// A snapshot that is not shared.
+    pub fn read_alone(&self) -> Result<PinnedTxn, StoreError> {
+        self.pins.wait_until_free();
+        self.patiently(|| {
+            self.with_open(|open| {
+                let txn = self.begin_reading(open)?;
+                Ok(PinnedTxn { txn, _pin: Pin::new(&self.pins, open.env()?) })
+            })
+        })
+    }
+
+    /// A version to be read later, by one thread at a time, which pins the map meanwhile; none once it was lost.
+    pub fn keep_version(&self) -> Result<Arc<SharedReadTxn>, StoreError> {
+        self.patiently(|| {
+            self.with_open(|open| {
+                let txn = self.begin_reading(open)?;
+                Ok(open.keep(txn))
+            })
+        })
+    }
+
+    fn begin_reading(&self, open: &mut OpenFile) -> Result<ReadTxn<'static>, StoreError> {
+        self.require_open(open, false)?;
+        if open.see_version()? {
+            if let Some(size) = self.early_size(open)? {
+                // A map that cannot grow yet may later, when it has to.
+                let _ = self.try_grow(open, size);
+            }
         }
-        let txn = match open.begin_reading() {
-            // The writer's process has enlarged the map: take its size over.
-            Err(heed::Error::Mdb(MdbError::MapResized)) => {
-                let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-                if *changing || self.is_viewed() {
-                    return Err(heed::Error::Mdb(MdbError::MapResized).into());
+        match open.begin_reading() {
+            // Another process has enlarged the file beyond this map.
+            Err(StoreError::Lmdb(heed::Error::Mdb(MdbError::MapResized))) => {
+                let size = file::larger(open.env()?);
+                if !self.try_grow(open, size)? {
+                    return Err(StoreError::MapBusy);
                 }
-                open.resize(0)?;
                 open.begin_reading()
             }
             begun => begun,
-        };
-        let txn = txn.map_err(|reason| match reason {
-            heed::Error::Mdb(MdbError::ReadersFull) => StoreError::TooManySnapshots,
-            reason => reason.into(),
-        })?;
-        Ok(Transaction::reading(open.remember(txn)))
+        }
     }
 
     /// What the last change has made the file's version, whatever process has made it.
     pub fn version(&self) -> Result<usize, StoreError> {
-        Ok(self.locked().as_ref().ok_or(StoreError::Closed)?.env.info().last_txn_id)
+        self.with_open(|open| Ok(open.env()?.info().last_txn_id))
     }
 
     /// How many versions of the file this process reads: each has one of the folder's read transactions, and keeps
     /// its pages from being used again.
     pub fn versions(&self) -> usize {
-        self.locked().as_ref().map_or(0, Open::versions)
+        self.locked().as_ref().map_or(0, OpenFile::versions)
+    }
+
+    /// How often a read has met a damaged row since the file was opened.
+    pub fn damaged(&self) -> u64 {
+        self.locked().as_ref().map_or(0, |open| open.handles().damage().count())
+    }
+
+    /// Return if no read has met a damaged row since the file was opened.
+    pub fn require_undamaged(&self) -> Result<(), StoreError> {
+        self.with_open(|open| match open.handles().damage().first() {
+            Some(row) => Err(row.clone().into()),
+            None => Ok(()),
+        })
+    }
+
+    /// Return if the file is where it was opened, and is open again after a failed write, or may soon be.
+    pub fn require_usable(&self) -> Result<(), StoreError> {
+        self.with_open(|open| {
+            self.identity.require_in_place()?;
+            let failed = open.failed_since();
+            match self.require_open(open, false) {
+                Err(StoreError::Reopening)
+                    if failed.is_some_and(|since| since.elapsed() < REOPENING_PATIENCE) =>
+                {
+                    Ok(())
+                }
+                found => found.map_err(|error| self.explained(error)),
+            }
+        })
     }
 
     /// The turn to change something, once no other thread of this process has it.
-    pub fn turn(&self) -> Turn<'_> {
+    pub fn turn(&self) -> WriteGuard<'_> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.changed.wait_while(changing, |changing| *changing);
         *free.unwrap_or_else(PoisonError::into_inner) = true;
-        Turn(self)
+        WriteGuard(self)
     }
 
     /// Begin the one change; this waits for another process's to end.
-    pub fn begin(&self, _turn: &Turn<'_>) -> Result<Transaction, StoreError> {
-        let env = self.env()?;
-        file::forget_killed_readers(&env)?;
-        Transaction::writing(env)
+    pub fn begin(&self, turn: &WriteGuard<'_>) -> Result<Transaction, StoreError> {
+        let (env, handles) = self.ready_to_change(turn, self.opening.durability)?;
+        Transaction::writing(env, handles)
+    }
+
+    /// End a change and keep it.
+    pub fn commit(&self, change: &Transaction, turn: &WriteGuard<'_>) -> Result<(), StoreError> {
+        change.commit().inspect_err(|_| self.look_at_failure(turn))
+    }
+
+    /// Run `write` in a change and keep it; a full map is enlarged, and `write` run again.
+    pub fn change<T, E: From<StoreError>>(
+        &self,
+        durability: Durability,
+        write: impl Fn(&mut WriteTxn<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let turn = self.turn();
+        loop {
+            let failure = match self.attempt(&turn, durability, &write)? {
+                Ok(value) => return Ok(value),
+                Err(failure) => failure,
+            };
+            match self.wanted_size(&failure)? {
+                Some(size) => self.patiently(|| match self.grow(size, &turn)? {
+                    true => Ok(()),
+                    false => Err(StoreError::MapBusy),
+                })?,
+                None => return Err(self.explained(failure).into()),
+            }
+        }
+    }
+
+    /// What `write` returned once it is committed, or what the store failed with.
+    fn attempt<T, E: From<StoreError>>(
+        &self,
+        turn: &WriteGuard<'_>,
+        durability: Durability,
+        write: impl Fn(&mut WriteTxn<'_>) -> Result<T, E>,
+    ) -> Result<Result<T, StoreError>, E> {
+        let (env, handles) = self.patiently(|| self.ready_to_change(turn, durability))?;
+        let mut txn = match env.write_txn() {
+            Ok(txn) => WriteTxn::new(txn, handles),
+            Err(failure) => return Ok(Err(failure.into())),
+        };
+        let made = write(&mut txn);
+        if txn.is_cut_short() {
+            return Ok(Err(heed::Error::Mdb(MdbError::MapFull).into()));
+        }
+        let (value, committed) = (made?, txn.commit());
+        drop(env);
+        Ok(committed.inspect_err(|_| self.look_at_failure(turn)).map(|()| value))
+    }
+
+    fn ready_to_change(
+        &self,
+        _turn: &WriteGuard<'_>,
+        durability: Durability,
+    ) -> Result<(Env<WithoutTls>, Handles), StoreError> {
+        self.identity.require_in_place()?;
+        self.with_open(|open| {
+            self.require_open(open, true)?;
+            if let Some(size) = self.early_size(open)?.filter(|_| !self.pins.are_held()) {
+                // A map that cannot grow yet may later, when it has to.
+                let _ = open.try_resize(size);
+            }
+            file::forget_killed_readers(open.env()?)?;
+            open.see_version()?;
+            let mode = |is_set| if is_set { FlagSetMode::Enable } else { FlagSetMode::Disable };
+            // SAFETY: the turn keeps a second thread from setting flags, and readers do not heed these.
+            unsafe {
+                open.env()?.set_flags(EnvFlags::NO_SYNC, mode(durability == Durability::NoSync))?;
+                open.env()?.set_flags(EnvFlags::NO_META_SYNC, mode(durability == Durability::NoMetaSync))?;
+            }
+            Ok((open.env()?.clone(), open.handles().clone()))
+        })
+    }
+
+    /// Open the file again if LMDB has given it up after a commit that failed.
+    fn look_at_failure(&self, _turn: &WriteGuard<'_>) {
+        let _ = self.with_open(|open| {
+            open.note_failure();
+            // What cannot be done yet is tried at each use from now on.
+            self.require_open(open, true)
+        });
+    }
+
+    /// Open the file again if it has to be.
+    fn require_open(&self, open: &mut OpenFile, has_turn: bool) -> Result<(), StoreError> {
+        if open.failed_since().is_none() {
+            return Ok(());
+        }
+        self.identity.require_in_place()?;
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = (has_turn || !*changing) && !self.pins.are_held();
+        match is_idle.then(|| open.try_reopen(&self.opening)) {
+            Some(Ok(true)) => Ok(()),
+            Some(Ok(false)) | None => Err(StoreError::Reopening),
+            Some(Err(_)) => Err(StoreError::Failed(self.path().display().to_string())),
+        }
     }
 
     /// Wake the processes that watch the folder, since something has been committed.
     ///
     /// A process that is not woken finds it nevertheless, only later.
     pub fn ring(&self) {
-        let _ = OpenOptions::new().append(true).create(true).open(self.path.join(DOORBELL));
+        let _ = file::open_regular(&self.path().join(DOORBELL), OpenOptions::new().append(true).create(true));
     }
 
-    /// The size that the map needs for a change that `error` has cut short, if that was the reason; 0 stands for what
-    /// another process has made of it.
+    fn early_size(&self, open: &OpenFile) -> Result<Option<usize>, StoreError> {
+        Ok(file::early_size(open.env()?).filter(|_| self.opening.grows))
+    }
+
+    /// Return the size in bytes that the map needs for a change that `error` has cut short, if that was the reason.
     pub fn wanted_size(&self, error: &StoreError) -> Result<Option<usize>, StoreError> {
         match error {
-            StoreError::Lmdb(error) => Ok(file::wanted_size(&self.env()?, error)),
+            StoreError::Lmdb(error) if self.opening.grows => self.with_open(|open| match open.env() {
+                Ok(env) => Ok(file::wanted_size(env, error)),
+                Err(_) => Ok(None),
+            }),
             _ => Ok(None),
         }
     }
 
-    /// Enlarge the map between two changes, while it has no view; snapshots end with the old one.
-    pub fn grow(&self, size: usize, _turn: &Turn<'_>) -> Result<(), StoreError> {
-        let mut open = self.locked();
-        let grown = open.as_mut().ok_or(StoreError::Closed)?.resize(size);
-        if grown.is_err() {
-            // The old map is gone, and there may be no new one.
-            *open = None;
+    /// Enlarge the map between two changes; return false if something reads in it at this moment.
+    pub fn grow(&self, size: usize, _turn: &WriteGuard<'_>) -> Result<bool, StoreError> {
+        self.with_open(|open| Ok(!self.pins.are_held() && open.try_resize(size)?))
+    }
+
+    /// Enlarge the map outside of changes; return false if there is one, or something reads in it at this moment.
+    fn try_grow(&self, open: &mut OpenFile, size: usize) -> Result<bool, StoreError> {
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(!*changing && !self.pins.are_held() && open.try_resize(size)?)
+    }
+
+    /// What `attempt` returns, tried again while something reads in the map that must not.
+    fn patiently<T>(&self, attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let (mut held, mut began) = (None, None);
+        loop {
+            let failure = match attempt() {
+                Err(failure @ (StoreError::MapBusy | StoreError::Reopening)) => failure,
+                done => return done,
+            };
+            let waited = began.get_or_insert_with(Instant::now).elapsed();
+            if waited > IDLE_PATIENCE + HELD_PATIENCE {
+                return Err(failure);
+            }
+            // A thread that reads may need another snapshot to go on, so none is held back at first.
+            if waited > IDLE_PATIENCE && held.is_none() {
+                held = Some(self.pins.hold_back());
+            }
+            sleep(Duration::from_millis(1));
         }
-        grown
     }
 
     /// Have the map stay where it is, even if the file is closed.
     pub fn pin(&self) -> Result<Pin, StoreError> {
-        let pin = Pin { views: self.views.clone(), env: self.env()? };
-        self.views.fetch_add(1, Ordering::AcqRel);
-        Ok(pin)
+        self.with_open(|open| Ok(Pin::new(&self.pins, open.env()?)))
     }
 
-    /// Whether a view keeps the map where it is.
-    pub fn is_viewed(&self) -> bool {
-        self.views.load(Ordering::Acquire) > 0
+    /// The same for a version that was kept; it waits while no thread may begin to read.
+    pub fn pin_kept(&self) -> Result<Pin, StoreError> {
+        self.pins.wait_until_free();
+        self.patiently(|| {
+            self.with_open(|open| {
+                self.require_open(open, false)?;
+                Ok(Pin::new(&self.pins, open.env()?))
+            })
+        })
     }
 
     /// Write what is committed at some moment of the call to `target`, as a file without free pages.
     pub fn copy(&self, target: &mut File) -> Result<(), StoreError> {
         // The copy reads in the map, as a view does.
         let pin = self.pin()?;
-        Ok(pin.env.copy_to_file(target, CompactionOption::Enabled)?)
+        Ok(pin.env().copy_to_file(target, CompactionOption::Enabled)?)
     }
 
     /// How far the file can grow before its map has to, in bytes.
     pub fn map_size(&self) -> Result<usize, StoreError> {
-        Ok(self.env()?.info().map_size)
+        self.with_open(|open| Ok(open.env()?.info().map_size))
+    }
+
+    /// How large the file is, in bytes.
+    #[cfg(test)]
+    pub fn file_size(&self) -> Result<u64, StoreError> {
+        self.with_open(|open| Ok(open.env()?.real_disk_size()?))
     }
 
     /// Bring all committed changes to the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
-        self.env()?.force_sync().map_err(|error| self.explained(error.into()))
+        let env = self.with_open(|open| Ok(open.env()?.clone()))?;
+        env.force_sync().map_err(|error| self.explained(error.into()))
     }
 
     /// Close the file; snapshots still open end with it.
@@ -220,101 +380,31 @@ impl Environment {
     /// The error of a change in an operator's words.
     pub fn explained(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Lmdb(reason) if space::is_lacking(&self.path, &reason) => {
-                StoreError::NoSpace(self.path.display().to_string())
+            StoreError::Lmdb(reason) if space::is_lacking(self.path(), &reason) => {
+                StoreError::NoSpace(self.path().display().to_string())
+            }
+            StoreError::Lmdb(heed::Error::Mdb(MdbError::Panic)) | StoreError::Reopening => {
+                StoreError::Failed(self.path().display().to_string())
             }
             StoreError::Lmdb(reason) => {
-                StoreError::Unusable { path: self.path.display().to_string(), reason }
+                StoreError::Unusable { path: self.path().display().to_string(), reason }
             }
             other => other,
         }
     }
 
-    fn env(&self) -> Result<Env<WithoutTls>, StoreError> {
-        Ok(self.locked().as_ref().ok_or(StoreError::Closed)?.env.clone())
+    fn path(&self) -> &Path {
+        &self.opening.path
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Open>> {
+    fn with_open<T>(
+        &self,
+        work: impl FnOnce(&mut OpenFile) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        work(self.locked().as_mut().ok_or(StoreError::Closed)?)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<OpenFile>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Open {
-    fn begin_reading(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
-        file::reading(&self.env, || self.env.clone().static_read_txn())
-    }
-
-    /// The version `number`, if it is read already.
-    fn newest(&self, number: usize) -> Option<Arc<Version>> {
-        self.versions.last().filter(|(newest, _)| *newest == number)?.1.upgrade()
-    }
-
-    fn remember(&mut self, txn: RoTxn<'static, WithoutTls>) -> Arc<Version> {
-        if self.versions.len() >= self.prune_at {
-            self.versions.retain(|(_, version)| version.strong_count() > 0);
-            self.prune_at = REMEMBERED.max(2 * self.versions.len());
-        }
-        let number = txn.id();
-        let version = Arc::new(Mutex::new(Some(txn)));
-        self.versions.push((number, Arc::downgrade(&version)));
-        version
-    }
-
-    fn versions(&self) -> usize {
-        self.versions.iter().filter(|(_, version)| version.strong_count() > 0).count()
-    }
-
-    fn lose_snapshots(&mut self) {
-        for version in self.versions.drain(..).filter_map(|(_, version)| version.upgrade()) {
-            *version.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
-    }
-
-    /// Enlarge the map to `size` bytes, or to what another process has made of it; snapshots end with the old one.
-    fn resize(&mut self, size: usize) -> Result<(), StoreError> {
-        self.lose_snapshots();
-        // SAFETY: there is no transaction in this process: the snapshots have just been ended, none begins while this
-        // is locked, and a writer comes here between two transactions.
-        unsafe { self.env.resize(size)? };
-        Ok(())
-    }
-}
-
-fn flags(writer: bool, durable: bool) -> EnvFlags {
-    let mut flags = EnvFlags::NO_READ_AHEAD;
-    flags.set(EnvFlags::READ_ONLY, !writer);
-    flags.set(EnvFlags::NO_SYNC, !durable);
-    flags
-}
-
-/// Tables that are being opened.
-struct Handles<'e>(Vec<Database<'e, Bytes, Bytes>>);
-
-impl OnCommit for Handles<'_> {
-    type Committed = Vec<Table>;
-
-    fn on_commit(self, token: &CommitToken) -> Vec<Table> {
-        self.0.into_iter().map(|table| table.on_commit(token)).collect()
-    }
-}
-
-fn create_tables(env: &Env<WithoutTls>, names: &[String]) -> heed::Result<Option<Vec<Table>>> {
-    let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
-        let tables = names.iter().map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)));
-        let tables = tables.collect::<heed::Result<Vec<_>>>()?;
-        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(Handles(tables)))
-    })?;
-    Ok(done.commit())
-}
-
-fn open_tables(env: &Env<WithoutTls>, names: &[String]) -> heed::Result<Option<Vec<Table>>> {
-    let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
-        let tables = names.iter().map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name)));
-        let tables = tables.collect::<heed::Result<Option<Vec<_>>>>()?;
-        heed::Result::Ok(match tables {
-            Some(tables) => CommitOrAbort::Commit(Handles(tables)),
-            None => CommitOrAbort::Abort(()),
-        })
-    })?;
-    Ok(done.commit())
 }

@@ -1,6 +1,8 @@
 //! The ways in which a store fails.
 
-use super::whole::{CutShort, Doubt};
+use super::damage::DamagedRow;
+use super::file_identity::MovedFile;
+use super::integrity::{DamagedFile, FileError, IntegrityError, Truncated};
 
 /// Why a store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -9,15 +11,27 @@ pub enum StoreError {
     Lmdb(#[from] heed::Error),
     #[error("{path}: {reason}")]
     Unusable { path: String, reason: heed::Error },
-    #[error("{0}: {1}")]
-    Folder(String, std::io::Error),
     #[error("{0}")]
-    CutShort(#[from] CutShort),
+    File(#[from] FileError),
+    #[error("{0}")]
+    Truncated(#[from] Truncated),
+    #[error("{0}")]
+    Damaged(#[from] DamagedFile),
+    #[error("{0}")]
+    DamagedRow(#[from] DamagedRow),
+    #[error("{0}")]
+    Moved(#[from] MovedFile),
+    #[error("{0}: a write of its first pages failed, and it cannot be used until it is opened again")]
+    Failed(String),
+    #[error("the file is being opened again after a failed write")]
+    Reopening,
     #[error("{0}: no space is left on the disk")]
     NoSpace(String),
     #[error("{0}: there is no such store yet")]
     NoTables(String),
-    #[error("the snapshot ended when the file was closed or its map grew")]
+    #[error("the map cannot grow while values in it are read")]
+    MapBusy,
+    #[error("the snapshot ended when the file was closed")]
     Lost,
     #[error("the transaction has ended")]
     Ended,
@@ -37,11 +51,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl From<Doubt> for StoreError {
-    fn from(doubt: Doubt) -> Self {
-        match doubt {
-            Doubt::CutShort(cut) => cut.into(),
-            Doubt::Lmdb(error) => error.into(),
+impl From<IntegrityError> for StoreError {
+    fn from(error: IntegrityError) -> Self {
+        match error {
+            IntegrityError::File(error) => error.into(),
+            IntegrityError::Truncated(cut) => cut.into(),
+            IntegrityError::Damaged(damage) => damage.into(),
+            IntegrityError::Lmdb(error) => error.into(),
         }
     }
 }

@@ -1,30 +1,94 @@
 //! One LMDB file: how it is opened, how reading begins, and when its map has become too small.
 //!
-//! What differs between the chain's file and the state's is only how long a snapshot lives: the chain's belong to
-//! Python and end with the map that they read, the state's end within a call, and a larger map waits for them.
+//! A map may grow while snapshots are open, as long as no thread reads in one: a read transaction of LMDB keeps numbers
+//! of pages and no addresses, which only cursors and values have. Why maps grow: decision 0069.
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
-/// The address space of a map: more than any chain has bytes, so that no process has to enlarge it while others read.
-pub const MAP_SIZE: usize = 8 << 40;
-/// Where a process may not have as much, a map is made smaller down to this, and enlarged when it is full.
-const LEAST_MAP_SIZE: usize = 1 << 36;
+use super::{meta_page, FileError, IntegrityError, FILE, LOCK_FILE};
+
+/// The address space of a small file's map, which grows with the file: a process has 2^47 addresses for all its stores.
+pub const FIRST_MAP_SIZE: usize = 16 << 30;
+/// Where a process may not have as much, a first map is made smaller down to this.
+const LEAST_MAP_SIZE: usize = 64 << 20;
+/// A multiple of every system's page size.
+const MAP_UNIT: usize = 64 << 10;
 
 /// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
 const MAX_READERS: u32 = 16_384;
 
-/// Open the file in the folder `path`, which is there.
-pub fn open(path: &Path, tables: u32, flags: EnvFlags, map_size: usize) -> heed::Result<Env<WithoutTls>> {
-    match open_sized(path, tables, flags, map_size) {
-        Err(heed::Error::Io(reason))
-            if reason.kind() == ErrorKind::OutOfMemory && map_size > LEAST_MAP_SIZE =>
-        {
-            open(path, tables, flags, map_size / 8)
-        }
-        opened => opened,
+/// Make a folder, and those above it, where they are not there.
+pub fn make_folder(path: &Path) -> Result<(), FileError> {
+    std::fs::create_dir_all(path).map_err(|reason| FileError::new(path, reason))
+}
+
+/// Open a regular file. A pipe in its place is refused, since opening one waits for its other end.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, FileError> {
+    let opened = options.custom_flags(libc::O_NONBLOCK).open(path);
+    opened
+        .and_then(|file| regular(&file.metadata()?).map(|()| file))
+        .map_err(|reason| FileError::new(path, reason))
+}
+
+fn regular(found: &Metadata) -> io::Result<()> {
+    match found.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
     }
+}
+
+/// Open the file in the folder `path`, which is there, with a map of `map_size` bytes, or as many as the file needs.
+pub fn open(
+    path: &Path,
+    tables: u32,
+    flags: EnvFlags,
+    map_size: usize,
+) -> Result<Env<WithoutTls>, IntegrityError> {
+    require_regular(path)?;
+    meta_page::require_sound(path)?;
+    let length = std::fs::metadata(path.join(FILE)).map_or(0, |found| found.len());
+    let least = roomy(usize::try_from(length).unwrap_or(usize::MAX / 2));
+    open_reduced(path, tables, flags, map_size.max(least), least.max(LEAST_MAP_SIZE))
+}
+
+fn open_reduced(
+    path: &Path,
+    tables: u32,
+    flags: EnvFlags,
+    map_size: usize,
+    least: usize,
+) -> Result<Env<WithoutTls>, IntegrityError> {
+    match open_sized(path, tables, flags, map_size) {
+        Err(heed::Error::Io(reason)) if reason.kind() == ErrorKind::OutOfMemory && map_size > least => {
+            open_reduced(path, tables, flags, (map_size / 4).max(least), least)
+        }
+        Err(heed::Error::Io(reason)) => Err(of_file(path, flags, reason).into()),
+        opened => Ok(opened?),
+    }
+}
+
+/// Return if what LMDB is going to open in the folder `path` are regular files, or nothing yet.
+fn require_regular(path: &Path) -> Result<(), FileError> {
+    for file in [LOCK_FILE, FILE].map(|name| path.join(name)) {
+        if let Ok(found) = std::fs::metadata(&file) {
+            regular(&found).map_err(|reason| FileError::new(&file, reason))?;
+        }
+    }
+    Ok(())
+}
+
+/// The error of the file that LMDB could not open; it says only why.
+fn of_file(path: &Path, flags: EnvFlags, reason: io::Error) -> FileError {
+    let is_written = !flags.contains(EnvFlags::READ_ONLY);
+    // A reader does without a lock file that it cannot make.
+    let names = if is_written { [LOCK_FILE, FILE] } else { [FILE, LOCK_FILE] };
+    let is_closed = |file: &PathBuf| OpenOptions::new().read(true).write(is_written).open(file).is_err();
+    let closed = names.map(|name| path.join(name)).into_iter().find(is_closed);
+    FileError::new(&closed.unwrap_or_else(|| path.join(FILE)), reason)
 }
 
 fn open_sized(path: &Path, tables: u32, flags: EnvFlags, map_size: usize) -> heed::Result<Env<WithoutTls>> {
@@ -57,12 +121,53 @@ pub fn forget_killed_readers(env: &Env<WithoutTls>) -> heed::Result<()> {
     env.clear_stale_readers().map(drop)
 }
 
-/// The size that the map needs for a transaction that `error` has cut short, if that was the reason; 0 stands for what
-/// another process has made of it.
+/// Return the size in bytes that the map needs for a transaction that `error` has cut short, if that was the reason.
 pub fn wanted_size(env: &Env<WithoutTls>, error: &heed::Error) -> Option<usize> {
-    match error {
-        heed::Error::Mdb(MdbError::MapFull) => Some(2 * env.info().map_size),
-        heed::Error::Mdb(MdbError::MapResized) => Some(0),
-        _ => None,
+    let is_short = matches!(error, heed::Error::Mdb(MdbError::MapFull | MdbError::MapResized));
+    is_short.then(|| larger(env))
+}
+
+/// Return the size in bytes of a larger map if the file fills most of the map, to be made while nothing reads in it.
+pub fn early_size(env: &Env<WithoutTls>) -> Option<usize> {
+    (used(env) / 3 > env.info().map_size / 4).then(|| larger(env))
+}
+
+/// Enlarge the map to `size` bytes; an error leaves it as it was.
+///
+/// # Safety
+/// No thread of this process changes the file or reads in its map, and none begins to until this returns.
+pub unsafe fn resize(env: &Env<WithoutTls>, size: usize) -> heed::Result<()> {
+    // LMDB gives the old map up before it asks for the new one.
+    require_addresses(size)?;
+    // SAFETY: as the caller says. LMDB allows no transactions here; why open ones do no harm is said above.
+    unsafe { env.resize(size) }
+}
+
+/// Return the size in bytes of a larger map, at least as large as the file needs.
+pub fn larger(env: &Env<WithoutTls>) -> usize {
+    env.info().map_size.saturating_mul(2).max(roomy(used(env)))
+}
+
+/// Return the bytes up to the last page that the last version uses.
+fn used(env: &Env<WithoutTls>) -> usize {
+    let page_size = env.unnamed_database_stat().page_size as usize;
+    env.info().last_page_number.saturating_add(1).saturating_mul(page_size)
+}
+
+fn roomy(used: usize) -> usize {
+    used.saturating_mul(2).next_multiple_of(MAP_UNIT)
+}
+
+/// Return if this process may have `size` bytes of addresses more.
+fn require_addresses(size: usize) -> heed::Result<()> {
+    // SAFETY: a mapping of its own that nothing else knows of.
+    let found = unsafe {
+        libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0)
+    };
+    if found == libc::MAP_FAILED {
+        return Err(heed::Error::Io(io::Error::last_os_error()));
     }
+    // SAFETY: the mapping that was just made.
+    unsafe { libc::munmap(found, size) };
+    Ok(())
 }

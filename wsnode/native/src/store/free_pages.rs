@@ -2,7 +2,8 @@
 //!
 //! A commit writes changed pages beside their originals, which later commits may use again, and LMDB never makes a file
 //! smaller. What is free when a large import ends would be taken for good: a hole in the file takes nothing, and a
-//! commit that writes there fills it. LMDB reads no free page. Why no smaller copy: decision 0059.
+//! commit that writes there fills it. LMDB reads no free page. A smaller copy in the
+//! file's place would be written twice, and a process with the old file open would never see it.
 
 use lmdb_master_sys as lmdb;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
@@ -13,10 +14,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
-use super::{StoreError, FILE};
+use super::{meta_page, StoreError, FILE};
 
 /// LMDB's own table of free pages: which a transaction has freed, by its number.
-const FREE: lmdb::MDB_dbi = 0;
+pub(super) const FREE: lmdb::MDB_dbi = 0;
 const WORD: usize = size_of::<usize>();
 /// What LMDB's list of readers has in place of a version: its heading, and readers that rest.
 const NO_VERSION: [&str; 2] = ["txnid", "-"];
@@ -34,6 +35,7 @@ pub fn release(path: &Path) -> Result<u64, StoreError> {
     // LMDB would make a file where there is none.
     let found = std::fs::metadata(path.join(FILE)).and_then(|_| path.canonicalize());
     let path = found.map_err(|reason| unusable(heed::Error::Io(reason)))?;
+    meta_page::require_sound(&path)?;
     // Closing one of two handles would free the locks of both (fcntl(2)).
     match heed::env_closing_event(&path) {
         Some(_) => Ok(0),
@@ -42,7 +44,8 @@ pub fn release(path: &Path) -> Result<u64, StoreError> {
 }
 
 fn released(path: &Path) -> Result<u64, c_int> {
-    let store = Handle::open(path)?;
+    // What the file says of its map may be more than this process may have.
+    let store = Handle::open(path, 0, 1, 0)?;
     // From here on the version that is on the disk is the last one, and no page is used or freed.
     let _turn = store.begin(0)?;
     store.sync()?;
@@ -72,14 +75,14 @@ fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
     runs
 }
 
-fn failure(code: c_int) -> heed::Error {
+pub(super) fn failure(code: c_int) -> heed::Error {
     match code {
         system if system > 0 => heed::Error::Io(std::io::Error::from_raw_os_error(system)),
         own => heed::Error::Mdb(heed::MdbError::from_err_code(own)),
     }
 }
 
-fn done(code: c_int) -> Result<(), c_int> {
+pub(super) fn done(code: c_int) -> Result<(), c_int> {
     match code {
         0 => Ok(()),
         code => Err(code),
@@ -87,33 +90,34 @@ fn done(code: c_int) -> Result<(), c_int> {
 }
 
 /// An open file, until it is dropped.
-struct Handle(*mut lmdb::MDB_env);
+pub(super) struct Handle(*mut lmdb::MDB_env);
 
 impl Handle {
-    fn open(path: &Path) -> Result<Self, c_int> {
+    /// Open the file with further flags, a map of `map_size` bytes, or as many as are used, and places for tables.
+    pub(super) fn open(path: &Path, flags: c_uint, map_size: usize, tables: u32) -> Result<Self, c_int> {
         const FLAGS: c_uint = lmdb::MDB_NOTLS | lmdb::MDB_NORDAHEAD;
-        // LMDB makes it as large as the file is used: what the file says may be more than this process may have.
-        const LEAST_MAP_SIZE: usize = 1;
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
         let mut env = null_mut();
         // SAFETY: `env` is a place for a handle.
         done(unsafe { lmdb::mdb_env_create(&mut env) })?;
         let handle = Self(env);
         // SAFETY: the handle is new.
-        done(unsafe { lmdb::mdb_env_set_mapsize(env, LEAST_MAP_SIZE) })?;
+        done(unsafe { lmdb::mdb_env_set_mapsize(env, map_size) })?;
+        // SAFETY: the same.
+        done(unsafe { lmdb::mdb_env_set_maxdbs(env, tables) })?;
         // SAFETY: the text ends with a zero.
-        done(unsafe { lmdb::mdb_env_open(env, text.as_ptr(), FLAGS, 0o600) })?;
+        done(unsafe { lmdb::mdb_env_open(env, text.as_ptr(), FLAGS | flags, 0o600) })?;
         let mut dead = 0;
         // SAFETY: the file is open.
         done(unsafe { lmdb::mdb_reader_check(env, &mut dead) })?;
         Ok(handle)
     }
 
-    fn begin(&self, flags: c_uint) -> Result<Transaction<'_>, c_int> {
+    pub(super) fn begin(&self, flags: c_uint) -> Result<LmdbTransaction<'_>, c_int> {
         let mut txn = null_mut();
         // SAFETY: the file is open; with its flags a thread may read beside its change.
         done(unsafe { lmdb::mdb_txn_begin(self.0, null_mut(), flags, &mut txn) })?;
-        Ok(Transaction { txn, _store: self })
+        Ok(LmdbTransaction { txn, _store: self })
     }
 
     fn sync(&self) -> Result<(), c_int> {
@@ -123,14 +127,28 @@ impl Handle {
 
     /// The number of the oldest version that a process reads.
     fn oldest_read(&self) -> Result<u64, c_int> {
-        let mut oldest = u64::MAX;
+        Ok(self.readers()?.into_iter().map(|(_, version)| version).min().unwrap_or(u64::MAX))
+    }
+
+    /// The process and the version of each open snapshot.
+    pub(super) fn readers(&self) -> Result<Vec<(u32, u64)>, c_int> {
+        let mut readers = Vec::<(u32, u64)>::new();
         // SAFETY: the file is open, and the function gets what it asks for.
         let listed =
-            unsafe { lmdb::mdb_reader_list(self.0, Some(lower), (&raw mut oldest).cast::<c_void>()) };
+            unsafe { lmdb::mdb_reader_list(self.0, Some(collect), (&raw mut readers).cast::<c_void>()) };
         if listed < 0 {
             return Err(libc::EIO);
         }
-        Ok(oldest)
+        Ok(readers)
+    }
+
+    /// All pages up to the last one that the last version uses.
+    pub(super) fn pages(&self) -> Result<u64, c_int> {
+        // SAFETY: a structure of numbers and an address.
+        let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_envinfo>() };
+        // SAFETY: the file is open.
+        done(unsafe { lmdb::mdb_env_info(self.0, &mut found) })?;
+        Ok(found.me_last_pgno as u64 + 1)
     }
 
     fn file(&self) -> Result<ManuallyDrop<File>, c_int> {
@@ -141,7 +159,7 @@ impl Handle {
         Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
     }
 
-    fn page_size(&self) -> Result<u64, c_int> {
+    pub(super) fn page_size(&self) -> Result<u64, c_int> {
         // SAFETY: a structure of numbers.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_stat>() };
         // SAFETY: the file is open.
@@ -157,31 +175,33 @@ impl Drop for Handle {
     }
 }
 
-/// Take the lowest number of those that LMDB lists.
+/// Take a reader that LMDB lists: its process, thread and version.
 ///
 /// # Safety
-/// `context` points to a number.
-unsafe extern "C" fn lower(line: *const c_char, context: *mut c_void) -> c_int {
+/// `context` points to the list of readers.
+unsafe extern "C" fn collect(line: *const c_char, context: *mut c_void) -> c_int {
     // SAFETY: LMDB gives a text that ends with a zero.
     let line = unsafe { CStr::from_ptr(line) }.to_string_lossy();
-    if let Some(version) = line.split_whitespace().nth(2).filter(|word| !NO_VERSION.contains(word)) {
+    let mut words = line.split_whitespace();
+    let (process, version) = (words.next().unwrap_or_default(), words.nth(1));
+    if let Some(version) = version.filter(|word| !NO_VERSION.contains(word)) {
         // SAFETY: what the caller gave.
-        let oldest = unsafe { &mut *context.cast::<u64>() };
+        let readers = unsafe { &mut *context.cast::<Vec<(u32, u64)>>() };
         // What is no number holds everything back.
-        *oldest = version.parse().unwrap_or(0).min(*oldest);
+        readers.push((process.parse().unwrap_or(0), version.parse().unwrap_or(0)));
     }
     0
 }
 
 /// A transaction, ended without a change when it is dropped.
-struct Transaction<'s> {
-    txn: *mut lmdb::MDB_txn,
+pub(super) struct LmdbTransaction<'s> {
+    pub(super) txn: *mut lmdb::MDB_txn,
     _store: &'s Handle,
 }
 
-impl Transaction<'_> {
+impl LmdbTransaction<'_> {
     /// The pages that transactions up to `last` have freed, and none has used since.
-    fn free_pages(&self, last: u64) -> Result<Vec<u64>, c_int> {
+    pub(super) fn free_pages(&self, last: u64) -> Result<Vec<u64>, c_int> {
         let mut cursor = null_mut();
         // SAFETY: a transaction that only reads may look at this table.
         done(unsafe { lmdb::mdb_cursor_open(self.txn, FREE, &mut cursor) })?;
@@ -209,7 +229,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for LmdbTransaction<'_> {
     fn drop(&mut self) {
         // SAFETY: it has not ended, and no cursor is open.
         unsafe { lmdb::mdb_txn_abort(self.txn) };

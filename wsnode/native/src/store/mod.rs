@@ -1,22 +1,35 @@
 //! Named tables of bytes in one LMDB file: moments to read from, and one change at a time.
+//!
+//! Each row has a checksum: a damaged one is an error to whoever reads it.
 
+mod checksum;
+mod damage;
 mod environment;
 mod error;
 pub mod file;
+mod file_identity;
 pub mod free_pages;
+pub mod inspection;
+mod integrity;
+mod meta_page;
+mod open_file;
+mod pins;
 pub mod space;
+mod table;
 mod transaction;
-mod whole;
+mod truncation;
 
-pub use environment::{Environment, Pin, Turn};
+pub use damage::DamagedRow;
+pub use environment::{Environment, PinnedTxn, WriteGuard};
 pub use error::StoreError;
-pub use transaction::{Entry, Transaction, Way};
-pub use whole::{require_begun, require_whole, CutShort, Doubt};
+pub use file_identity::{FileIdentity, MovedFile};
+pub use integrity::{DamagedFile, FileError, IntegrityError, Truncated};
+pub use open_file::{Durability, Opening};
+pub use pins::Pin;
+pub use table::{Handles, KeyValue, ReadTxn, Table, WriteTxn};
+pub use transaction::{Seek, SharedReadTxn, Transaction};
+pub use truncation::{require_not_empty, require_untruncated};
 
-use heed::types::Bytes;
-
-/// The name that LMDB gives its file in a folder.
+/// The names that LMDB gives its files in a folder.
 const FILE: &str = "data.mdb";
-
-/// A table's handle, good for the environment that it was opened in.
-pub type Table = heed::Database<'static, Bytes, Bytes>;
+const LOCK_FILE: &str = "lock.mdb";

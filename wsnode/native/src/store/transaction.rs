@@ -4,16 +4,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use heed::{Env, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
+use heed::{Env, PutFlags, RwTxn, WithoutTls};
 
+use super::table::{Handles, KeyValue, ReadTxn, WriteTxn};
 use super::{StoreError, Table};
 
 /// One of LMDB's read transactions, shared by all snapshots of the same version; None once it is lost.
-pub(super) type Version = Mutex<Option<RoTxn<'static, WithoutTls>>>;
+pub type SharedReadTxn = Mutex<Option<ReadTxn<'static>>>;
 
 /// What a transaction is, or has become.
-enum Moment {
-    Reading(Arc<Version>),
+enum TransactionState {
+    Reading(Arc<SharedReadTxn>),
     Writing(Change),
     Ended,
 }
@@ -21,10 +22,8 @@ enum Moment {
 /// The one change of an environment.
 struct Change {
     // Declared, hence dropped, before what it borrows from.
-    txn: RwTxn<'static>,
+    txn: WriteTxn<'static>,
     thread: ThreadId,
-    /// A write found no room in the map, so that the change has to be made once more.
-    is_cut_short: bool,
     _env: Arc<Env<WithoutTls>>,
 }
 
@@ -33,7 +32,7 @@ struct Change {
 unsafe impl Send for Change {}
 
 impl Change {
-    fn seen(&self) -> Result<&RwTxn<'static>, StoreError> {
+    fn seen(&self) -> Result<&WriteTxn<'static>, StoreError> {
         if self.thread == thread::current().id() {
             Ok(&self.txn)
         } else {
@@ -42,7 +41,7 @@ impl Change {
     }
 }
 
-impl fmt::Debug for Moment {
+impl fmt::Debug for TransactionState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Reading(_) => "Reading",
@@ -52,12 +51,9 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// An entry of a table: its key and its value.
-pub type Entry<'a> = (&'a [u8], &'a [u8]);
-
 /// From which key to which entry.
 #[derive(Debug, Clone, Copy)]
-pub enum Way<'a> {
+pub enum Seek<'a> {
     First,
     AtOrAfter(&'a [u8]),
     After(&'a [u8]),
@@ -67,21 +63,22 @@ pub enum Way<'a> {
 
 /// A handle on a transaction, until it ends or is lost.
 #[derive(Debug, Clone)]
-pub struct Transaction(Arc<Mutex<Moment>>);
+pub struct Transaction(Arc<Mutex<TransactionState>>);
 
 impl Transaction {
     /// A snapshot of its own handle: closing it ends the read transaction with the last of those that share it.
-    pub(super) fn reading(version: Arc<Version>) -> Self {
-        Self(Arc::new(Mutex::new(Moment::Reading(version))))
+    pub(super) fn reading(version: Arc<SharedReadTxn>) -> Self {
+        Self(Arc::new(Mutex::new(TransactionState::Reading(version))))
     }
 
-    pub(super) fn writing(env: Env<WithoutTls>) -> Result<Self, StoreError> {
+    pub(super) fn writing(env: Env<WithoutTls>, handles: Handles) -> Result<Self, StoreError> {
         let env = Arc::new(env);
         let txn = env.write_txn()?;
         // SAFETY: the environment lies where it stays, and lives longer than the transaction.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
-        let change = Change { txn, thread: thread::current().id(), is_cut_short: false, _env: env };
-        Ok(Self(Arc::new(Mutex::new(Moment::Writing(change)))))
+        let txn = WriteTxn::new(txn, handles);
+        let change = Change { txn, thread: thread::current().id(), _env: env };
+        Ok(Self(Arc::new(Mutex::new(TransactionState::Writing(change)))))
     }
 
     /// What the last change before this snapshot has made the store's version.
@@ -92,12 +89,12 @@ impl Transaction {
     /// What `work` makes of the transaction; it must not come back to it.
     pub fn with<T, E: From<StoreError>>(
         &self,
-        work: impl FnOnce(&RoTxn<'_, WithoutTls>) -> Result<T, E>,
+        work: impl FnOnce(&ReadTxn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         match &*self.locked() {
-            Moment::Reading(version) => work(held(version).as_ref().ok_or(StoreError::Lost)?),
-            Moment::Writing(change) => work(change.seen()?),
-            Moment::Ended => Err(StoreError::Ended.into()),
+            TransactionState::Reading(version) => work(held(version).as_ref().ok_or(StoreError::Lost)?),
+            TransactionState::Writing(change) => work(change.seen()?),
+            TransactionState::Ended => Err(StoreError::Ended.into()),
         }
     }
 
@@ -115,31 +112,28 @@ impl Transaction {
     pub fn entry<T>(
         &self,
         table: Table,
-        way: Way<'_>,
-        take: impl FnOnce(Entry<'_>) -> T,
+        way: Seek<'_>,
+        take: impl FnOnce(KeyValue<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
         self.with(|txn| {
             let found = match way {
-                Way::First => table.first(txn),
-                Way::AtOrAfter(key) => table.get_greater_than_or_equal_to(txn, key),
-                Way::After(key) => table.get_greater_than(txn, key),
-                Way::Before(key) => table.get_lower_than(txn, key),
-                Way::Last => table.last(txn),
+                Seek::First => table.first(txn),
+                Seek::AtOrAfter(key) => table.at_or_after(txn, key),
+                Seek::After(key) => table.after(txn, key),
+                Seek::Before(key) => table.before(txn, key),
+                Seek::Last => table.last(txn),
             };
             Ok(found?.map(take))
         })
     }
 
     pub fn entries(&self, table: Table) -> Result<u64, StoreError> {
-        self.with(|txn| Ok(table.len(txn)?))
+        self.with(|txn| table.len(txn))
     }
 
     /// Set the value at `key`; whether it was set, which `flags` may forbid.
     pub fn put(&self, table: Table, flags: PutFlags, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
-        self.change(|txn| match table.put_with_flags(txn, flags, key, value) {
-            Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(false),
-            done => done.map(|()| true),
-        })
+        self.change(|txn| table.put_with_flags(txn, flags, key, value))
     }
 
     /// Remove the entry at `key`; whether there was one.
@@ -147,46 +141,52 @@ impl Transaction {
         self.change(|txn| table.delete(txn, key))
     }
 
+    /// Remove all entries of a table.
+    pub fn clear(&self, table: Table) -> Result<(), StoreError> {
+        self.change(|txn| table.clear(txn))
+    }
+
     /// End a snapshot; a change continues.
     pub fn close(&self) {
         let mut moment = self.locked();
-        if let Moment::Reading(_) = &*moment {
-            *moment = Moment::Ended;
+        if let TransactionState::Reading(_) = &*moment {
+            *moment = TransactionState::Ended;
         }
     }
 
     /// Undo a change, unless it has ended; only for the call that has begun it.
     pub fn undo(&self) {
-        *self.locked() = Moment::Ended;
+        *self.locked() = TransactionState::Ended;
     }
 
     /// End a change and keep it.
     pub fn commit(&self) -> Result<(), StoreError> {
-        match std::mem::replace(&mut *self.locked(), Moment::Ended) {
-            Moment::Writing(change) => Ok(change.txn.commit()?),
+        match std::mem::replace(&mut *self.locked(), TransactionState::Ended) {
+            TransactionState::Writing(change) => change.txn.commit(),
             _ => Err(StoreError::Ended),
         }
     }
 
     /// Whether a write has found no room in the map, whatever has been made of its error since.
     pub fn is_cut_short(&self) -> bool {
-        matches!(&*self.locked(), Moment::Writing(change) if change.is_cut_short)
+        matches!(&*self.locked(), TransactionState::Writing(change) if change.txn.is_cut_short())
     }
 
-    fn change<T>(&self, write: impl FnOnce(&mut RwTxn<'_>) -> heed::Result<T>) -> Result<T, StoreError> {
+    fn change<T>(
+        &self,
+        write: impl FnOnce(&mut WriteTxn<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut moment = self.locked();
         let change = match &mut *moment {
-            Moment::Writing(change) => change,
-            Moment::Reading(_) => return Err(StoreError::ReadOnly),
-            Moment::Ended => return Err(StoreError::Ended),
+            TransactionState::Writing(change) => change,
+            TransactionState::Reading(_) => return Err(StoreError::ReadOnly),
+            TransactionState::Ended => return Err(StoreError::Ended),
         };
         change.seen()?;
-        let written = write(&mut change.txn);
-        change.is_cut_short |= matches!(written, Err(heed::Error::Mdb(MdbError::MapFull)));
-        Ok(written?)
+        write(&mut change.txn)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Moment> {
+    fn locked(&self) -> MutexGuard<'_, TransactionState> {
         held(&self.0)
     }
 }

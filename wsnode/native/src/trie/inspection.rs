@@ -3,14 +3,14 @@
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
 
-use super::node::{Child, Kind};
+use super::node::{Child, NodeKind};
 use super::root_child;
 use super::store::{NodeStore, TrieError};
 use super::walk::read;
 
 /// What is met on the way through a trie.
 #[derive(Debug)]
-pub enum Found<'n> {
+pub enum TrieItem<'n> {
     /// A node with a row of its own.
     Row,
     Leaf {
@@ -26,7 +26,7 @@ pub fn inspect<E>(
     store: &impl NodeStore,
     owner: Option<&B256>,
     root: B256,
-    visit: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    visit: &mut impl FnMut(TrieItem<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     below(store, owner, &root_child(root), Nibbles::default(), visit)
 }
@@ -34,24 +34,24 @@ pub fn inspect<E>(
 fn below<E>(
     store: &impl NodeStore,
     owner: Option<&B256>,
-    place: &Child,
+    link: &Child,
     path: Nibbles,
-    visit: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+    visit: &mut impl FnMut(TrieItem<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    if place.is_empty() {
+    if link.is_empty() {
         return Ok(());
     }
-    let node = match read(store, owner, &place.reference, || path) {
+    let node = match read(store, owner, &link.reference, path) {
         Ok(node) => node,
-        Err(error) => return visit(Found::Broken(error)),
+        Err(error) => return visit(TrieItem::Broken(error)),
     };
     if node.stored {
-        visit(Found::Row)?;
+        visit(TrieItem::Row)?;
     }
     match &node.kind {
-        Kind::Leaf { key, value } => visit(Found::Leaf { path: path.join(key), value }),
-        Kind::Extension { key, child } => below(store, owner, child, path.join(key), visit),
-        Kind::Branch(children) => (0u8..).zip(children.iter()).try_for_each(|(index, child)| {
+        NodeKind::Leaf { key, value } => visit(TrieItem::Leaf { path: path.join(key), value }),
+        NodeKind::Extension { key, child } => below(store, owner, child, path.join(key), visit),
+        NodeKind::Branch(children) => (0u8..).zip(children.iter()).try_for_each(|(index, child)| {
             below(store, owner, child, path.join(&Nibbles::from_nibbles_unchecked([index])), visit)
         }),
     }

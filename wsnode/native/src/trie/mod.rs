@@ -14,15 +14,15 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use inspection::{inspect, Found};
+pub use inspection::{inspect, TrieItem};
 pub use rows::NodeRows;
-pub use store::{NoNodes, NodeStore, Sought, TrieError};
-pub use tries::{AccountChange, Fate, StateTries};
+pub use store::{NoNodes, NodeRef, NodeStore, TrieError};
+pub use tries::{AccountChange, AccountUpdate, StateTries};
 
 use alloy_primitives::{keccak256, B256};
 use alloy_trie::nodes::RlpNode;
 use alloy_trie::{Nibbles, EMPTY_ROOT_HASH};
-use node::{Child, Kind};
+use node::{Child, NodeKind};
 use walk::Walk;
 
 /// One trie; every operation is given the store of the head that the trie began from.
@@ -93,18 +93,18 @@ fn root_child(root: B256) -> Child {
     Child::named(RlpNode::word_rlp(&root))
 }
 
-/// Bring the reference of `place` up to date; `scratch` is left with its encoding.
-fn hash(place: &mut Child, scratch: &mut Vec<u8>) {
-    let Some(node) = place.node.as_mut().filter(|_| !place.hashed) else {
+/// Bring the reference of `link` up to date; `scratch` is left with its encoding.
+fn hash(link: &mut Child, scratch: &mut Vec<u8>) {
+    let Some(node) = link.node.as_mut().filter(|_| !link.hashed) else {
         return;
     };
     match &mut node.kind {
-        Kind::Leaf { .. } => {}
-        Kind::Extension { child, .. } => hash(child, scratch),
-        Kind::Branch(children) => children.iter_mut().for_each(|child| hash(child, scratch)),
+        NodeKind::Leaf { .. } => {}
+        NodeKind::Extension { child, .. } => hash(child, scratch),
+        NodeKind::Branch(children) => children.iter_mut().for_each(|child| hash(child, scratch)),
     }
     scratch.clear();
     node.encode(scratch);
-    place.reference = RlpNode::from_rlp(scratch);
-    place.hashed = true;
+    link.reference = RlpNode::from_rlp(scratch);
+    link.hashed = true;
 }

@@ -4,6 +4,9 @@ use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode, TrieNode};
 use alloy_trie::{Nibbles, TrieMask};
 
+/// The nibbles of a key, which is a hash.
+pub(super) const KEY_NIBBLES: usize = 64;
+
 /// The sixteen children of a branch.
 pub(super) type Children = Box<[Child; 16]>;
 
@@ -22,7 +25,7 @@ pub(super) struct Child {
 /// A node and how it relates to the store's row at its path.
 #[derive(Debug)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// The store has a row at this node's path, perhaps of an earlier node.
     pub(super) stored: bool,
     /// This node or one below differs from the store; then so do all above.
@@ -31,7 +34,7 @@ pub(super) struct Node {
 
 /// What a node holds; keys are the nibbles below the node's own path.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Leaf { key: Nibbles, value: Vec<u8> },
     Extension { key: Nibbles, child: Box<Child> },
     Branch(Children),
@@ -49,7 +52,7 @@ impl Child {
     }
 
     /// A node just made, at a path where the store has no row.
-    pub(super) fn made(kind: Kind) -> Self {
+    pub(super) fn made(kind: NodeKind) -> Self {
         let node = Node { kind, stored: false, unsaved: true };
         Self { reference: RlpNode::default(), hashed: false, node: Some(Box::new(node)) }
     }
@@ -72,9 +75,13 @@ impl Node {
     pub(super) fn decode(mut encoded: &[u8], stored: bool) -> alloy_rlp::Result<Self> {
         let kind = match TrieNode::decode(&mut encoded)? {
             TrieNode::EmptyRoot => return Err(alloy_rlp::Error::Custom("an empty node inside a trie")),
-            TrieNode::Leaf(leaf) => Kind::Leaf { key: leaf.key, value: leaf.value },
+            TrieNode::Leaf(leaf) => NodeKind::Leaf { key: leaf.key, value: leaf.value },
+            // A chain of these would never come nearer to a key's end.
+            TrieNode::Extension(extension) if extension.key.is_empty() => {
+                return Err(alloy_rlp::Error::Custom("an extension with an empty key"));
+            }
             TrieNode::Extension(extension) => {
-                Kind::Extension { key: extension.key, child: Box::new(Child::named(extension.child)) }
+                NodeKind::Extension { key: extension.key, child: Box::new(Child::named(extension.child)) }
             }
             TrieNode::Branch(branch) => {
                 let mut children = no_children();
@@ -83,18 +90,27 @@ impl Node {
                         children[usize::from(index)] = Child::named(reference.clone());
                     }
                 }
-                Kind::Branch(children)
+                NodeKind::Branch(children)
             }
         };
         Ok(Self { kind, stored, unsaved: false })
     }
 
+    /// Whether the node fits at a depth, in nibbles: nothing lies below the end of a key.
+    pub(super) fn fits_at(&self, depth: usize) -> bool {
+        match &self.kind {
+            NodeKind::Leaf { key, .. } => depth + key.len() <= KEY_NIBBLES,
+            NodeKind::Extension { key, .. } => depth + key.len() < KEY_NIBBLES,
+            NodeKind::Branch(_) => depth < KEY_NIBBLES,
+        }
+    }
+
     /// Append the node's RLP to `out`; every child must be hashed.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match &self.kind {
-            Kind::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
-            Kind::Extension { key, child } => ExtensionNodeRef::new(key, &child.reference).encode(out),
-            Kind::Branch(children) => encode_branch(children, out),
+            NodeKind::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
+            NodeKind::Extension { key, child } => ExtensionNodeRef::new(key, &child.reference).encode(out),
+            NodeKind::Branch(children) => encode_branch(children, out),
         }
     }
 }

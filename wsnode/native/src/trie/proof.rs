@@ -1,6 +1,6 @@
 //! The nodes that prove a value, or its absence.
 
-use super::node::{Child, Kind, Node};
+use super::node::{Child, Node, NodeKind};
 use super::store::{NodeStore, TrieError};
 use super::walk::Walk;
 use super::Trie;
@@ -15,9 +15,9 @@ impl Trie {
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         let mut nodes = Vec::new();
         let mut next = Some((&mut self.root, 0));
-        while let Some((place, depth)) = next.take().filter(|(place, _)| !place.is_empty()) {
-            let has_row = place.reference.is_hash();
-            let node = walk.load(place, || key.slice(..depth))?;
+        while let Some((link, depth)) = next.take().filter(|(link, _)| !link.is_empty()) {
+            let has_row = link.reference.is_hash();
+            let node = walk.load(link, || key.slice(..depth))?;
             if has_row {
                 nodes.push(encoded(node));
             }
@@ -29,11 +29,11 @@ impl Trie {
 
 fn step<'c>(node: &'c mut Node, depth: usize, key: &Nibbles) -> Option<(&'c mut Child, usize)> {
     match &mut node.kind {
-        Kind::Leaf { .. } => None,
-        Kind::Extension { key: own, child } => {
+        NodeKind::Leaf { .. } => None,
+        NodeKind::Extension { key: own, child } => {
             key.slice(depth..).starts_with(own).then_some((&mut **child, depth + own.len()))
         }
-        Kind::Branch(children) => Some((&mut children[usize::from(key.get_unchecked(depth))], depth + 1)),
+        NodeKind::Branch(children) => Some((&mut children[usize::from(key.get_unchecked(depth))], depth + 1)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a trie wants written: the rows of unsaved nodes, and the paths whose rows must go.
 
-use super::node::{Child, Kind};
+use super::node::{Child, NodeKind};
 use super::Trie;
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
@@ -32,11 +32,11 @@ impl Trie {
     }
 }
 
-fn collect(place: &Child, path: Nibbles, rows: &mut NodeRows) {
-    let Some(node) = place.node.as_ref().filter(|node| node.unsaved) else {
+fn collect(link: &Child, path: Nibbles, rows: &mut NodeRows) {
+    let Some(node) = link.node.as_ref().filter(|node| node.unsaved) else {
         return;
     };
-    if place.reference.is_hash() {
+    if link.reference.is_hash() {
         let mut encoded = Vec::with_capacity(128);
         node.encode(&mut encoded);
         rows.written.push((path, encoded));
@@ -45,9 +45,9 @@ fn collect(place: &Child, path: Nibbles, rows: &mut NodeRows) {
         rows.deleted.push(path);
     }
     match &node.kind {
-        Kind::Leaf { .. } => {}
-        Kind::Extension { key, child } => collect(child, path.join(key), rows),
-        Kind::Branch(children) => {
+        NodeKind::Leaf { .. } => {}
+        NodeKind::Extension { key, child } => collect(child, path.join(key), rows),
+        NodeKind::Branch(children) => {
             for (index, child) in (0u8..).zip(children.iter()) {
                 collect(child, path.join(&Nibbles::from_nibbles_unchecked([index])), rows);
             }
@@ -55,15 +55,15 @@ fn collect(place: &Child, path: Nibbles, rows: &mut NodeRows) {
     }
 }
 
-fn mark(place: &mut Child) {
-    let Some(node) = place.node.as_mut().filter(|node| node.unsaved) else {
+fn mark(link: &mut Child) {
+    let Some(node) = link.node.as_mut().filter(|node| node.unsaved) else {
         return;
     };
     node.unsaved = false;
-    node.stored = place.reference.is_hash();
+    node.stored = link.reference.is_hash();
     match &mut node.kind {
-        Kind::Leaf { .. } => {}
-        Kind::Extension { child, .. } => mark(child),
-        Kind::Branch(children) => children.iter_mut().for_each(mark),
+        NodeKind::Leaf { .. } => {}
+        NodeKind::Extension { child, .. } => mark(child),
+        NodeKind::Branch(children) => children.iter_mut().for_each(mark),
     }
 }

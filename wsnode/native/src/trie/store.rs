@@ -34,9 +34,9 @@ impl NodeStore for NoNodes {
 #[derive(Debug, thiserror::Error)]
 pub enum TrieError {
     #[error("trie node {0:?} is missing")]
-    Missing(Box<Sought>),
-    #[error("trie node {sought:?} has the hash {found}")]
-    WrongNode { sought: Box<Sought>, found: B256 },
+    Missing(Box<NodeRef>),
+    #[error("trie node {node:?} has the hash {found}")]
+    WrongNode { node: Box<NodeRef>, found: B256 },
     #[error("trie node does not decode: {0}")]
     Rlp(#[from] alloy_rlp::Error),
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub enum TrieError {
 
 /// A node that a parent names.
 #[derive(Debug)]
-pub struct Sought {
+pub struct NodeRef {
     /// The account whose storage it belongs to, by its hashed address.
     pub owner: Option<B256>,
     pub path: Nibbles,

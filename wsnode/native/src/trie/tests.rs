@@ -178,7 +178,7 @@ fn change(model: &mut Model, numbers: &mut Numbers) -> AccountChange {
     if numbers.below(6) == 0 {
         let slots = model.remove(&address).map(|account| account.2).unwrap_or_default();
         let slots = slots.keys().map(|slot| (keccak256(slot), U256::ZERO)).collect();
-        return AccountChange { hashed_address, fate: Fate::Removed, is_emptied: false, slots };
+        return AccountChange { hashed_address, update: AccountUpdate::Removed, is_emptied: false, slots };
     }
     let account = model.entry(address).or_insert_with(|| (1, U256::from(1), BTreeMap::new()));
     let mut slots = Vec::new();
@@ -193,8 +193,9 @@ fn change(model: &mut Model, numbers: &mut Numbers) -> AccountChange {
         };
     }
     (account.0, account.1) = (numbers.next(), U256::from(numbers.next()) << numbers.below(190));
-    let fate = Fate::Set { nonce: account.0, balance: account.1, code_hash: alloy_trie::KECCAK_EMPTY };
-    AccountChange { hashed_address, fate, is_emptied: false, slots }
+    let update =
+        AccountUpdate::Set { nonce: account.0, balance: account.1, code_hash: alloy_trie::KECCAK_EMPTY };
+    AccountChange { hashed_address, update, is_emptied: false, slots }
 }
 
 #[test]

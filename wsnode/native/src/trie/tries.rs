@@ -10,8 +10,8 @@ use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH};
 
 /// What becomes of an account; its storage root follows from its slots.
 #[derive(Debug, Clone, Copy)]
-pub enum Fate {
-    Kept,
+pub enum AccountUpdate {
+    Unchanged,
     Removed,
     Set { nonce: u64, balance: U256, code_hash: B256 },
 }
@@ -20,7 +20,7 @@ pub enum Fate {
 #[derive(Debug)]
 pub struct AccountChange {
     pub hashed_address: B256,
-    pub fate: Fate,
+    pub update: AccountUpdate,
     /// Its storage goes before the slots are set: for tries that are never written, which keep no rows of it.
     pub is_emptied: bool,
     /// Hashed slots and their new values.
@@ -31,7 +31,7 @@ pub struct AccountChange {
 #[derive(Debug)]
 pub struct StateTries {
     accounts: Trie,
-    storage: B256Map<Used>,
+    storage: B256Map<LoadedTrie>,
     /// Storage tries with something to write.
     unsaved: B256Set,
     /// Nodes of the storage tries in memory, at most.
@@ -42,7 +42,7 @@ pub struct StateTries {
 }
 
 #[derive(Debug)]
-struct Used {
+struct LoadedTrie {
     trie: Trie,
     at: u64,
 }
@@ -81,10 +81,10 @@ impl StateTries {
             account.storage_root = EMPTY_ROOT_HASH;
         }
         account.storage_root = self.storage_root(store, change, account.storage_root)?;
-        if matches!(change.fate, Fate::Removed) {
+        if matches!(change.update, AccountUpdate::Removed) {
             return self.accounts.remove(store, &path);
         }
-        if let Fate::Set { nonce, balance, code_hash } = change.fate {
+        if let AccountUpdate::Set { nonce, balance, code_hash } = change.update {
             account = TrieAccount { nonce, balance, code_hash, ..account };
         }
         self.encoded.clear();
@@ -93,7 +93,7 @@ impl StateTries {
     }
 
     fn empty_storage(&mut self, owner: B256) {
-        let empty = Used { trie: Trie::new(Some(owner), EMPTY_ROOT_HASH), at: self.clock };
+        let empty = LoadedTrie { trie: Trie::new(Some(owner), EMPTY_ROOT_HASH), at: self.clock };
         self.held -= self.storage.insert(owner, empty).map_or(0, |used| used.trie.held());
     }
 
@@ -128,9 +128,9 @@ impl StateTries {
         &mut self,
         owner: B256,
         root: B256,
-        operate: impl FnOnce(&mut Used) -> Result<T, TrieError>,
+        operate: impl FnOnce(&mut LoadedTrie) -> Result<T, TrieError>,
     ) -> Result<T, TrieError> {
-        let begin = || Used { trie: Trie::new(Some(owner), root), at: 0 };
+        let begin = || LoadedTrie { trie: Trie::new(Some(owner), root), at: 0 };
         let used = self.storage.entry(owner).or_insert_with(begin);
         self.held -= used.trie.held();
         let done = operate(used);

@@ -1,7 +1,7 @@
 //! Reading and changing a trie along one key.
 
-use super::node::{no_children, Child, Children, Kind, Node};
-use super::store::{NodeStore, Sought, TrieError};
+use super::node::{no_children, Child, Children, Node, NodeKind};
+use super::store::{NodeRef, NodeStore, TrieError};
 use alloy_primitives::{keccak256, B256};
 use alloy_trie::nodes::RlpNode;
 use alloy_trie::Nibbles;
@@ -20,41 +20,41 @@ impl<S: NodeStore> Walk<'_, S> {
     /// The value at `key`.
     pub(super) fn get<'c>(
         &mut self,
-        place: &'c mut Child,
+        link: &'c mut Child,
         depth: usize,
         key: &Nibbles,
     ) -> Result<Option<&'c [u8]>, TrieError> {
-        if place.is_empty() {
+        if link.is_empty() {
             return Ok(None);
         }
-        match &mut self.load(place, || key.slice(..depth))?.kind {
-            Kind::Leaf { key: own, value } => Ok((*own == key.slice(depth..)).then_some(value)),
-            Kind::Extension { key: own, child } => {
+        match &mut self.load(link, || key.slice(..depth))?.kind {
+            NodeKind::Leaf { key: own, value } => Ok((*own == key.slice(depth..)).then_some(value)),
+            NodeKind::Extension { key: own, child } => {
                 if !key.slice(depth..).starts_with(own) {
                     return Ok(None);
                 }
                 self.get(child, depth + own.len(), key)
             }
-            Kind::Branch(children) => self.get(child_of(children, key, depth), depth + 1, key),
+            NodeKind::Branch(children) => self.get(child_of(children, key, depth), depth + 1, key),
         }
     }
 
     /// Put `value` at `key`; returns whether anything changed.
     pub(super) fn set(
         &mut self,
-        place: &mut Child,
+        link: &mut Child,
         depth: usize,
         key: &Nibbles,
         value: &[u8],
     ) -> Result<bool, TrieError> {
-        if place.is_empty() {
-            *place = self.leaf(key.slice(depth..), value.to_vec());
+        if link.is_empty() {
+            *link = self.leaf(key.slice(depth..), value.to_vec());
             return Ok(true);
         }
-        let node = self.load(place, || key.slice(..depth))?;
+        let node = self.load(link, || key.slice(..depth))?;
         let changed = match &mut node.kind {
-            Kind::Leaf { .. } => self.set_at_leaf(node, &key.slice(depth..), value),
-            Kind::Extension { key: own, child } => {
+            NodeKind::Leaf { .. } => self.set_at_leaf(node, &key.slice(depth..), value),
+            NodeKind::Extension { key: own, child } => {
                 let rest = key.slice(depth..);
                 if rest.starts_with(own) {
                     self.set(child, depth + own.len(), key, value)?
@@ -63,16 +63,16 @@ impl<S: NodeStore> Walk<'_, S> {
                     true
                 }
             }
-            Kind::Branch(children) => self.set(child_of(children, key, depth), depth + 1, key, value)?,
+            NodeKind::Branch(children) => self.set(child_of(children, key, depth), depth + 1, key, value)?,
         };
         if changed {
-            place.touch();
+            link.touch();
         }
         Ok(changed)
     }
 
     fn set_at_leaf(&mut self, node: &mut Node, rest: &Nibbles, value: &[u8]) -> bool {
-        let Kind::Leaf { key, value: old } = &mut node.kind else {
+        let NodeKind::Leaf { key, value: old } = &mut node.kind else {
             return false;
         };
         if key != rest {
@@ -93,7 +93,7 @@ impl<S: NodeStore> Walk<'_, S> {
     }
 
     fn split_extension(&mut self, node: &mut Node, rest: &Nibbles, value: &[u8]) {
-        let Kind::Extension { key, child } = &mut node.kind else {
+        let NodeKind::Extension { key, child } = &mut node.kind else {
             return;
         };
         let (key, child) = (*key, std::mem::replace(&mut **child, Child::empty()));
@@ -105,7 +105,7 @@ impl<S: NodeStore> Walk<'_, S> {
             child
         } else {
             *self.held += 1;
-            Child::made(Kind::Extension { key: key.slice(common + 1..), child: Box::new(child) })
+            Child::made(NodeKind::Extension { key: key.slice(common + 1..), child: Box::new(child) })
         };
         node.kind = self.branch_below(key.slice(..common), children);
     }
@@ -113,26 +113,26 @@ impl<S: NodeStore> Walk<'_, S> {
     /// Remove `key`; returns whether it was there.
     pub(super) fn remove(
         &mut self,
-        place: &mut Child,
+        link: &mut Child,
         depth: usize,
         key: &Nibbles,
     ) -> Result<bool, TrieError> {
-        if place.is_empty() {
+        if link.is_empty() {
             return Ok(false);
         }
-        let node = self.load(place, || key.slice(..depth))?;
+        let node = self.load(link, || key.slice(..depth))?;
         match &mut node.kind {
-            Kind::Leaf { key: own, .. } => {
+            NodeKind::Leaf { key: own, .. } => {
                 if *own != key.slice(depth..) {
                     return Ok(false);
                 }
                 if node.stored {
                     self.stale.push(key.slice(..depth));
                 }
-                *place = Child::empty();
+                *link = Child::empty();
                 return Ok(true);
             }
-            Kind::Extension { key: own, child } => {
+            NodeKind::Extension { key: own, child } => {
                 let (own, below) = (*own, depth + own.len());
                 if !key.slice(depth..).starts_with(&own) || !self.remove(child, below, key)? {
                     return Ok(false);
@@ -142,13 +142,13 @@ impl<S: NodeStore> Walk<'_, S> {
                     if node.stored {
                         self.stale.push(key.slice(..depth));
                     }
-                    *place = Child::empty();
+                    *link = Child::empty();
                     return Ok(true);
                 }
                 let child = std::mem::replace(&mut **child, Child::empty());
                 node.kind = self.join(own, child, key.slice(..below))?;
             }
-            Kind::Branch(children) => {
+            NodeKind::Branch(children) => {
                 let child = child_of(children, key, depth);
                 if !self.remove(child, depth + 1, key)? {
                     return Ok(false);
@@ -159,26 +159,28 @@ impl<S: NodeStore> Walk<'_, S> {
                 }
             }
         }
-        place.touch();
+        link.touch();
         Ok(true)
     }
 
     /// The node of `prefix` followed by `child`, which stands at `path`.
-    fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<Kind, TrieError> {
+    fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<NodeKind, TrieError> {
         if self.store.is_partial() {
             if let Err(TrieError::Missing(_)) = self.load(&mut child, || path) {
                 // Nothing that is known lies below it. It is taken for a branch, which most nodes above leaves are.
-                return Ok(Kind::Extension { key: prefix, child: Box::new(child) });
+                return Ok(NodeKind::Extension { key: prefix, child: Box::new(child) });
             }
         }
         let node = self.load(&mut child, || path)?;
         let kind = match &mut node.kind {
             // A branch keeps its path, hence its row.
-            Kind::Branch(_) => return Ok(Kind::Extension { key: prefix, child: Box::new(child) }),
-            Kind::Leaf { key, value } => Kind::Leaf { key: prefix.join(key), value: std::mem::take(value) },
-            Kind::Extension { key, child } => {
+            NodeKind::Branch(_) => return Ok(NodeKind::Extension { key: prefix, child: Box::new(child) }),
+            NodeKind::Leaf { key, value } => {
+                NodeKind::Leaf { key: prefix.join(key), value: std::mem::take(value) }
+            }
+            NodeKind::Extension { key, child } => {
                 let below = std::mem::replace(&mut **child, Child::empty());
-                Kind::Extension { key: prefix.join(key), child: Box::new(below) }
+                NodeKind::Extension { key: prefix.join(key), child: Box::new(below) }
             }
         };
         if node.stored {
@@ -187,34 +189,34 @@ impl<S: NodeStore> Walk<'_, S> {
         Ok(kind)
     }
 
-    /// The node of `place`, which is not empty, read from its parent or from the store if need be.
+    /// The node of `link`, which is not empty, read from its parent or from the store if need be.
     pub(super) fn load<'c>(
         &mut self,
-        place: &'c mut Child,
+        link: &'c mut Child,
         path: impl Fn() -> Nibbles,
     ) -> Result<&'c mut Node, TrieError> {
-        let node = match place.node.take() {
+        let node = match link.node.take() {
             Some(node) => node,
             None => {
                 *self.held += 1;
-                Box::new(read(self.store, self.owner, &place.reference, path)?)
+                Box::new(read(self.store, self.owner, &link.reference, path())?)
             }
         };
-        Ok(place.node.insert(node))
+        Ok(link.node.insert(node))
     }
 
     fn leaf(&mut self, key: Nibbles, value: Vec<u8>) -> Child {
         *self.held += 1;
-        Child::made(Kind::Leaf { key, value })
+        Child::made(NodeKind::Leaf { key, value })
     }
 
-    fn branch_below(&mut self, prefix: Nibbles, children: Children) -> Kind {
-        let branch = Kind::Branch(children);
+    fn branch_below(&mut self, prefix: Nibbles, children: Children) -> NodeKind {
+        let branch = NodeKind::Branch(children);
         if prefix.is_empty() {
             return branch;
         }
         *self.held += 1;
-        Kind::Extension { key: prefix, child: Box::new(Child::made(branch)) }
+        NodeKind::Extension { key: prefix, child: Box::new(Child::made(branch)) }
     }
 }
 
@@ -223,21 +225,29 @@ pub(super) fn read(
     store: &impl NodeStore,
     owner: Option<&B256>,
     reference: &RlpNode,
-    path: impl Fn() -> Nibbles,
+    path: Nibbles,
 ) -> Result<Node, TrieError> {
     let Some(hash) = reference.as_hash() else {
-        return Ok(Node::decode(reference, false)?);
+        return decoded(reference, false, &path);
     };
-    let sought = || Box::new(Sought { owner: owner.copied(), path: path(), hash });
-    let at_path = store.node(owner, &path())?;
+    let node = || Box::new(NodeRef { owner: owner.copied(), path, hash });
+    let at_path = store.node(owner, &path)?;
     let Some(encoded) = at_path.map_or_else(|| store.named(&hash), |found| Ok(Some(found)))? else {
-        return Err(TrieError::Missing(sought()));
+        return Err(TrieError::Missing(node()));
     };
     let found = keccak256(encoded);
     if found != hash {
-        return Err(TrieError::WrongNode { sought: sought(), found });
+        return Err(TrieError::WrongNode { node: node(), found });
     }
-    Ok(Node::decode(encoded, true)?)
+    decoded(encoded, true, &path)
+}
+
+fn decoded(encoded: &[u8], stored: bool, path: &Nibbles) -> Result<Node, TrieError> {
+    let node = Node::decode(encoded, stored)?;
+    if !node.fits_at(path.len()) {
+        return Err(TrieError::Rlp(alloy_rlp::Error::Custom("it lies deeper than a key reaches")));
+    }
+    Ok(node)
 }
 
 fn nibble(key: &Nibbles, index: usize) -> usize {

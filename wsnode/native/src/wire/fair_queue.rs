@@ -45,7 +45,7 @@ const MOST_KNOWN: usize = 16_384;
 
 /// A socket without a peer, or a peer with all of its sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum Flow {
     Socket(Descriptor),
     Peer(Arc<str>),
 }
@@ -66,7 +66,7 @@ struct Waiting {
     expected_end: f64,
     arrival: u64,
     start: f64,
-    place: Place,
+    flow: Flow,
 }
 
 impl Ord for Waiting {
@@ -114,7 +114,7 @@ impl Sockets {
 #[derive(Debug)]
 struct Turn {
     /// None once it is forgotten.
-    place: Option<Place>,
+    flow: Option<Flow>,
     start: f64,
     /// Whether the place has more sockets.
     has_rest: bool,
@@ -125,14 +125,14 @@ struct Turn {
 #[derive(Debug)]
 pub struct FairQueue {
     /// Those whose last burst was quick, in their order.
-    line: VecDeque<Place>,
+    line: VecDeque<Flow>,
     /// All others.
     others: BinaryHeap<Reverse<Waiting>>,
     /// The sockets of each place in the queue; none for a socket that stands for itself.
-    queued: HashMap<Place, Option<Sockets>>,
-    history: HashMap<Place, Known>,
+    queued: HashMap<Flow, Option<Sockets>>,
+    history: HashMap<Flow, Known>,
     /// What is known of places that have not come since `history` began anew.
-    former: HashMap<Place, Known>,
+    former: HashMap<Flow, Known>,
     /// The virtual time.
     now: f64,
     /// The seconds that the line has had more than all others, since both have had places.
@@ -170,28 +170,28 @@ impl FairQueue {
 
     /// Have a socket wait behind its peer's others, if it does not wait already.
     pub fn add(&mut self, descriptor: Descriptor, peer: Peer) {
-        let place = peer.map_or(Place::Socket(descriptor), Place::Peer);
-        match self.queued.entry(place) {
+        let flow = peer.map_or(Flow::Socket(descriptor), Flow::Peer);
+        match self.queued.entry(flow) {
             Entry::Occupied(mut queued) => {
                 if let Some(sockets) = queued.get_mut() {
                     sockets.push(descriptor);
                 }
             }
             Entry::Vacant(free) => {
-                let place = free.key().clone();
-                let mut sockets = matches!(place, Place::Peer(_)).then(Sockets::default);
+                let flow = free.key().clone();
+                let mut sockets = matches!(flow, Flow::Peer(_)).then(Sockets::default);
                 if let Some(sockets) = &mut sockets {
                     sockets.push(descriptor);
                 }
                 free.insert(sockets);
-                self.push(place);
+                self.push(flow);
             }
         }
     }
 
-    fn push(&mut self, place: Place) {
-        let (end, cost) = match self.recall(&place) {
-            Some(Known::Quick { .. }) => return self.line.push_back(place),
+    fn push(&mut self, flow: Flow) {
+        let (end, cost) = match self.recall(&flow) {
+            Some(Known::Quick { .. }) => return self.line.push_back(flow),
             Some(Known::Long { end, cost, .. }) => (end, cost),
             None => (0.0, UNKNOWN_COST),
         };
@@ -201,7 +201,7 @@ impl FairQueue {
             expected_end: start + cost,
             arrival: self.arrivals,
             start,
-            place,
+            flow,
         }));
     }
 
@@ -211,32 +211,32 @@ impl FairQueue {
         let has_lead = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
         let are_first = has_lead || (self.lead >= LONGEST_PENALTY && !self.others.is_empty());
         let is_of_the_line = !self.line.is_empty() && !are_first;
-        let (place, start) = if is_of_the_line {
-            let (place, start) = (self.line.pop_front()?, self.now);
+        let (flow, start) = if is_of_the_line {
+            let (flow, start) = (self.line.pop_front()?, self.now);
             // When all in the line have had a turn, each has taken as much.
             self.now += QUICK_COST / (self.line.len() + 1) as f64;
-            (place, start)
+            (flow, start)
         } else {
             let Reverse(first) = self.others.pop()?;
             self.now = self.now.max(first.start);
-            (first.place, first.start)
+            (first.flow, first.start)
         };
-        let (descriptor, has_rest) = self.take_socket(&place)?;
-        self.turn = Some(Turn { place: Some(place), start, has_rest, is_of_the_line });
+        let (descriptor, has_rest) = self.take_socket(&flow)?;
+        self.turn = Some(Turn { flow: Some(flow), start, has_rest, is_of_the_line });
         Some(descriptor)
     }
 
     /// The first socket of a place, and whether it has more.
-    fn take_socket(&mut self, place: &Place) -> Option<(Descriptor, bool)> {
-        if let Place::Socket(descriptor) = place {
-            self.queued.remove(place);
+    fn take_socket(&mut self, flow: &Flow) -> Option<(Descriptor, bool)> {
+        if let Flow::Socket(descriptor) = flow {
+            self.queued.remove(flow);
             return Some((*descriptor, false));
         }
-        let sockets = self.queued.get_mut(place)?.as_mut()?;
+        let sockets = self.queued.get_mut(flow)?.as_mut()?;
         let descriptor = sockets.pop()?;
         let has_rest = !sockets.order.is_empty();
         if !has_rest {
-            self.queued.remove(place);
+            self.queued.remove(flow);
         }
         Some((descriptor, has_rest))
     }
@@ -248,23 +248,23 @@ impl FairQueue {
             return;
         };
         self.note_lead(turn.is_of_the_line, seconds);
-        let Some(place) = turn.place else {
+        let Some(flow) = turn.flow else {
             return;
         };
         // Its place has paid the line's price, and does not wait again.
         if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
-        let known = if let Some(average) = self.quick_average(&place, seconds) {
+        let known = if let Some(average) = self.quick_average(&flow, seconds) {
             Known::Quick { average }
         } else {
             let most = LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64);
             let cost = seconds.clamp(QUICK_COST, most);
-            Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&place, seconds) }
+            Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&flow, seconds) }
         };
-        self.history.insert(place.clone(), known);
+        self.history.insert(flow.clone(), known);
         if turn.has_rest {
-            self.push(place);
+            self.push(flow);
         }
         if self.history.len() > MOST_KNOWN {
             // A place that was quick must not wait behind thousands that are new.
@@ -283,9 +283,9 @@ impl FairQueue {
     }
 
     /// The average of a quick place after a burst of `seconds`; None if it is not quick.
-    fn quick_average(&self, place: &Place, seconds: f64) -> Option<f64> {
+    fn quick_average(&self, flow: &Flow, seconds: f64) -> Option<f64> {
         let longer = (seconds - QUICK_COST).max(0.0);
-        match self.history.get(place) {
+        match self.history.get(flow) {
             // What nobody has waited for has cost nothing.
             Some(Known::Quick { average }) if self.waiting() == 0 => Some(*average),
             Some(Known::Quick { average }) => Some(average + longer.min(LONGEST_COUNTED) / AVERAGED)
@@ -296,8 +296,8 @@ impl FairQueue {
     }
 
     /// How many quick bursts have to follow one of `seconds` for a place to be a quick one.
-    fn wanted(&self, place: &Place, seconds: f64) -> u8 {
-        let before = match self.history.get(place) {
+    fn wanted(&self, flow: &Flow, seconds: f64) -> u8 {
+        let before = match self.history.get(flow) {
             Some(Known::Long { wanted, .. }) => *wanted,
             Some(Known::Quick { .. }) => 1,
             None => OF_A_NEW,
@@ -313,25 +313,25 @@ impl FairQueue {
     }
 
     /// Note that a place has come, and return what is known of it; from before `history` began anew it is kept longer.
-    fn recall(&mut self, place: &Place) -> Option<Known> {
-        if let Some(known) = self.history.get_mut(place) {
+    fn recall(&mut self, flow: &Flow) -> Option<Known> {
+        if let Some(known) = self.history.get_mut(flow) {
             if let Known::Quick { average } = known {
                 *average -= *average / AVERAGED;
             }
             return Some(*known);
         }
-        let known = self.former.remove(place)?;
-        self.history.insert(place.clone(), known);
+        let known = self.former.remove(flow)?;
+        self.history.insert(flow.clone(), known);
         Some(known)
     }
 
     /// Drop what is known of a socket that stands for itself.
     pub fn forget(&mut self, descriptor: Descriptor) {
-        let place = Place::Socket(descriptor);
-        self.history.remove(&place);
-        self.former.remove(&place);
+        let flow = Flow::Socket(descriptor);
+        self.history.remove(&flow);
+        self.former.remove(&flow);
         if let Some(turn) = &mut self.turn {
-            turn.place.take_if(|taken| *taken == place);
+            turn.flow.take_if(|taken| *taken == flow);
         }
     }
 }

@@ -3,9 +3,9 @@
 //! Only the usual form is parsed as a request. Of any other text, valid or not, only the places of its parts are
 //! found.
 
-pub mod answers;
 pub mod fair_queue;
 pub mod frame;
+pub mod native_methods;
 pub mod parameters;
 pub mod request;
 pub mod socket;

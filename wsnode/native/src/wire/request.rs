@@ -4,7 +4,7 @@ use crate::json::Text;
 
 /// Member of a request, as a bit.
 #[derive(Clone, Copy)]
-enum Member {
+enum RequestMember {
     Version = 1,
     Identity = 2,
     Method = 4,
@@ -54,23 +54,23 @@ impl<'a> Envelope<'a> {
         let (mut identity, mut method, mut params): (&[u8], _, &[u8]) = (b"", None, b"");
         let seen = text.members(|text, name| {
             Some(match name {
-                b"jsonrpc" => (text.string()? == b"2.0").then_some(Member::Version as u8)?,
+                b"jsonrpc" => (text.string()? == b"2.0").then_some(RequestMember::Version as u8)?,
                 b"id" => {
                     identity = self::identity(text)?;
-                    Member::Identity as u8
+                    RequestMember::Identity as u8
                 }
                 b"method" => {
                     method = Some(std::str::from_utf8(text.printable()?).ok()?);
-                    Member::Method as u8
+                    RequestMember::Method as u8
                 }
                 b"params" => {
                     params = text.value(most_values)?;
-                    Member::Parameters as u8
+                    RequestMember::Parameters as u8
                 }
                 _ => return None,
             })
         })?;
-        let has_version = seen & Member::Version as u8 != 0;
+        let has_version = seen & RequestMember::Version as u8 != 0;
         has_version.then_some(Self { identity, method: method?, params })
     }
 

@@ -3,6 +3,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 /// Read to the beginning of `target` what has arrived at a socket, and return how much that is; None if nothing has. It
 /// has ended at 0 bytes, or an error.
@@ -41,16 +42,18 @@ pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
     }
 }
 
-/// The events that wait at an epoll, `most` at the most: each socket, and what it has.
+/// The events that wait at an epoll, `most` at the most: each socket, and what it has. It waits for the first one for
+/// up to `time`, in whole milliseconds, rounded up.
 ///
 /// # Errors
-/// There is no such epoll, or none on this system.
+/// There is no such epoll, or none on this system; or a signal came.
 #[cfg(target_os = "linux")]
-pub fn waiting_events(epoll: RawFd, most: usize) -> Result<Vec<(RawFd, u32)>> {
+pub fn waiting_events(epoll: RawFd, most: usize, time: Duration) -> Result<Vec<(RawFd, u32)>> {
     let mut events = Vec::<libc::epoll_event>::with_capacity(most);
     let room = libc::c_int::try_from(most).unwrap_or(libc::c_int::MAX);
+    let milliseconds = libc::c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
     // SAFETY: the list has capacity for `most` events.
-    let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), room, 0) };
+    let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), room, milliseconds) };
     let count = usize::try_from(count).map_err(|_| Error::last_os_error())?;
     // SAFETY: the call has filled the first `count` events.
     unsafe { events.set_len(count) };
@@ -65,6 +68,6 @@ fn descriptor_of(data: u64) -> RawFd {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn waiting_events(_epoll: RawFd, _most: usize) -> Result<Vec<(RawFd, u32)>> {
+pub fn waiting_events(_epoll: RawFd, _most: usize, _time: Duration) -> Result<Vec<(RawFd, u32)>> {
     Err(ErrorKind::Unsupported.into())
 }

@@ -11,12 +11,12 @@ const ENDS: &[u8] = b",]}: \t\r\n";
 const READ: [&str; 3] = ["jsonrpc", "method", "id"];
 
 /// The rest of a JSON text, from a position on. Where it turns out to be none, it ends.
-struct Walk<'a> {
+struct JsonWalk<'a> {
     text: &'a [u8],
     position: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonWalk<'a> {
     fn peek(&mut self) -> Option<u8> {
         let rest = self.text.get(self.position..)?;
         let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
 
 /// Where the first items of an array lie, `most` of them at most; none if the text is no array.
 pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
-    let mut walk = Walk { text, position: 0 };
+    let mut walk = JsonWalk { text, position: 0 };
     let mut found = Vec::new();
     let mut next = walk.take(b'[');
     while next.is_some() && found.len() < most {
@@ -96,7 +96,7 @@ pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
 
 /// Where the last value of an object lies that is called `id`, escapes in its name or not.
 pub fn identity(text: &[u8]) -> Option<Range<usize>> {
-    let mut walk = Walk { text, position: 0 };
+    let mut walk = JsonWalk { text, position: 0 };
     let mut found = None;
     let mut next = walk.take(b'{');
     while next.is_some() {
@@ -111,7 +111,7 @@ pub fn identity(text: &[u8]) -> Option<Range<usize>> {
     found
 }
 
-fn member<'a>(walk: &mut Walk<'a>) -> Option<(&'a [u8], Range<usize>)> {
+fn member<'a>(walk: &mut JsonWalk<'a>) -> Option<(&'a [u8], Range<usize>)> {
     let name = walk.string()?;
     walk.take(b':')?;
     Some((name, walk.value()?))
@@ -137,7 +137,7 @@ fn is_next(rest: &mut &[u8], letter: u8) -> bool {
 /// The object with `0` for the value of each member but those that a request's reader reads, and where the last value
 /// lies that is called `params`; None if the text is no object.
 pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
-    let mut walk = Walk { text, position: 0 };
+    let mut walk = JsonWalk { text, position: 0 };
     walk.take(b'{')?;
     let (mut outline, mut params, mut copied) = (Vec::new(), None, 0);
     while let Some((name, value)) = member(&mut walk) {
@@ -159,7 +159,7 @@ pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
 
 /// How many values a text may hold: no fewer than it does, and no more than twice as many and one.
 pub fn count_values(text: &[u8]) -> usize {
-    let mut walk = Walk { text, position: 0 };
+    let mut walk = JsonWalk { text, position: 0 };
     let mut count = 1;
     while let Some(byte) = text.get(walk.position) {
         match byte {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_last_id_counts() {
-        let found = |text: &str| identity(text.as_bytes()).map(|place| text[place].to_owned());
+        let found = |text: &str| identity(text.as_bytes()).map(|range| text[range].to_owned());
         assert_eq!(found(r#"{"id":1}"#).as_deref(), Some("1"));
         assert_eq!(
             found(r#" { "a" : {"id":2} , "\u0069\u0064" : [ 1 ] ,"id2":3}"#).as_deref(),
@@ -245,7 +245,7 @@ mod tests {
     fn an_outline_has_no_values_but_those_of_a_request() {
         let found = |text: &str| {
             let (outline, params) = outline(text.as_bytes())?;
-            Some((String::from_utf8(outline).unwrap(), params.map_or("", |place| &text[place]).to_owned()))
+            Some((String::from_utf8(outline).unwrap(), params.map_or("", |range| &text[range]).to_owned()))
         };
         for (text, expected, params) in [
             ("{}", "{}", ""),

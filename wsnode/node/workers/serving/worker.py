@@ -1,8 +1,9 @@
 """One of several processes that serve a node's clients: it gets its connections from the node's parent.
 
-`python -m wsnode.node.workers.serving.worker DESCRIPTOR` is given its end of a pair with the parent.
+`python -P -m wsnode.node.workers.serving.worker DESCRIPTOR` is given its end of a pair with the parent.
 """
 
+import faulthandler
 import logging
 import os
 import signal
@@ -15,94 +16,116 @@ from functools import partial
 import msgspec
 import trio
 
+from wsnode.ethereum.state import LiveBytes
 from wsnode.node.assembly import open_network
 from wsnode.node.config import Config
-from wsnode.node.memory.heap import has_it
-from wsnode.node.running import Running, reload, run_beside, server_of, tls_of
-from wsnode.node.workers.ledger import Ledger
+from wsnode.node.running import RunningNode, reload, run_beside, server_of, tls_of, warn_of_few_files
+from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerClosedError
 from wsnode.node.workers.messages import (
+    HEARTBEAT_SECONDS,
+    AllMetricsResponse,
     Configure,
+    ConnectionsClosed,
     Drain,
+    DrainRequest,
     Failed,
-    Hurry,
-    Inquire,
-    Leaving,
-    Left,
-    Passed,
+    Heartbeat,
+    Kill,
+    MetricsRequest,
     Ready,
-    Send,
+    SendTransactionRequest,
+    ServeConnection,
     Start,
-    Summed,
-    Tell,
+    StatusRequest,
     ToWorker,
 )
-from wsnode.node.workers.pair import GoneError, Pair
-from wsnode.node.workers.serving.colleagues import Colleagues
-from wsnode.node.workers.serving.membership import Membership, News
-from wsnode.server.accepting import Reception, serve
-from wsnode.server.doors import Door
+from wsnode.node.workers.scoreboard import Scoreboard
+from wsnode.node.workers.serving.free_files import FreeFiles
+from wsnode.node.workers.serving.metrics_client import WorkerMetricsClient
+from wsnode.node.workers.serving.worker_context import News, WorkerContext
+from wsnode.server.accepting import ConnectionAcceptor, serve
+from wsnode.server.listeners import ListenerKind
+from wsnode.server.observability.logs import configure
+from wsnode.server.observability.open_files import most_files
+from wsnode.server.observability.shutdown_watchdog import ShutdownWatchdog
 from wsnode.server.server import RESTARTING, Server
-from wsnode.server.upkeep.last_resort import LastResort
-from wsnode.server.upkeep.logs import configure
+from wsnode.store.errors import StoreFailedError
 
 logger = logging.getLogger("wsnode.workers")
 
 FAILED = 1
+FIRST = 1
+"""The number of the worker that logs what concerns all of them."""
 FOR_RESTART = Drain(restarts=True)
 
 
 def main() -> None:
     """Serve until the parent says otherwise, or is gone."""
-    has_it()
+    # The parent ends a process that hangs by SIGABRT, which then prints where its threads are.
+    faulthandler.enable()
     # A terminal signals all its processes; what the parent's signals mean for a worker, the parent says.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(trio.run(_run, int(sys.argv[1])))
+    try:
+        status = trio.run(_run, int(sys.argv[1]))
+    except* StoreFailedError:
+        # Whatever noticed it first has logged it. The parent starts a process that opens the store again.
+        status = FAILED
+    raise SystemExit(status)
 
 
 async def _run(descriptor: int) -> int:
-    pair = Pair[ToWorker].of_descriptor(descriptor, ToWorker)
-    first, memory = await pair.receive()
+    channel = IpcChannel[ToWorker].of_descriptor(descriptor, ToWorker)
+    first, memory = await channel.receive()
     assert isinstance(first, Start), "the first message says what to serve"
     assert memory is not None, "the ledger comes with it"
-    ledger = Ledger(memory)
+    scoreboard = Scoreboard(memory)
     os.close(memory)
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
-    membership = Membership(pair, ledger, first.row, writes=first.writes)
+    is_first = first.number == FIRST
+    context = WorkerContext(channel, scoreboard, first.slot, writes=first.writes, is_first=is_first)
+    live_bytes = LiveBytes()
     with ExitStack() as stack:
         try:
             networks = [
-                stack.enter_context(open_network(name, network, config, processes=membership))
+                stack.enter_context(
+                    open_network(name, network, config, processes=context, live_bytes=live_bytes)
+                )
                 for name, network in config.networks.items()
             ]
-            tls, server = tls_of(config), server_of(config, networks, ledger.totals(first.row))
+            tls, server = tls_of(config), server_of(config, networks, scoreboard.totals(first.slot))
         except Exception as error:
             logger.debug("cannot start", exc_info=error)
-            pair.post(Failed(str(error)))
+            channel.post(Failed(str(error)))
             return FAILED
-        running = Running(config, server, networks, tls, worker=first.number)
-        await _Worker(running, pair, membership).serve()
+        running = RunningNode(config, server, networks, tls, worker=first.number)
+        if is_first:
+            warn_of_few_files(config, server)
+        await _Worker(running, channel, context).serve()
     return 0
 
 
 class _Worker:
-    def __init__(self, running: Running, pair: Pair[ToWorker], membership: Membership) -> None:
+    def __init__(self, running: RunningNode, channel: IpcChannel[ToWorker], context: WorkerContext) -> None:
         self._running = running
-        self._pair = pair
-        self._membership = membership
+        self._channel = channel
+        self._membership = context
+        self._files = FreeFiles(channel)
         self._left = 0
         self._has_left = trio.Event()
-        self._colleagues = running.server.together = Colleagues(
-            running.server, pair, serves=not membership.writes
+        self._colleagues = running.server.together = WorkerMetricsClient(
+            running.server, channel, serves=not context.writes
         )
 
     async def serve(self) -> None:
         running, server = self._running, self._running.server
-        with LastResort() as last_resort, trio.open_signal_receiver(signal.SIGTERM) as signals:
+        with ShutdownWatchdog() as last_resort, trio.open_signal_receiver(signal.SIGTERM) as signals:
             async with trio.open_nursery() as ending:
-                ending.start_soon(self._pair.send_waiting)
+                ending.start_soon(self._channel.send_waiting)
                 ending.start_soon(self._tell_left)
+                ending.start_soon(self._beat)
+                ending.start_soon(self._files.run)
                 ending.start_soon(self._leave, signals)
                 async with trio.open_nursery() as nursery:
                     run_beside(running.networks, nursery)
@@ -112,31 +135,38 @@ class _Worker:
                     # The library of metrics takes long to load, so it is before clients wait.
                     nursery.start_soon(self._colleagues.keep_telling)
                     await trio.lowlevel.checkpoint()
-                    self._pair.post(Ready())
+                    self._channel.post(Ready())
                     if (await self._obey(reception, nursery)).restarts:
-                        server.farewell = RESTARTING
+                        server.final_notice = RESTARTING
                     last_resort.end_within(server.limits.ending_seconds + 1)
                     ending.start_soon(self._hurry, server, last_resort)
                     nursery.cancel_scope.cancel()
                 self._colleagues.tell()
                 ending.cancel_scope.cancel()
 
-    async def _obey(self, reception: Reception, nursery: trio.Nursery) -> Drain:
+    async def _obey(self, reception: ConnectionAcceptor, nursery: trio.Nursery) -> Drain:
         """Take connections until the worker is to end, which it is too when the parent is gone."""
         while True:
             try:
-                message, descriptor = await self._pair.receive()
-            except GoneError:
+                message, descriptor = await self._channel.receive()
+            except PeerClosedError:
                 logger.error("the parent is gone: ends")  # noqa: TRY400 - no bug of ours
                 return FOR_RESTART
+            except DescriptorsTruncatedError as error:
+                logger.warning("%s", error)
+                continue
             match message:
-                case Passed(door) if descriptor is not None:
-                    self._take(reception, descriptor, Door(door))
+                case ServeConnection(kind):
+                    if descriptor is None:
+                        self._note_lost(reception)
+                    else:
+                        self._take(reception, descriptor, ListenerKind(kind))
+                    await self._files.wait()
                 case Configure(text):
                     reload(self._running, partial(msgspec.json.decode, text, type=Config))
-                case Send():
+                case SendTransactionRequest():
                     nursery.start_soon(self._membership.telling.send, message)
-                case Inquire():
+                case StatusRequest():
                     nursery.start_soon(self._membership.telling.answer, message)
                 case Drain():
                     return message
@@ -145,12 +175,12 @@ class _Worker:
 
     def _hear(self, message: ToWorker) -> None:
         """Take what is said of other processes."""
-        if isinstance(message, Tell | Summed):
+        if isinstance(message, MetricsRequest | AllMetricsResponse):
             self._colleagues.hear(message)
         elif isinstance(message, News):
             self._membership.hear(message)
 
-    def _take(self, reception: Reception, descriptor: int, door: Door) -> None:
+    def _take(self, reception: ConnectionAcceptor, descriptor: int, kind: ListenerKind) -> None:
         connected = socket.socket(fileno=descriptor)
         try:
             address = connected.getpeername()
@@ -159,7 +189,13 @@ class _Worker:
             connected.close()
             self._note_left()
             return
-        reception.take(connected, address, door, self._note_left)
+        reception.take(connected, address, kind, self._note_left)
+
+    def _note_lost(self, reception: ConnectionAcceptor) -> None:
+        """Count a connection that has not arrived, because no file could be opened for it."""
+        logger.warning("a connection was lost: %d open files are in use (ulimit -n)", most_files())
+        reception.note_failure()
+        self._note_left()
 
     def _note_left(self) -> None:
         self._left += 1
@@ -171,21 +207,31 @@ class _Worker:
             await self._has_left.wait()
             self._has_left = trio.Event()
             left, self._left = self._left, 0
-            self._pair.post(Left(left))
+            self._channel.post(ConnectionsClosed(left))
+
+    async def _beat(self) -> None:
+        """Have the parent know that this loop runs, for ever."""
+        while True:
+            # A parent that reads nothing needs no more of them.
+            if not self._channel.waiting:
+                self._channel.post(Heartbeat())
+            await trio.sleep(HEARTBEAT_SECONDS)
 
     async def _leave(self, signals: AsyncIterator[int]) -> None:
         async for _number in signals:
-            self._pair.post(Leaving())
+            self._channel.post(DrainRequest())
 
-    async def _hurry(self, server: Server, last_resort: LastResort) -> None:
+    async def _hurry(self, server: Server, last_resort: ShutdownWatchdog) -> None:
         while True:
             try:
-                message, descriptor = await self._pair.receive()
-            except GoneError:
+                message, descriptor = await self._channel.receive()
+            except PeerClosedError:
                 return
+            except DescriptorsTruncatedError:
+                continue
             if descriptor is not None:
                 os.close(descriptor)
-            if isinstance(message, Hurry):
+            if isinstance(message, Kill):
                 server.hurry()
                 last_resort.hurry()
             else:

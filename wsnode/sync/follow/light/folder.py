@@ -1,12 +1,15 @@
 """A light folder as its follower has it: where it begins, what verifies its blocks, and its window."""
 
+from collections.abc import Callable
+
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.networks.table import unproved_members
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.tree.live import LiveTree
-from wsnode.sync.follow.light.beginning import Beginning
+from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.sync.follow.light.receipts import Receipts
-from wsnode.sync.follow.light.window import Window
-from wsnode.sync.follow.outage import Outage
+from wsnode.sync.follow.light.start_block import StartBlock
+from wsnode.sync.follow.light.window import WindowPruner
+from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import Upstreams
 
 
@@ -18,16 +21,21 @@ class LightFolder:
         chain: Chain,
         live: LiveTree,
         upstreams: Upstreams,
-        outage: Outage,
+        storage_retry: StorageRetry,
         checkpoint: Hash32 | None = None,
+        proved: Callable[[], Hash32 | None] | None = None,
     ) -> None:
+        """`proved` returns the block that is proved to be final, where finality is proved."""
+        self._family = chain.spec.family
         self.receipts = Receipts(chain, upstreams)
-        self.beginning = Beginning(chain, live, upstreams, self.receipts, checkpoint)
-        self.window = Window(chain, live, upstreams, self.receipts, outage)
+        self.beginning = StartBlock(chain, live, upstreams, self.receipts, checkpoint, proved)
+        self.window = WindowPruner(chain, live, upstreams, self.receipts, storage_retry)
 
     @property
     def trust(self) -> str:
         """Return in words what its blocks rest on."""
         checkpoint = self.beginning.checkpoint
         begun = "" if checkpoint is None else f", begun at checkpoint {hexadecimal(checkpoint)}"
-        return f"bodies, receipts and logs are verified by headers, nothing is executed{begun}"
+        left_out = unproved_members(self._family)
+        missing = "" if left_out is None else f", {left_out}"
+        return f"bodies, receipts and logs are verified by headers, nothing is executed{begun}{missing}"

@@ -1,7 +1,8 @@
-"""Receipts of blocks that are not executed: fetched, and held against the block's header."""
+"""Receipts of blocks that are not executed, and their access lists: fetched, and held against the header."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import trio
@@ -10,16 +11,18 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import (
     BuiltBlock,
     UnverifiedBlock,
-    encode_told_receipts,
-    verify_told_block,
+    encode_json_receipts,
+    verify_with_receipts,
 )
 from wsnode.ethereum.execution import NoReceiptsError
+from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
-from wsnode.sync.follow.blocks.asking import all_at_once, first_of
-from wsnode.sync.follow.blocks.fetching import SHORT, asked_again, decoded, is_absent
-from wsnode.sync.follow.upstream import Unfit, Upstream, Upstreams
-from wsnode.upstream.errors import RefusedError, UpstreamError
+from wsnode.sync.follow.blocks.any_upstream import all_at_once, first_of
+from wsnode.sync.follow.blocks.block_client import SHORT, UnknownForkError, asked_again, decoded, is_absent
+from wsnode.sync.follow.light.access_lists import access_list_of, distrust, is_about_access_list
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.messages import NOTHING
 
 AT_ONCE: Final = 16
@@ -46,15 +49,26 @@ class Receipts:
     def __init__(self, chain: Chain, upstreams: Upstreams) -> None:
         self._chain = chain
         self._upstreams = upstreams
+        self._ahead: dict[bytes, tuple[Upstream, bytes]] = {}
+        """Receipts in JSON that were asked for together with their blocks, and who told them."""
+
+    async def ask_ahead(self, upstream: Upstream, hashes: Sequence[bytes]) -> None:
+        """Ask for receipts of blocks before they are needed, all at once; what fails is asked for later."""
+        new = [each for each in hashes if each not in self._ahead][:AT_ONCE]
+        for block_hash, text in zip(new, await all_at_once(new, partial(_ahead, upstream)), strict=True):
+            if text is not None:
+                self._ahead[block_hash] = upstream, text
+        while len(self._ahead) > AT_ONCE:
+            del self._ahead[next(iter(self._ahead))]
 
     async def bring(self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]) -> None:
         """Give the chain the receipts of at most `AT_ONCE` blocks, so that it can judge them.
 
         Raises:
-            Unfit: A block is wrong; its giver is quarantined.
+            PeerError: A block is wrong; its giver is quarantined.
             UpstreamError: The receipts of one cannot be had.
         """
-        told = self._chain.told
+        told = self._chain.receipt_verified
         assert told is not None, "only a light folder is given receipts"
         told.tell(await self.verified(blocks, givers))
 
@@ -62,11 +76,13 @@ class Receipts:
         """Return a block with its receipts, out of its RLP.
 
         Raises:
-            Unfit: The block is wrong; its giver is quarantined.
+            PeerError: The block is wrong; its giver is quarantined.
             UpstreamError: Its receipts cannot be had.
         """
         try:
             blocks = await decoded(self._chain.spec, [encoded])
+        except UnknownForkError:
+            raise
         except UpstreamError as error:
             raise _quarantined(giver, f"it sent a malformed block: {error.detail}") from None
         return (await self.verified(blocks, [giver]))[0]
@@ -77,7 +93,7 @@ class Receipts:
         """Return blocks with their receipts; the giver of a block is asked first for its receipts.
 
         Raises:
-            Unfit: A block's body is not that of its header; its giver is quarantined.
+            PeerError: A block's body is not that of its header; its giver is quarantined.
             UpstreamError: The receipts of one cannot be had.
         """
         return await all_at_once(zip(blocks, givers, strict=True), lambda each: self._of(*each))
@@ -85,11 +101,20 @@ class Receipts:
     async def _of(self, block: UnverifiedBlock, giver: Upstream) -> BuiltBlock:
         if not block.has_own_body:
             raise _quarantined(giver, f"its block {block.number} has a body that is not its header's")
-        fit = sorted(self._upstreams.fit, key=lambda upstream: upstream is not giver)
-        return (await first_of(fit, lambda upstream: self._from(upstream, block)))[0]
+        usable = sorted(self._upstreams.usable, key=lambda upstream: upstream is not giver)
+        return (await first_of(usable, lambda upstream: self._from(upstream, block)))[0]
 
     async def _from(self, upstream: Upstream, block: UnverifiedBlock) -> BuiltBlock:
-        judged = await _judged(self._chain.spec, block, await _told(upstream, block.hash))
+        asked: list[Callable[[], Awaitable[bytes | None]]] = [
+            partial(self._fetch_receipts, upstream, Head.of(block)),
+            partial(access_list_of, upstream, block),
+        ]
+        receipts, access_list = await all_at_once(asked, lambda ask: ask())
+        assert receipts is not None, "there are receipts, or an error"
+        judged = await _judged(self._chain.spec, block, receipts, access_list)
+        if isinstance(judged, InvalidBlockError) and is_about_access_list(judged):
+            distrust(upstream, judged)
+            judged = await _judged(self._chain.spec, block, receipts, None)
         if isinstance(judged, BuiltBlock):
             return judged
         if judged.rule in ("receipts_root", "json"):
@@ -97,35 +122,57 @@ class Receipts:
             raise UpstreamError("invalid", str(unfit))
         raise UpstreamError("invalid", str(judged))
 
+    async def _fetch_receipts(self, upstream: Upstream, block: Head) -> bytes:
+        """Return the JSON of a block's receipts, asked for again while they are not there yet."""
+        giver, text = self._ahead.pop(block.hash, (None, b""))
+        if giver is upstream:
+            return text
+        return await asked_again(
+            lambda: _asked(upstream, block.hash),
+            f"the receipts of {hexadecimal(block.hash)}",
+            lambda: upstream.require_unreplaced(block),
+        )
 
-def _quarantined(upstream: Upstream, why: str) -> Unfit:
+
+def _quarantined(upstream: Upstream, why: str) -> PeerError:
     """Quarantine an upstream for good, and return why as an exception."""
-    unfit = Unfit(why, for_good=True)
+    unfit = PeerError(why, permanent=True)
     upstream.quarantine(unfit)
     return unfit
 
 
-async def _told(upstream: Upstream, block_hash: bytes) -> bytes:
-    """Return the JSON of a block's receipts, asked for again while they are not there yet."""
-
-    async def ask() -> bytes | None:
-        try:
-            text = await upstream.client.ask_text(METHOD, [hexadecimal(block_hash)], link=upstream.link)
-        except RefusedError as error:
-            if is_absent(error):
-                return None
-            raise
-        return None if text == NOTHING else text
-
-    return await asked_again(ask, f"the receipts of {hexadecimal(block_hash)}")
+async def _ahead(upstream: Upstream, block_hash: bytes) -> bytes | None:
+    """Return the JSON of a block's receipts, None if the upstream does not give them at once."""
+    try:
+        return await _asked(upstream, block_hash)
+    except UpstreamError:
+        return None
 
 
-async def _judged(spec: ChainSpec, block: UnverifiedBlock, text: bytes) -> BuiltBlock | InvalidBlockError:
+async def _asked(upstream: Upstream, block_hash: bytes) -> bytes | None:
+    """Return the JSON of a block's receipts, None while they are not there.
+
+    Raises:
+        UpstreamError: The upstream does not give them.
+    """
+    try:
+        text = await upstream.client.ask_text(METHOD, [hexadecimal(block_hash)], link=upstream.link)
+    except UpstreamRefusedError as error:
+        if is_absent(error):
+            return None
+        raise
+    return None if text == NOTHING else text
+
+
+async def _judged(
+    spec: ChainSpec, block: UnverifiedBlock, text: bytes, access_list: bytes | None
+) -> BuiltBlock | InvalidBlockError:
     def judge() -> BuiltBlock | InvalidBlockError:
         try:
-            row = encode_told_receipts(text)
+            row = encode_json_receipts(text)
         except InvalidBlockError as error:
             return error
-        return verify_told_block(spec, block, row)
+        return verify_with_receipts(spec, block, row, access_list)
 
-    return judge() if len(text) < SHORT // 4 else await trio.to_thread.run_sync(judge)
+    is_short = len(text) + len(access_list or b"") < SHORT // 4
+    return judge() if is_short else await trio.to_thread.run_sync(judge)

@@ -9,12 +9,13 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.headers import block_hash
-from wsnode.ethereum.tree.live import LiveTree, in_thread
+from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 from wsnode.ethereum.tree.pruning import Pruning
-from wsnode.sync.follow.blocks.asking import all_at_once, block_of_any
+from wsnode.sync.follow.blocks.any_upstream import all_at_once, block_of_any
 from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts
-from wsnode.sync.follow.outage import Outage
-from wsnode.sync.follow.upstream import Unfit, Upstreams
+from wsnode.sync.follow.storage_retry import StorageRetry
+from wsnode.sync.follow.upstream import PeerError, Upstreams
+from wsnode.untrusted.repeated_warning import RepeatedWarning
 from wsnode.upstream.errors import UpstreamError
 
 REST_SECONDS: Final = 0.5
@@ -24,26 +25,32 @@ ABOVE_GENESIS: Final = 1
 logger = logging.getLogger("wsnode.follow")
 
 
-class Window:
+class WindowPruner:
     """Keeps the first block of a light folder where the window begins, but never above what is final."""
 
     def __init__(
-        self, chain: Chain, live: LiveTree, upstreams: Upstreams, receipts: Receipts, outage: Outage
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        receipts: Receipts,
+        storage_retry: StorageRetry,
     ) -> None:
         self._chain = chain
         self._pruning = Pruning(chain, live)
         self._live = live
         self._upstreams = upstreams
         self._receipts = receipts
-        self._outage = outage
+        self._storage_retry = storage_retry
+        self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self) -> None:
         """Do what there is to do, for ever."""
         while True:
             try:
-                has_more = await self._outage.outlast(self.step)
-            except (Unfit, UpstreamError) as error:
-                logger.warning("backfilling: %s", error)
+                has_more = await self._storage_retry.until_stored(self.step)
+            except (PeerError, UpstreamError) as error:
+                self._failures.say("backfilling: %s", error)
                 await trio.sleep(FAILED_SECONDS)
                 continue
             await trio.sleep(0 if has_more else REST_SECONDS)
@@ -52,7 +59,7 @@ class Window:
         """Backfill or prune one slice, and return whether there may be more to do.
 
         Raises:
-            Unfit, UpstreamError: The blocks to be backfilled cannot be had.
+            PeerError, UpstreamError: The blocks to be backfilled cannot be had.
         """
         if not self._chain.has_begun:
             return False
@@ -67,6 +74,8 @@ class Window:
 
     def _is_above_genesis(self) -> bool:
         """Return whether the first block, number 1, is a child of the genesis block, which nobody gives."""
+        if not self._chain.spec.has_genesis_header:
+            return False
         with self._chain.snapshot() as view:
             header = view.header(ABOVE_GENESIS)
             return header is not None and view.parent_hash(header) == self._chain.spec.genesis_hash
@@ -77,12 +86,12 @@ class Window:
             assert header is not None, "the first block is stored"
             wanted = view.parent_hash(header)
         numbers = range(first - 1, lowest - 1, -1)
-        fetched = await all_at_once(numbers, lambda number: block_of_any(self._upstreams.fit, number))
+        fetched = await all_at_once(numbers, lambda number: block_of_any(self._upstreams.usable, number))
         linked: list[BuiltBlock] = []
         for encoded, giver in fetched:
             if block_hash(encoded) != wanted:
                 why = f"its block {first - 1 - len(linked)} is not the parent of ours"
-                giver.quarantine(Unfit(why, is_forked=True))
+                giver.quarantine(PeerError(why, is_forked=True))
                 break
             block = await self._receipts.of_encoded(encoded, giver)
             linked.append(block)

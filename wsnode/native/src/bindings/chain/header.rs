@@ -32,6 +32,9 @@ pub struct Header {
     excess_blob_gas: Option<u64>,
     #[pyo3(get)]
     blob_base_fee: Option<u128>,
+    #[pyo3(get)]
+    slot_number: Option<u64>,
+    block_access_list_hash: Option<[u8; 32]>,
     hash: [u8; 32],
     parent_hash: [u8; 32],
     state_root: [u8; 32],
@@ -51,6 +54,8 @@ impl Header {
             blob_gas_used: fields.blob_gas_used,
             excess_blob_gas: fields.excess_blob_gas,
             blob_base_fee: row.blob_base_fee(),
+            slot_number: fields.slot_number,
+            block_access_list_hash: fields.block_access_list_hash.map(|hash| hash.0),
             hash: row.hash().0,
             parent_hash: fields.parent_hash.0,
             state_root: fields.state_root.0,
@@ -90,6 +95,11 @@ impl Header {
     #[getter]
     fn state_root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.state_root)
+    }
+
+    #[getter]
+    fn block_access_list_hash<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.block_access_list_hash.map(|hash| PyBytes::new(py, &hash))
     }
 
     #[getter]

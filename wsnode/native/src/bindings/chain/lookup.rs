@@ -29,8 +29,8 @@ fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<
     let (reader, hash) = (reader.get(), numbers::hash("transaction hash", hash)?);
     let tables = reader.chain()?;
     let find = |txn: &Txn<'_>| {
-        let place = tables.place(txn, &hash)?;
-        Ok::<_, ChainError>(place.map(|place| (u64::from_be_bytes(place.key), place.index)))
+        let location = tables.location(txn, &hash)?;
+        Ok::<_, ChainError>(location.map(|location| (u64::from_be_bytes(location.key), location.index)))
     };
     caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
@@ -70,24 +70,24 @@ fn locate_logs<'py>(
     };
     let (reader, count) = (reader.get(), positions.len());
     let tables = reader.chain()?;
-    let log_at = |place: usize| base + u64::from(u32::from_ne_bytes(positions[place]));
-    let (mut located, mut place) = (Vec::new(), start);
-    while place < count && located.len() < most {
-        let mut log = log_at(place);
+    let log_at = |index: usize| base + u64::from(u32::from_ne_bytes(positions[index]));
+    let (mut located, mut index) = (Vec::new(), start);
+    while index < count && located.len() < most {
+        let mut log = log_at(index);
         let block = caught(|| reader.transaction.with(|txn| tables.block_of_log(txn, log)))?
             .map_err(|error| raised(reader, error))?;
         let mut indices = Vec::new();
         while log < block.end {
             indices.push(log - block.first);
-            place += 1;
-            if place == count {
+            index += 1;
+            if index == count {
                 break;
             }
-            log = log_at(place);
+            log = log_at(index);
         }
         located.push((block.number, ascending(py, indices)?));
     }
-    Ok((located, place))
+    Ok((located, index))
 }
 
 /// Ascending numbers; a range is cheaper than a list, and logs of one kind are often neighbours.
@@ -156,8 +156,7 @@ fn stored_log_texts<'py>(
     Ok(texts)
 }
 
-pub type Write =
-    fn(&ChainTables, &heed::RoTxn<'_, heed::WithoutTls>, &B256, &mut Text) -> Result<bool, ChainError>;
+pub type Write = fn(&ChainTables, &Txn<'_>, &B256, &mut Text) -> Result<bool, ChainError>;
 
 /// What `write` writes of a transaction, if there is one.
 pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {

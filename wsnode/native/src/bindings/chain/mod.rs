@@ -1,7 +1,7 @@
 //! Rows of blocks: read, rendered as JSON, and looked up.
 
+mod append;
 pub mod criteria;
-mod ends;
 pub mod header;
 mod logs;
 pub mod lookup;
@@ -16,7 +16,7 @@ use super::errors::CorruptRowError;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CorruptRowError", module.py().get_type::<CorruptRowError>())?;
     criteria::register(module)?;
-    ends::register(module)?;
+    append::register(module)?;
     header::register(module)?;
     logs::register(module)?;
     lookup::register(module)?;

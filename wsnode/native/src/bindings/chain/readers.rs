@@ -5,12 +5,15 @@ use pyo3::types::PyBytes;
 
 use super::render::corrupt;
 use super::row::Row;
+use crate::chain::rows::transaction::system::SystemFields;
 use crate::chain::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
+use crate::json::Envelope;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(block_rlp, module)?)?;
     module.add_function(wrap_pyfunction!(transaction_count, module)?)?;
     module.add_function(wrap_pyfunction!(transaction_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(transaction_parties, module)?)?;
     module.add_function(wrap_pyfunction!(ommer_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(log_count, module)?)?;
     module.add_function(wrap_pyfunction!(log_entries, module)?)
@@ -53,6 +56,24 @@ fn transaction_count(body: Row<'_>) -> PyResult<usize> {
 fn transaction_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
     let hashes = BodyRow::new(&body).and_then(|body| body.transaction_hashes());
     hashes.map(|hashes| PyBytes::new(py, hashes)).map_err(corrupt)
+}
+
+type Parties<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+
+/// The sender and the receiver of each transaction.
+#[pyfunction]
+fn transaction_parties<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Vec<Parties<'py>>> {
+    let body = BodyRow::new(&body).map_err(corrupt)?;
+    let parties = body.transaction_rows().map(|row| {
+        let row = row?;
+        let receiver = match SystemFields::read(row.envelope)? {
+            Some(fields) => fields.recipient(),
+            None => Envelope::new(row.envelope)?.to,
+        };
+        let receiver = receiver.map(|receiver| PyBytes::new(py, receiver));
+        Ok((PyBytes::new(py, row.sender.as_slice()), receiver))
+    });
+    parties.collect::<Result<_, _>>().map_err(corrupt)
 }
 
 #[pyfunction]

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyInt};
 use super::row::Row;
 use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::error::Error;
-use crate::json::{self, BlockStyle, TotalDifficulty, Writer};
+use crate::json::{self, BlockStyle, BodyList, TotalDifficulty, Writer};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_block, module)?)?;
@@ -17,6 +17,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(render_header, module)?)?;
+    module.add_function(wrap_pyfunction!(render_access_list, module)?)?;
     module.add_function(wrap_pyfunction!(render_payload, module)?)?;
     module.add_function(wrap_pyfunction!(render_payload_body, module)?)
 }
@@ -62,6 +63,13 @@ fn rendered_if<'py>(
     write: impl FnOnce(&mut Writer) -> Result<bool, RowError>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     rendered(py, write).map(|(bytes, exists)| exists.then_some(bytes))
+}
+
+/// The JSON of a block access list, given by its RLP.
+#[pyfunction]
+#[pyo3(signature = (encoded, /))]
+fn render_access_list<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    rendered(py, |text| json::render_access_list(text, encoded)).map(|(bytes, ())| bytes)
 }
 
 #[pyfunction]
@@ -144,14 +152,32 @@ fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
 
 /// The payload of a block, as the Engine API has it.
 #[pyfunction]
-fn render_payload<'py>(py: Python<'py>, header: &[u8], body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
-    let write =
-        |text: &mut Writer| json::render_payload(text, &HeaderRow::new(header)?, &BodyRow::new(&body)?);
+#[pyo3(signature = (header, body, access_list=None))]
+fn render_payload<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: Row<'_>,
+    access_list: Option<&[u8]>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let write = |text: &mut Writer| {
+        json::render_payload(text, &HeaderRow::new(header)?, &BodyRow::new(&body)?, access_list)
+    };
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
 /// What a block holds beside its header, as the Engine API has it.
 #[pyfunction]
-fn render_payload_body<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBytes>> {
-    rendered(py, |text| json::render_payload_body(text, &BodyRow::new(&body)?)).map(|(bytes, ())| bytes)
+#[pyo3(signature = (body, access_list=None, *, with_access_list=false))]
+fn render_payload_body<'py>(
+    py: Python<'py>,
+    body: Row<'_>,
+    access_list: Option<&[u8]>,
+    with_access_list: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let list = match access_list {
+        _ if !with_access_list => BodyList::Absent,
+        None => BodyList::Null,
+        Some(encoded) => BodyList::Rlp(encoded),
+    };
+    rendered(py, |text| json::render_payload_body(text, &BodyRow::new(&body)?, list)).map(|(bytes, ())| bytes)
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use alloy_consensus::Transaction;
+use alloy_consensus::Transaction as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::bindings::errors::invalid_block;
 use crate::bindings::numbers::Number;
+use crate::chain::rows::Transaction;
 use crate::error::InvalidBlock;
 use crate::evm::block;
 
@@ -55,8 +56,15 @@ impl UnverifiedBlock {
     /// The versioned hashes of all blob transactions, in their order.
     #[getter]
     fn blob_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let hashes = self.0.transactions.iter().filter_map(|transaction| transaction.blob_versioned_hashes());
+        let signed = self.0.transactions.iter().filter_map(Transaction::signed);
+        let hashes = signed.filter_map(|transaction| transaction.blob_versioned_hashes());
         hashes.flatten().map(|hash| PyBytes::new(py, hash.as_slice())).collect()
+    }
+
+    /// The hash of the block access list, or nothing before Amsterdam.
+    #[getter]
+    fn access_list_hash<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.header.block_access_list_hash.map(|hash| PyBytes::new(py, hash.as_slice()))
     }
 
     /// Whether the body is the one that the header commits to.
@@ -140,6 +148,12 @@ impl VerifiedBlock {
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.receipts_row)
+    }
+
+    /// The RLP of the block access list, or nothing before Amsterdam and where it is not known.
+    #[getter]
+    fn access_list<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.access_list.as_ref().map(|list| PyBytes::new(py, list))
     }
 }
 

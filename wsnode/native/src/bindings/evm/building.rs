@@ -13,7 +13,7 @@ use super::blocks::{exception, UnverifiedBlock, VerifiedBlock};
 use super::spec::ChainSpec;
 use crate::bindings::errors::guard;
 use crate::bindings::numbers::{address, hash};
-use crate::engine::verify_told;
+use crate::engine::verified_with_receipts;
 use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
@@ -29,7 +29,7 @@ impl BlockAttributes {
     #[new]
     #[pyo3(signature = (
         *, timestamp, fee_recipient, prev_randao, gas_limit, parent_beacon_block_root, base_fee=None, extra_data=None,
-        withdrawals=None
+        withdrawals=None, slot_number=None, may_lack_requests=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "a block has as many members")]
     fn new(
@@ -41,6 +41,8 @@ impl BlockAttributes {
         base_fee: Option<u64>,
         extra_data: Option<&[u8]>,
         withdrawals: Option<Vec<WithdrawalTuple>>,
+        slot_number: Option<u64>,
+        may_lack_requests: bool,
     ) -> PyResult<Self> {
         Ok(Self(build::BlockAttributes {
             timestamp,
@@ -51,6 +53,8 @@ impl BlockAttributes {
             parent_beacon_block_root: hash("parent_beacon_block_root", parent_beacon_block_root)?,
             extra_data: extra_data.map(Bytes::copy_from_slice).unwrap_or_default(),
             withdrawals: withdrawals.unwrap_or_default().iter().map(withdrawal).collect::<PyResult<_>>()?,
+            slot_number,
+            may_lack_requests,
         }))
     }
 }
@@ -78,6 +82,12 @@ impl BuiltBlock {
         self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
     }
 
+    /// Why it lacks requests of system contracts.
+    #[getter]
+    fn failed_calls(&self) -> Vec<String> {
+        self.0.failed_calls.clone()
+    }
+
     /// The same block on another instance of its parent, or on the committed one.
     #[pyo3(signature = (parent))]
     fn rebased(&self, py: Python<'_>, parent: Option<PyRef<'_, Self>>) -> PyResult<Py<Self>> {
@@ -91,16 +101,19 @@ impl BuiltBlock {
     }
 }
 
-/// A block verified by its header and receipts and not executed, or which rule it breaks.
+/// A block verified by its header and receipts and not executed, or which rule it breaks; so with its access list.
 #[pyfunction]
-fn verify_told_block(
+#[pyo3(signature = (spec, block, receipts, access_list=None))]
+fn verify_with_receipts(
     py: Python<'_>,
     spec: &ChainSpec,
     block: PyRef<'_, UnverifiedBlock>,
     receipts: PyBackedBytes,
+    access_list: Option<PyBackedBytes>,
 ) -> PyResult<Py<PyAny>> {
     let (spec, block) = (spec.0.clone(), block.0.clone());
-    match py.detach(|| guard(|| Ok(verify_told(&spec, &block, &receipts))))? {
+    let list = access_list.as_deref();
+    match py.detach(|| guard(|| Ok(verified_with_receipts(&spec, &block, &receipts, list))))? {
         Ok(built) => Ok(Py::new(py, BuiltBlock::new(built))?.into_any()),
         Err(invalid) => Ok(exception(py, &invalid)),
     }
@@ -176,6 +189,6 @@ fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockAttributes>()?;
     module.add_class::<BuiltBlock>()?;
-    module.add_function(wrap_pyfunction!(verify_told_block, module)?)?;
+    module.add_function(wrap_pyfunction!(verify_with_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(keccak256, module)?)
 }

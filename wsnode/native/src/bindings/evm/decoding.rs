@@ -12,7 +12,9 @@ use super::blocks::{exception, UnverifiedBlock};
 use super::spec::ChainSpec;
 use crate::bindings::errors::guard;
 use crate::bindings::numbers::hash;
-use crate::evm::block;
+use crate::evm::chain_spec::Family;
+use crate::evm::environment::arbos;
+use crate::evm::{block, dump};
 
 /// The blocks before the first malformed one, and its error; senders are recovered on all cores.
 #[pyfunction]
@@ -23,7 +25,8 @@ fn decode_blocks(
     encoded: Vec<PyBackedBytes>,
     with_unsigned: bool,
 ) -> PyResult<(Vec<UnverifiedBlock>, Option<Py<PyAny>>)> {
-    let unsigned = if with_unsigned { block::Unsigned::Accepted } else { block::Unsigned::Refused };
+    let unsigned =
+        if with_unsigned { block::UnsignedPolicy::Accepted } else { block::UnsignedPolicy::Refused };
     let decode = || {
         let slices: Vec<&[u8]> = encoded.iter().map(AsRef::as_ref).collect();
         guard(|| Ok(block::decode_blocks(&spec.0, &slices, unsigned)))
@@ -41,45 +44,73 @@ fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<Unv
 
 /// The RLP of a block from another node's JSON.
 #[pyfunction]
-fn encode_told_block<'py>(
+fn encode_json_block<'py>(
     py: Python<'py>,
     block: PyBackedBytes,
     ommers: Vec<PyBackedBytes>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let encode = || {
         let slices: Vec<&[u8]> = ommers.iter().map(AsRef::as_ref).collect();
-        guard(|| block::encode_told(&block, &slices))
+        guard(|| block::encode_json_block(&block, &slices))
     };
     py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
 }
 
 /// The row of a block's receipts, from another node's JSON.
 #[pyfunction]
-fn encode_told_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
-    let encode = || guard(|| block::encode_told_receipts(&receipts));
+fn encode_json_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
+    let encode = || guard(|| block::encode_json_receipts(&receipts));
     py.detach(encode).map(|row| PyBytes::new(py, &row))
 }
 
 /// The row of the receipts of a block in RLP, out of another node's JSON, if they are the block's.
 #[pyfunction]
+#[pyo3(signature = (block, receipts, family="ethereum"))]
 fn encode_proved_receipts<'py>(
     py: Python<'py>,
     block: PyBackedBytes,
     receipts: PyBackedBytes,
+    family: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let row = py.detach(|| guard(|| block::encode_proved_receipts(&block, &receipts)))?;
+    let family = Family::of_name(family).ok_or_else(|| PyValueError::new_err("no family has this name"))?;
+    let row = py.detach(|| guard(|| block::encode_proved_receipts(&block, &receipts, family)))?;
     Ok(PyBytes::new(py, &row))
 }
 
 /// Number, hash and parent's hash of the header in another node's JSON of a block.
 #[pyfunction]
-fn read_told_header<'py>(
+fn read_json_header<'py>(
     py: Python<'py>,
     block: &[u8],
 ) -> PyResult<(u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-    let header = guard(|| block::read_told_header(block))?;
+    let header = guard(|| block::read_json_header(block))?;
     let (hash, parent) = (header.hash_slow(), header.parent_hash);
     Ok((header.number, PyBytes::new(py, hash.as_slice()), PyBytes::new(py, parent.as_slice())))
+}
+
+/// The fork of Ethereum whose rules of the EVM ArbOS has at another node's JSON of a block.
+#[pyfunction]
+fn arbos_fork(block: &[u8]) -> PyResult<&'static str> {
+    Ok(arbos::fork_name(&guard(|| block::read_json_header(block))?))
+}
+
+/// An account of a dump: address, nonce, balance and code in hex, slots as JSON text.
+type Dumped<'py> = (Bound<'py, PyBytes>, u64, String, String, Bound<'py, PyBytes>);
+
+/// The accounts of a state dump in anvil's format.
+#[pyfunction]
+fn read_dump(py: Python<'_>, text: PyBackedBytes) -> PyResult<Vec<Dumped<'_>>> {
+    let read = || {
+        let accounts = dump::read_dump(&text)?;
+        // The text of all slots is as long as that of the dump.
+        Ok(accounts.into_iter().map(|(address, account)| (address, account.storage(), account)).collect())
+    };
+    let accounts: Vec<_> = py.detach(|| guard(|| Ok(read())))?.map_err(PyValueError::new_err::<String>)?;
+    let dumped = accounts.into_iter().map(|(address, storage, account)| {
+        let (address, storage) = (PyBytes::new(py, address.as_slice()), PyBytes::new(py, storage.as_bytes()));
+        (address, account.nonce, account.balance(), account.code(), storage)
+    });
+    Ok(dumped.collect())
 }
 
 /// A payload of the Engine API, whose form alone is right.
@@ -146,8 +177,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Payload>()?;
     module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(read_dump, module)?)?;
     module.add_function(wrap_pyfunction!(encode_proved_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(read_told_header, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_told_block, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_told_receipts, module)?)
+    module.add_function(wrap_pyfunction!(read_json_header, module)?)?;
+    module.add_function(wrap_pyfunction!(arbos_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_json_block, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_json_receipts, module)?)
 }

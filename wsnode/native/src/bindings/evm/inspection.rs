@@ -56,7 +56,7 @@ fn inspect_state(
     progress: Py<PyAny>,
     fault: Py<PyAny>,
 ) -> PyResult<(u64, [u64; 4])> {
-    if state.0.reader.base().is_some() || state.0.reader.moments().is_some() {
+    if state.0.reader.base().is_some() || state.0.reader.block_states().is_some() {
         return Err(PyValueError::new_err("a state known by proofs has no whole"));
     }
     let mut caller = Caller { progress, fault, raised: None };
@@ -66,6 +66,15 @@ fn inspect_state(
     }
     let found = inspected?;
     Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
+}
+
+/// How many rows do not have their checksums.
+#[pyfunction]
+#[pyo3(signature = (state, progress, fault, /))]
+fn check_state_rows(py: Python<'_>, state: &State, progress: Py<PyAny>, fault: Py<PyAny>) -> PyResult<u64> {
+    let mut caller = Caller { progress, fault, raised: None };
+    let damaged = py.detach(|| guard(|| Ok(state.0.reader.check_rows(&mut caller)?)));
+    caller.raised.map_or(damaged, Err)
 }
 
 /// The block to which the state was taken back.
@@ -103,6 +112,7 @@ fn state_blocks<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inspect_state, module)?)?;
+    module.add_function(wrap_pyfunction!(check_state_rows, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_past, module)?)?;
     module.add_function(wrap_pyfunction!(state_blocks, module)?)
 }

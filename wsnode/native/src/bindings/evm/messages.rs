@@ -63,6 +63,17 @@ pub fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("{name}: {reason}")))
 }
 
+/// Messages to the console, and how many more there were.
+pub fn console_tuple<'py>(
+    py: Python<'py>,
+    console_messages: &call::ConsoleMessages,
+) -> (Vec<Bound<'py, PyBytes>>, usize) {
+    (
+        console_messages.messages.iter().map(|message| PyBytes::new(py, message)).collect(),
+        console_messages.dropped,
+    )
+}
+
 /// Ends the run that was given it, from any thread.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 #[derive(Default)]
@@ -144,10 +155,16 @@ pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// The reason in what a call reverted with, or nothing.
+/// The message of the error of a call that reverted.
 #[pyfunction]
-fn revert_reason(output: &[u8]) -> Option<String> {
-    call::revert_reason(output)
+fn revert_message(output: &[u8]) -> String {
+    call::revert_message(output)
+}
+
+/// The message of the error of a call that cannot begin.
+#[pyfunction]
+fn with_supplied_gas(reason: &str, gas: u64) -> String {
+    call::with_supplied_gas(reason, gas)
 }
 
 /// The gas that a call may have: `blocks` times that of its block.
@@ -164,6 +181,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Revert>()?;
     module.add_class::<Halt>()?;
     module.add_class::<Interrupted>()?;
-    module.add_function(wrap_pyfunction!(revert_reason, module)?)?;
+    module.add_function(wrap_pyfunction!(revert_message, module)?)?;
+    module.add_function(wrap_pyfunction!(with_supplied_gas, module)?)?;
     module.add_function(wrap_pyfunction!(call_gas_cap, module)?)
 }

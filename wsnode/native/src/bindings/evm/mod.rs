@@ -4,6 +4,7 @@ mod blocks;
 pub mod building;
 mod decoding;
 mod inspection;
+mod live;
 pub mod messages;
 mod parity;
 mod pool;
@@ -17,13 +18,16 @@ mod witness;
 use pyo3::prelude::*;
 
 use super::errors;
+use crate::evm::call::install_crypto;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    install_crypto();
     errors::register(module)?;
     blocks::register(module)?;
     building::register(module)?;
     decoding::register(module)?;
     inspection::register(module)?;
+    live::register(module)?;
     messages::register(module)?;
     parity::register(module)?;
     pool::register(module)?;

@@ -12,11 +12,11 @@ use super::messages::{CancelFlag, Message};
 use super::spec::ChainSpec;
 use super::state::State;
 use super::tracing::{limits, traced, word, BlockRows};
-use crate::bindings::errors::{guard, guard_gathering};
+use crate::bindings::errors::{guard, guard_collecting_misses};
 use crate::bindings::numbers::{address, Number};
 use crate::engine::Rows;
 use crate::evm::call::Overrides;
-use crate::evm::trace::parity::{self, Form, Page};
+use crate::evm::trace::parity::{self, Page, TraceForm};
 
 fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
@@ -36,7 +36,7 @@ fn parity_transaction(
     size: usize,
     cancel: PyRef<'_, CancelFlag>,
 ) -> PyResult<Py<PyAny>> {
-    let (engine, form, limits) = (&state.0, parse::<Form>(form)?, limits(seconds, size, &cancel));
+    let (engine, form, limits) = (&state.0, parse::<TraceForm>(form)?, limits(seconds, size, &cancel));
     let rows: Rows<'_> = (&rows.0, &rows.1);
     let result = py.detach(|| guard(|| parity::trace_transaction(engine, rows, index, &form, &limits)))?;
     traced(py, result)
@@ -137,7 +137,7 @@ fn block_rewards(spec: &ChainSpec, rows: BlockRows) -> PyResult<Vec<Number>> {
     Ok(paid.into_iter().map(|reward| Number(reward.value)).collect())
 }
 
-type Call<'py> = (PyRef<'py, Message>, PyBackedBytes);
+type TracedMessage<'py> = (PyRef<'py, Message>, PyBackedBytes);
 
 /// The results of messages that run one after the other after a block, each with traces of its types.
 #[pyfunction]
@@ -149,7 +149,7 @@ fn parity_calls(
     py: Python<'_>,
     state: &State,
     header: Header,
-    calls: Vec<Call<'_>>,
+    calls: Vec<TracedMessage<'_>>,
     gas_cap: u64,
     seconds: f64,
     size: usize,
@@ -159,13 +159,13 @@ fn parity_calls(
 ) -> PyResult<Py<PyAny>> {
     let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
     let (engine, limits) = (&state.0, limits(seconds, size, &cancel));
-    let read = |(message, types): &Call<'_>| Ok((message.0.clone(), parse(types)?));
+    let read = |(message, types): &TracedMessage<'_>| Ok((message.0.clone(), parse(types)?));
     let calls: Vec<_> = calls.iter().map(read).collect::<PyResult<_>>()?;
     let result = py.detach(|| {
-        guard_gathering(|| {
+        guard_collecting_misses(|| {
             let calls: Vec<_> = calls.iter().map(|(message, types)| (message, types)).collect();
-            engine.at_block(header.base(), overrides, |place| {
-                parity::trace_calls(place, &calls, gas_cap, &limits)
+            engine.at_block(header.base(), overrides, |site| {
+                parity::trace_calls(site, &calls, gas_cap, &limits)
             })
         })
     })?;
@@ -194,9 +194,9 @@ fn parity_raw(
 ) -> PyResult<Py<PyAny>> {
     let (engine, types, limits) = (&state.0, parse(types)?, limits(seconds, size, &cancel));
     let result = py.detach(|| {
-        guard_gathering(|| {
-            engine.at_block(header.base(), Overrides::default(), |place| {
-                parity::trace_raw(place, &encoded, &types, &limits)
+        guard_collecting_misses(|| {
+            engine.at_block(header.base(), Overrides::default(), |site| {
+                parity::trace_raw(site, &encoded, &types, &limits)
             })
         })
     })?;

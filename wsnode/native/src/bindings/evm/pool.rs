@@ -161,7 +161,10 @@ impl PooledTransaction {
 
 /// Refuse a transaction that no block after `header` could hold, or that the pool does not take.
 #[pyfunction]
-#[pyo3(signature = (spec, header, transaction, *, minimum_tip=0, was_included=false, keeps_blobs=false))]
+#[pyo3(signature = (
+    spec, header, transaction, *, minimum_tip=0, was_included=false, keeps_blobs=false, gas_limit=None
+))]
+#[expect(clippy::too_many_arguments, reason = "each is an argument by name")]
 fn check_transaction(
     py: Python<'_>,
     spec: &ChainSpec,
@@ -170,8 +173,9 @@ fn check_transaction(
     minimum_tip: u128,
     was_included: bool,
     keeps_blobs: bool,
+    gas_limit: Option<u64>,
 ) -> PyResult<()> {
-    let terms = Terms { minimum_tip, was_included, keeps_blobs };
+    let terms = Terms { minimum_tip, was_included, keeps_blobs, gas_limit };
     let (spec, transaction) = (spec.0.clone(), transaction.0.clone());
     let check = || {
         let head = HeaderRow::new(header)?.header()?;
@@ -198,6 +202,13 @@ fn cell_proofs<'py>(py: Python<'py>, blob: &[u8]) -> PyResult<Vec<Bound<'py, PyB
     Ok(proofs.iter().map(|proof| PyBytes::new(py, proof.as_slice())).collect())
 }
 
+/// The cells of a blob, one after another.
+#[pyfunction]
+fn blob_cells<'py>(py: Python<'py>, blob: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let cells = py.detach(|| guard(|| pool::cells(blob)))?;
+    Ok(PyBytes::new(py, &cells))
+}
+
 #[pyfunction]
 fn render_pooled_transaction<'py>(
     py: Python<'py>,
@@ -210,6 +221,7 @@ fn render_pooled_transaction<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledTransaction>()?;
+    module.add_function(wrap_pyfunction!(blob_cells, module)?)?;
     module.add_function(wrap_pyfunction!(blob_proof, module)?)?;
     module.add_function(wrap_pyfunction!(cell_proofs, module)?)?;
     module.add_function(wrap_pyfunction!(check_transaction, module)?)?;

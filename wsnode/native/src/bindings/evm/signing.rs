@@ -8,7 +8,8 @@ use pyo3::types::PyBytes;
 use super::messages::json;
 use crate::bindings::errors::guard;
 use crate::bindings::numbers::{address, hash, Number};
-use crate::evm::sign::{self, Draft, Price};
+use crate::evm::block;
+use crate::evm::sign::{self, Draft, OfferedPrice};
 
 /// The envelope of a transaction that the owner of `secret` signs; its members make its type.
 #[pyfunction]
@@ -68,10 +69,27 @@ fn unsigned_transaction<'py>(
     guard(|| sign::impersonate(sender, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-fn price(max_fee: Option<u128>, max_priority_fee: Option<u128>, gas_price: Option<u128>) -> PyResult<Price> {
+/// The sender that an encoded transaction names in place of a signature, None of a signed one.
+#[pyfunction]
+fn impersonated_sender<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let named = guard(|| {
+        let transaction =
+            block::decode_transaction(encoded).map_err(|violation| violation.in_block(None, None))?;
+        Ok(block::impersonated_sender(transaction.signature()))
+    })?;
+    Ok(named.map(|sender| PyBytes::new(py, sender.as_slice())))
+}
+
+fn price(
+    max_fee: Option<u128>,
+    max_priority_fee: Option<u128>,
+    gas_price: Option<u128>,
+) -> PyResult<OfferedPrice> {
     match (max_fee, max_priority_fee, gas_price) {
-        (None, None, Some(price)) => Ok(Price::Fixed(price)),
-        (Some(max_fee), Some(max_priority_fee), None) => Ok(Price::Dynamic { max_fee, max_priority_fee }),
+        (None, None, Some(price)) => Ok(OfferedPrice::Fixed(price)),
+        (Some(max_fee), Some(max_priority_fee), None) => {
+            Ok(OfferedPrice::Dynamic { max_fee, max_priority_fee })
+        }
         _ => Err(PyValueError::new_err("give gas_price, or max_fee and max_priority_fee")),
     }
 }
@@ -83,7 +101,7 @@ fn draft(
     nonce: u64,
     to: Option<&[u8]>,
     (value, input): (U256, &[u8]),
-    (gas, price): (u64, Price),
+    (gas, price): (u64, OfferedPrice),
     (access_list, authorizations): Lists<'_>,
 ) -> PyResult<Draft> {
     Ok(Draft {
@@ -113,6 +131,13 @@ fn sign_digest<'py>(py: Python<'py>, secret: &[u8], digest: &[u8]) -> PyResult<B
     guard(|| sign::sign_digest(secret, digest)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
+/// The compressed public key of a secret.
+#[pyfunction]
+fn public_key_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let secret = hash("secret", secret)?;
+    guard(|| sign::public_key_of(secret)).map(|found| PyBytes::new(py, &found))
+}
+
 /// The address that belongs to a secret.
 #[pyfunction]
 fn address_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -123,7 +148,9 @@ fn address_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyByte
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(impersonated_sender, module)?)?;
     module.add_function(wrap_pyfunction!(sign_message, module)?)?;
     module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
+    module.add_function(wrap_pyfunction!(public_key_of, module)?)?;
     module.add_function(wrap_pyfunction!(address_of, module)?)
 }

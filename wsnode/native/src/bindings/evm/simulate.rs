@@ -6,11 +6,11 @@ use pyo3::pybacked::PyBackedBytes;
 use super::messages::Message;
 use crate::bindings::errors::guard;
 use crate::error::Error;
-use crate::evm::simulate::{Block, Call, Options, Request};
+use crate::evm::simulate::{Block, Call, SimulationOptions, SimulationRequest};
 
 /// Blocks of calls and how they are run.
 #[pyclass(frozen, module = "wsnode._native.evm")]
-pub struct Simulation(pub Request);
+pub struct Simulation(pub SimulationRequest);
 
 /// A message, or why there is none.
 #[derive(FromPyObject)]
@@ -39,9 +39,13 @@ impl Simulation {
         let blocks: Vec<_> =
             blocks.into_iter().map(|(own, state, calls)| (own, state, taken(calls))).collect();
         let blocks = py.detach(|| guard(|| blocks.into_iter().map(block).collect::<Result<_, Error>>()))?;
-        let options =
-            Options { is_strict: validation, traces_transfers: trace_transfers, full_transactions, gas_cap };
-        Ok(Self(Request { blocks, options }))
+        let options = SimulationOptions {
+            is_strict: validation,
+            traces_transfers: trace_transfers,
+            full_transactions,
+            gas_cap,
+        };
+        Ok(Self(SimulationRequest { blocks, options }))
     }
 }
 

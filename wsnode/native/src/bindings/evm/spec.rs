@@ -6,12 +6,12 @@ use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::blocks::VerifiedBlock;
+use super::blocks::{UnverifiedBlock, VerifiedBlock};
 use crate::bindings::chain::header::Header;
 use crate::bindings::errors::guard;
 use crate::bindings::numbers::Number;
 use crate::evm::block;
-use crate::evm::chain_spec;
+use crate::evm::chain_spec::{self, Presence, FORKS};
 use crate::evm::rules;
 
 /// The rules of one chain, from geth's genesis.json.
@@ -36,6 +36,11 @@ impl ChainSpec {
         self.0.chain_id_at(number)
     }
 
+    /// The key in genesis.json and the name of a fork to whose blocks one belongs though it is not scheduled by then.
+    fn unscheduled_fork(&self, block: &UnverifiedBlock) -> Option<(&'static str, &'static str)> {
+        rules::unscheduled_fork(&self.0, &block.0.header).map(|row| (row.key, row.name))
+    }
+
     /// Set which ids follow the genesis's: pairs of the first block and the id, ascending.
     fn set_chain_ids(&self, changes: Vec<(u64, u64)>) {
         self.0.set_chain_ids(changes);
@@ -44,6 +49,30 @@ impl ChainSpec {
     #[getter]
     fn genesis_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.genesis_hash().as_slice())
+    }
+
+    /// Whether more is known of the genesis block than its hash, or than not even that.
+    #[getter]
+    fn has_genesis_header(&self) -> bool {
+        self.0.genesis().has_header
+    }
+
+    /// Whose encodings transactions and receipts have.
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.0.family().name()
+    }
+
+    /// Whether ArbOS runs some accounts of its state, which the engine cannot.
+    #[getter]
+    fn has_arbos(&self) -> bool {
+        self.0.has_arbos()
+    }
+
+    /// Whether blocks are sealed by authorities, whatever their difficulty.
+    #[getter]
+    fn is_sealed_by_authority(&self) -> bool {
+        self.0.is_sealed_by_authority()
     }
 
     /// Whether the accounts of the genesis state are known, and not its root alone.
@@ -80,6 +109,18 @@ impl ChainSpec {
         self.0.fork_name(number, timestamp)
     }
 
+    /// The generation of the Engine API's structures that a block after the merge has: 1 is Paris.
+    fn engine_generation(&self, timestamp: u64) -> u8 {
+        let active = self.0.active_forks(u64::MAX, timestamp);
+        active.iter().map(|row| row.engine).max().unwrap_or(0).max(1)
+    }
+
+    /// The forks that the chain schedules, each as its row of the table and its activation: a number, or a time.
+    fn scheduled_forks(&self) -> Vec<(ForkRow, u64)> {
+        let begin = |row: &'static chain_spec::ForkRow| Some((ForkRow(row), self.0.activation(row.fork)?));
+        FORKS.iter().filter_map(begin).collect()
+    }
+
     /// Target, maximum and fee update fraction of the blobs in force, or nothing before blobs.
     fn blob_parameters(&self, timestamp: u64) -> Option<(u64, u64, u128)> {
         let parameters = self.0.blob_parameters(timestamp)?;
@@ -104,7 +145,70 @@ impl ChainSpec {
     }
 }
 
+/// Row of the table of forks.
+#[pyclass(frozen, module = "wsnode._native.evm")]
+pub struct ForkRow(&'static chain_spec::ForkRow);
+
+#[pymethods]
+impl ForkRow {
+    /// Its key in geth's genesis.json.
+    #[getter]
+    fn key(&self) -> &'static str {
+        self.0.key
+    }
+
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// True if a time activates the fork, false if a block number does.
+    #[getter]
+    fn is_by_time(&self) -> bool {
+        self.0.is_by_time()
+    }
+
+    /// True if the fork sets blob parameters and nothing else.
+    #[getter]
+    fn is_blobs_only(&self) -> bool {
+        self.0.presence == Presence::BlobsOnly
+    }
+
+    /// Contracts that the protocol calls or reads from the fork on, by their names in eth_config.
+    #[getter]
+    fn contracts(&self) -> Vec<(&'static str, String)> {
+        self.0.contracts.iter().map(|(name, address, _)| (*name, format!("{address:#x}"))).collect()
+    }
+
+    /// The codes of these contracts, by their addresses.
+    #[getter]
+    fn contract_codes(&self) -> Vec<(String, String)> {
+        let written = |address, code| (format!("{address:#x}"), format!("{code:#x}"));
+        self.0.contracts.iter().map(|(_, address, code)| written(address, code)).collect()
+    }
+
+    /// Precompiles from the fork on, by their names in eth_config, each with the number that its address is.
+    #[getter]
+    fn precompiles(&self) -> Vec<(&'static str, u16)> {
+        self.0.precompiles.to_vec()
+    }
+
+    /// How many members a header has that the fork is the newest of.
+    #[getter]
+    fn header_members(&self) -> usize {
+        self.0.header_members()
+    }
+}
+
+/// The rows of all forks but Frontier, the oldest first.
+#[pyfunction]
+fn fork_table() -> Vec<ForkRow> {
+    FORKS.iter().map(ForkRow).collect()
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("GAS_PER_BLOB", DATA_GAS_PER_BLOB)?;
+    module.add_function(wrap_pyfunction!(fork_table, module)?)?;
+    module.add_class::<ForkRow>()?;
     module.add_class::<ChainSpec>()
 }

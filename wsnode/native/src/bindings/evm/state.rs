@@ -13,18 +13,21 @@ use pyo3::IntoPyObjectExt;
 
 use super::blocks::{exception, Execution, UnverifiedBlock};
 use super::building::{Block, BlockAttributes, BuiltBlock, Header};
-use super::messages::{outcome, CancelFlag, Message};
+use super::messages::{console_tuple, outcome, CancelFlag, Message};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
 use crate::bindings::descriptors::duplicate;
-use crate::bindings::errors::{guard, guard_gathering};
+use crate::bindings::errors::{guard, guard_collecting_misses, values, MissedValues};
 use crate::bindings::numbers::{address, hash, Number};
+use crate::bindings::store;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::evm::build::{self, Candidate, Refused};
-use crate::evm::call::{self, parse_patches, Estimate, Overrides, Place, Watch};
+use crate::evm::call::{
+    self, parse_patches, CallSite, ConsoleMessages, Estimate, Outcome, Overrides, WorkBudget,
+};
 use crate::evm::simulate::simulate;
-use crate::state::{Bounds, Head, Kept, Proved, SlotProof};
+use crate::state::{Bounds, Durability, Head, Miss, Proved, SlotProof, Step};
 
 /// The EVM state of one chain in a folder of its own; to be opened after a fork.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -43,6 +46,27 @@ impl State {
     fn new(py: Python<'_>, path: PathBuf, spec: &ChainSpec, writer: bool, proved: bool) -> PyResult<Self> {
         let spec = spec.0.clone();
         py.detach(|| guard(|| Engine::open(&path, spec, writer, proved))).map(|engine| Self(Arc::new(engine)))
+    }
+
+    /// The same state, all of whose reads, one after another, see the last commit of now.
+    fn pin(&self) -> PyResult<Self> {
+        guard(|| self.0.pin()).map(|engine| Self(Arc::new(engine)))
+    }
+
+    /// Return if the state's file is where it was opened, and is open again after a failed write, or may soon be.
+    fn require_usable(&self) -> PyResult<()> {
+        self.0.require_usable().map_err(store::raised)
+    }
+
+    /// Return if no read has met a damaged row since the state was opened.
+    fn require_undamaged(&self) -> PyResult<()> {
+        self.0.reader.require_undamaged().map_err(store::raised)
+    }
+
+    /// How often a read has met a damaged row since the state was opened.
+    #[getter]
+    fn damaged(&self) -> u64 {
+        self.0.reader.damaged()
     }
 
     /// Number and hash of the head, with blocks that are not committed.
@@ -126,7 +150,7 @@ impl State {
 
     /// Write every executed block, to be read at once; until `sync_now` a power cut takes the store back to what it was.
     fn commit_whole(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| guard(|| self.0.commit(Kept::Whole)))
+        py.detach(|| guard(|| self.0.commit(Durability::NoMetaSync)))
     }
 
     /// Bring everything committed to the disk.
@@ -178,8 +202,7 @@ impl State {
     /// Change the state after the head in place, as state overrides say, and return its new root.
     #[pyo3(signature = (changes, *, sync=true))]
     fn patch<'py>(&self, py: Python<'py>, changes: &[u8], sync: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let patches = guard(|| parse_patches(changes))?;
-        let root = py.detach(|| guard(|| self.0.patch(&patches, sync)))?;
+        let root = py.detach(|| guard(|| self.0.patch(&parse_patches(changes)?, sync)))?;
         Ok(PyBytes::new(py, root.as_slice()))
     }
 
@@ -187,7 +210,7 @@ impl State {
     ///
     /// Of each account its address, the nodes that prove it, slots with the nodes that prove them, and its code unless
     /// that is known.
-    fn keep_proofs(&self, py: Python<'_>, proofs: Vec<Sent>) -> PyResult<()> {
+    fn keep_proofs(&self, py: Python<'_>, proofs: Vec<AccountProofTuple>) -> PyResult<()> {
         let proofs: Vec<_> = proofs.into_iter().map(proved).collect::<PyResult<_>>()?;
         py.detach(|| guard(|| Ok(self.0.base()?.keep(&proofs)?)))
     }
@@ -201,22 +224,63 @@ impl State {
     /// Take note of the verified state root of a block: where states are known by proofs alone, they are read by it.
     fn note_root(&self, number: u64, block_hash: &[u8], state_root: &[u8]) -> PyResult<()> {
         let (hash, state_root) = (hash("block hash", block_hash)?, hash("state root", state_root)?);
-        guard(|| self.0.moments())?.note(Head { number, hash, state_root });
+        guard(|| self.0.block_states())?.note(Head { number, hash, state_root });
         Ok(())
     }
 
     /// As `keep_proofs`, of the state with a root that is a verified block's.
-    fn keep_proofs_of(&self, py: Python<'_>, state_root: &[u8], proofs: Vec<Sent>) -> PyResult<()> {
+    fn keep_proofs_of(
+        &self,
+        py: Python<'_>,
+        state_root: &[u8],
+        proofs: Vec<AccountProofTuple>,
+    ) -> PyResult<()> {
         let root = hash("state root", state_root)?;
         let proofs: Vec<_> = proofs.into_iter().map(proved).collect::<PyResult<_>>()?;
-        py.detach(|| guard(|| Ok(self.0.moments()?.keep(root, &proofs)?)))
+        py.detach(|| guard(|| Ok(self.0.block_states()?.keep(root, &proofs)?)))
+    }
+
+    /// How many of the blocks with these state roots, newest first, lead down to all of these values that is known.
+    fn known_depth(
+        &self,
+        py: Python<'_>,
+        roots: Vec<PyBackedBytes>,
+        accounts: Vec<PyBackedBytes>,
+        slots: Vec<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<usize> {
+        let roots: Vec<_> = roots.iter().map(|root| hash("state root", root)).collect::<PyResult<_>>()?;
+        let wanted = misses(&accounts, &slots)?;
+        py.detach(|| guard(|| Ok(self.0.block_states()?.depth(&roots, &wanted)?)))
+    }
+
+    /// Keep what of these values after a block follows from earlier states, and return the accounts and slots of which
+    /// nothing does.
+    ///
+    /// `steps` lead down from that block: its access list with its parent's state root, the parent's, and so on. The
+    /// lists are verified.
+    fn carry<'py>(
+        &self,
+        py: Python<'py>,
+        state_root: &[u8],
+        steps: Vec<(PyBackedBytes, PyBackedBytes)>,
+        accounts: Vec<PyBackedBytes>,
+        slots: Vec<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<MissedValues<'py>> {
+        let root = hash("state root", state_root)?;
+        let steps: Vec<Step<'_>> = steps
+            .iter()
+            .map(|(list, root)| Ok((list.as_ref(), hash("state root", root)?)))
+            .collect::<PyResult<_>>()?;
+        let wanted = misses(&accounts, &slots)?;
+        let others = py.detach(|| guard(|| Ok(self.0.block_states()?.carry(root, &steps, &wanted)?)))?;
+        Ok(values(py, &others))
     }
 
     /// Keep verified hashes of blocks before the one with the hash `of`.
     fn keep_hashes_of(&self, py: Python<'_>, of: &[u8], hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<()> {
         let of = hash("block hash", of)?;
         let hashes = hashes_of(hashes)?;
-        py.detach(|| guard(|| Ok(self.0.moments()?.keep_hashes(of, &hashes)?)))
+        py.detach(|| guard(|| Ok(self.0.block_states()?.keep_hashes(of, &hashes)?)))
     }
 
     /// Nonce, balance and code hash of an account after a block, or nothing.
@@ -327,7 +391,7 @@ impl State {
         let cancel = cancel.map(|flag| flag.0.clone());
         let bounds = Bounds::back(cancel.as_deref(), changes);
         let proof = py.detach(|| {
-            guard_gathering(|| Ok(self.0.reader.proof(address, &slots, block.state(), bounds)?))
+            guard_collecting_misses(|| Ok(self.0.reader.proof(address, &slots, block.state(), bounds)?))
         })?;
         let proved =
             |slot: &SlotProof| (PyBytes::new(py, &slot.value.to_be_bytes::<32>()), nodes(py, &slot.nodes));
@@ -356,9 +420,11 @@ impl State {
     ) -> PyResult<Py<PyAny>> {
         let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
         let message = &message.0;
-        let result = self.run(py, &header, overrides, budget, cancel, |place, watch| {
-            call::call(place, message, gas_cap, watch)
-        })?;
+        let (result, console_messages) =
+            self.run(py, &header, overrides, budget, cancel, |site, work_budget| {
+                Ok((call::call(site, message, gas_cap, work_budget)?, work_budget.take_console_messages()))
+            })?;
+        self.keep_console_messages(&result, console_messages);
         outcome(py, result)
     }
 
@@ -380,13 +446,30 @@ impl State {
     ) -> PyResult<Py<PyAny>> {
         let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
         let message = &message.0;
-        let result = self.run(py, &header, overrides, budget, cancel, |place, watch| {
-            call::estimate(place, message, gas_cap, watch)
-        })?;
+        let (result, console_messages) =
+            self.run(py, &header, overrides, budget, cancel, |site, work_budget| {
+                Ok((
+                    call::estimate(site, message, gas_cap, work_budget)?,
+                    work_budget.take_console_messages(),
+                ))
+            })?;
         match result {
             Estimate::Gas(gas) => gas.into_py_any(py),
-            Estimate::Failed(failure) => outcome(py, failure),
+            Estimate::Failed(failure) => {
+                self.keep_console_messages(&failure, console_messages);
+                outcome(py, failure)
+            }
         }
+    }
+
+    /// Keep what calls will say to the console, for `take_console`.
+    fn begin_console(&self) {
+        self.0.console.begin();
+    }
+
+    /// What calls have said to the console since the last time, and how many messages were left out.
+    fn take_console<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyBytes>>, usize) {
+        console_tuple(py, &self.0.console.take())
     }
 
     /// The blocks of a simulation on top of a block, as a JSON array.
@@ -403,8 +486,8 @@ impl State {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (request, cancel) = (simulation.0.clone(), cancel.map(|flag| flag.0.clone()));
         let text = inline_or_detached(py, false, || {
-            let watch = Watch::new(None, cancel);
-            simulate(&self.0.spec, &self.0.reader, header.base(), request, &watch, changes)
+            let work_budget = WorkBudget::new(None, cancel);
+            simulate(&self.0.spec, &self.0.reader, header.base(), request, &work_budget, changes)
         })?;
         Ok(PyBytes::new(py, &text))
     }
@@ -445,6 +528,13 @@ impl State {
 }
 
 impl State {
+    /// Keep what a run has said to the console, unless it will be run again.
+    pub fn keep_console_messages(&self, outcome: &Outcome, console_messages: ConsoleMessages) {
+        if !matches!(outcome, Outcome::Interrupted { .. }) {
+            self.0.console.append(console_messages);
+        }
+    }
+
     /// What `work` returns where a message is run: within a budget at once, else without the interpreter's lock.
     pub fn run<T: Send>(
         &self,
@@ -453,12 +543,12 @@ impl State {
         overrides: Overrides,
         budget: Option<u64>,
         cancel: Option<PyRef<'_, CancelFlag>>,
-        work: impl FnOnce(Place<'_>, &Watch) -> Result<T, Error> + Send,
+        work: impl FnOnce(CallSite<'_>, &WorkBudget) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let cancel = cancel.map(|flag| flag.0.clone());
         inline_or_detached(py, budget.is_some(), || {
-            let watch = Watch::new(budget, cancel);
-            self.0.at_block(header.base(), overrides, |place| work(place, &watch))
+            let work_budget = WorkBudget::new(budget, cancel);
+            self.0.at_block(header.base(), overrides, |site| work(site, &work_budget))
         })
     }
 }
@@ -481,14 +571,22 @@ fn built(
 }
 
 /// An account with its proof, its slots with theirs, and its code.
-type Sent =
+type AccountProofTuple =
     (PyBackedBytes, Vec<PyBackedBytes>, Vec<(PyBackedBytes, Vec<PyBackedBytes>)>, Option<PyBackedBytes>);
 
 fn hashes_of(hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<Vec<(u64, B256)>> {
     hashes.into_iter().map(|(number, name)| Ok((number, hash("hash", &name)?))).collect()
 }
 
-fn proved((name, nodes, slots, code): Sent) -> PyResult<Proved> {
+fn misses(accounts: &[PyBackedBytes], slots: &[(PyBackedBytes, PyBackedBytes)]) -> PyResult<Vec<Miss>> {
+    let accounts = accounts.iter().map(|name| Ok(Miss::Account(address("address", name)?)));
+    let slots = slots.iter().map(|(name, slot)| {
+        Ok(Miss::Slot(address("address", name)?, U256::from_be_bytes(hash("slot", slot)?.0)))
+    });
+    accounts.chain(slots).collect()
+}
+
+fn proved((name, nodes, slots, code): AccountProofTuple) -> PyResult<Proved> {
     let copied = |bytes: PyBackedBytes| Bytes::copy_from_slice(&bytes);
     let slot = |(name, nodes): (PyBackedBytes, Vec<PyBackedBytes>)| {
         Ok((hash("slot", &name)?, nodes.into_iter().map(copied).collect()))
@@ -520,9 +618,9 @@ fn inline_or_detached<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     if is_inline {
-        guard_gathering(work)
+        guard_collecting_misses(work)
     } else {
-        py.detach(|| guard_gathering(work))
+        py.detach(|| guard_collecting_misses(work))
     }
 }
 

@@ -7,14 +7,14 @@ use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
 use super::building::Header;
-use super::messages::{outcome, CancelFlag, Message};
+use super::messages::{console_tuple, outcome, CancelFlag, Message};
 use super::state::State;
-use crate::bindings::errors::{guard, guard_gathering};
+use crate::bindings::errors::{guard, guard_collecting_misses};
 use crate::engine::Rows;
 use crate::error::Error;
 use crate::evm::access_list;
 use crate::evm::call::{Outcome, Overrides};
-use crate::evm::trace::{self, CallPlace, Limits, Options, Stopped, Traced};
+use crate::evm::trace::{self, Stopped, TraceCallSite, TraceLimits, TraceOptions, Traced};
 
 /// The access list of a message as JSON, the gas that it uses with it, and why it fails if it does.
 #[pyfunction]
@@ -34,8 +34,8 @@ fn create_access_list(
 ) -> PyResult<Py<PyAny>> {
     let overrides = guard(|| Overrides::parse(state_overrides, None))?;
     let message = &message.0;
-    let listed = state.run(py, &header, overrides, None, cancel, |place, watch| {
-        access_list::create_access_list(place, message, nonce, gas_cap, watch)
+    let listed = state.run(py, &header, overrides, None, cancel, |site, work_budget| {
+        access_list::create_access_list(site, message, nonce, gas_cap, work_budget)
     })?;
     let (gas_used, failure) = match listed.outcome {
         Outcome::Success { gas_used, .. } => (gas_used, None),
@@ -50,11 +50,11 @@ fn create_access_list(
 pub type BlockRows = (PyBackedBytes, PyBackedBytes);
 
 /// What a trace may take: seconds a transaction, and bytes of text in all.
-pub fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> Limits {
-    Limits { seconds, size, stop: cancel.0.clone() }
+pub fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> TraceLimits {
+    TraceLimits { seconds, size, stop: cancel.0.clone() }
 }
 
-fn parse(options: &[u8]) -> PyResult<Options> {
+fn parse(options: &[u8]) -> PyResult<TraceOptions> {
     serde_json::from_slice(options).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
 }
 
@@ -92,7 +92,7 @@ fn trace_block(
     let (engine, options, limits) = (&state.0, parse(options)?, limits(seconds, size, &cancel));
     let rows: Rows<'_> = (&rows.0, &rows.1);
     let result = py.detach(|| {
-        guard_gathering(|| match index {
+        guard_collecting_misses(|| match index {
             Some(index) => trace::trace_transaction(engine, rows, index, &options, &limits),
             None => trace::trace_block(engine, rows, &options, &limits),
         })
@@ -125,16 +125,32 @@ fn trace_call(
     let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
     let (message, rows): (_, Rows<'_>) = (&message.0, (&rows.0, &rows.1));
     let result = py.detach(|| {
-        guard_gathering(|| {
-            let place = CallPlace { rows, transactions, overrides, gas_cap };
-            trace::trace_call(engine, place, message, &options, &limits)
+        guard_collecting_misses(|| {
+            let site = TraceCallSite { rows, transactions, overrides, gas_cap };
+            trace::trace_call(engine, site, message, &options, &limits)
         })
     })?;
     traced(py, result)
 }
 
+/// What each transaction of a block says to the console, and how many messages are left out; None if cancelled.
+#[pyfunction]
+#[pyo3(signature = (state, rows, *, cancel))]
+fn console_messages(
+    py: Python<'_>,
+    state: &State,
+    rows: BlockRows,
+    cancel: PyRef<'_, CancelFlag>,
+) -> PyResult<Py<PyAny>> {
+    let (engine, stop, rows): (_, _, Rows<'_>) = (&state.0, cancel.0.clone(), (&rows.0, &rows.1));
+    let found = py.detach(|| guard_collecting_misses(|| trace::console_messages(engine, rows, stop)))?;
+    let lists = found.map(|all| all.iter().map(|each| console_tuple(py, each)).collect::<Vec<_>>());
+    lists.into_py_any(py)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(create_access_list, module)?)?;
     module.add_function(wrap_pyfunction!(trace_block, module)?)?;
+    module.add_function(wrap_pyfunction!(console_messages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_call, module)?)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::Bytes;
+use alloy_primitives::{Bytes, U256};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -12,8 +12,8 @@ use super::messages::CancelFlag;
 use super::state::State;
 use crate::bindings::errors::guard;
 use crate::bindings::numbers::{address, hash};
-use crate::evm::call::Watch;
-use crate::evm::trace::{self, Range};
+use crate::evm::call::WorkBudget;
+use crate::evm::trace::{self, SlotRange};
 use crate::evm::witness;
 use crate::state::Bounds;
 
@@ -70,12 +70,12 @@ fn storage_range<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let address = self::address("address", address)?;
     let (engine, cancel) = (&state.0, cancel.0.clone());
-    let range = Range { transactions, address, start, count };
+    let range = SlotRange { transactions, address, start, count };
     let text = py.detach(|| {
         guard(|| {
-            let watch = Watch::new(None, Some(cancel.clone()));
+            let work_budget = WorkBudget::new(None, Some(cancel.clone()));
             let bounds = bounds(&cancel, usize::MAX, usize::MAX);
-            trace::storage_range(engine, (&rows.0, &rows.1), range, &watch, bounds)
+            trace::storage_range(engine, (&rows.0, &rows.1), range, &work_budget, bounds)
         })
     })?;
     Ok(PyBytes::new(py, &text))
@@ -100,6 +100,40 @@ fn modified_accounts<'py>(
     Ok(found.iter().map(|address| PyBytes::new(py, address.as_slice())).collect())
 }
 
+type ChangedKeys<'py> = (Bound<'py, PyBytes>, bool, Vec<Bound<'py, PyBytes>>);
+
+/// Accounts and slots that may have changed after block `first` up to a committed one.
+#[pyfunction]
+#[pyo3(signature = (state, first, last, *, changes))]
+fn changed_keys<'py>(
+    py: Python<'py>,
+    state: &State,
+    first: u64,
+    last: (u64, PyBackedBytes),
+    changes: usize,
+) -> PyResult<Vec<ChangedKeys<'py>>> {
+    let (last, reader) = (named(&last)?, &state.0.reader);
+    let found =
+        py.detach(|| guard(|| Ok(reader.changed_keys(first, last, Bounds::back(None, changes))?)))?;
+    let word = |slot: U256| PyBytes::new(py, &slot.to_be_bytes::<32>());
+    let keys = found.into_iter().map(|(address, is_account, slots)| {
+        (PyBytes::new(py, address.as_slice()), is_account, slots.into_iter().map(word).collect())
+    });
+    Ok(keys.collect())
+}
+
+/// The state root after a committed block.
+#[pyfunction]
+fn root_after<'py>(
+    py: Python<'py>,
+    state: &State,
+    block: (u64, PyBackedBytes),
+) -> PyResult<Bound<'py, PyBytes>> {
+    let block = named(&block)?;
+    let root = guard(|| Ok(state.0.reader.root_after(block)?))?;
+    Ok(PyBytes::new(py, root.as_slice()))
+}
+
 fn named((number, block_hash): &(u64, PyBackedBytes)) -> PyResult<BlockNumHash> {
     Ok(BlockNumHash { number: *number, hash: hash("block hash", block_hash)? })
 }
@@ -107,5 +141,7 @@ fn named((number, block_hash): &(u64, PyBackedBytes)) -> PyResult<BlockNumHash> 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(execution_witness, module)?)?;
     module.add_function(wrap_pyfunction!(storage_range, module)?)?;
-    module.add_function(wrap_pyfunction!(modified_accounts, module)?)
+    module.add_function(wrap_pyfunction!(modified_accounts, module)?)?;
+    module.add_function(wrap_pyfunction!(changed_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(root_after, module)?)
 }

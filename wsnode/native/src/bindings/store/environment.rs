@@ -13,11 +13,13 @@ use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
 use crate::bindings::descriptors::duplicate;
 use crate::chain::tables::ChainTables;
-use crate::store::file::MAP_SIZE;
-use crate::store::{Environment, StoreError as Failure, Transaction, Turn};
+use crate::store::file::FIRST_MAP_SIZE;
+use crate::store::{Environment, Opening, StoreError as Failure, Transaction, WriteGuard};
 
 /// The time for which a change that needs a larger map waits for views of the old one.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time for which a snapshot does; what this thread itself views does not end meanwhile.
+const READING_PATIENCE: Duration = Duration::from_secs(1);
 
 #[pyclass(frozen, module = "wsnode._native.store", name = "Environment")]
 pub struct PyEnvironment(Shared);
@@ -32,7 +34,7 @@ impl PyEnvironment {
 #[pymethods]
 impl PyEnvironment {
     #[new]
-    #[pyo3(signature = (path, tables, *, writer, durable=true, map_size=MAP_SIZE))]
+    #[pyo3(signature = (path, tables, *, writer, durable=true, map_size=FIRST_MAP_SIZE))]
     fn new(
         path: PathBuf,
         tables: Vec<Bound<'_, PyAny>>,
@@ -41,15 +43,21 @@ impl PyEnvironment {
         map_size: usize,
     ) -> PyResult<Self> {
         let names = tables.iter().map(name_of).collect::<PyResult<Vec<_>>>()?;
-        let environment = Environment::open(&path, &names, writer, durable, map_size).map_err(raised)?;
-        let chain = ChainTables::among(&names, &environment.tables);
+        let chain = ChainTables::among(&names);
+        let opening = Opening { path, names, writer, durability: durable.into(), map_size, grows: true };
+        let environment = Environment::open(opening).map_err(raised)?;
         let names = tables.into_iter().map(Bound::unbind).collect();
         Ok(Self(Arc::new(Store { environment, names, chain })))
     }
 
-    fn read(&self) -> PyResult<Reader> {
-        let snapshot = self.0.environment.read().map_err(|failure| self.0.raised(failure))?;
-        Ok(Reader::new(&self.0, snapshot))
+    fn read(&self, py: Python<'_>) -> PyResult<Reader> {
+        let snapshot = match self.0.environment.read() {
+            Err(Failure::MapBusy | Failure::Reopening) => {
+                waiting(py, READING_PATIENCE, || self.0.environment.read())
+            }
+            found => found,
+        };
+        Ok(Reader::new(&self.0, snapshot.map_err(|failure| self.0.raised(failure))?))
     }
 
     #[pyo3(signature = (change, /))]
@@ -71,6 +79,19 @@ impl PyEnvironment {
     fn copy(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
         let mut target = duplicate(descriptor)?;
         py.detach(|| self.0.environment.copy(&mut target)).map_err(|failure| self.0.raised(failure))
+    }
+
+    fn require_usable(&self) -> PyResult<()> {
+        self.0.environment.require_usable().map_err(raised)
+    }
+
+    fn require_undamaged(&self) -> PyResult<()> {
+        self.0.environment.require_undamaged().map_err(raised)
+    }
+
+    #[getter]
+    fn damaged(&self) -> u64 {
+        self.0.environment.damaged()
     }
 
     #[getter]
@@ -107,7 +128,7 @@ impl PyEnvironment {
         &self,
         py: Python<'py>,
         change: &Bound<'py, PyAny>,
-        turn: &Turn<'_>,
+        turn: &WriteGuard<'_>,
     ) -> PyResult<Result<Bound<'py, PyAny>, Failure>> {
         let transaction = match py.detach(|| self.0.environment.begin(turn)) {
             Ok(transaction) => transaction,
@@ -121,21 +142,36 @@ impl PyEnvironment {
             return Ok(Err(heed::Error::Mdb(MdbError::MapFull).into()));
         }
         let value = made?;
-        let committed = py.detach(|| transaction.commit().inspect(|()| self.0.environment.ring()));
+        let environment = &self.0.environment;
+        let committed = py.detach(|| environment.commit(&transaction, turn).inspect(|()| environment.ring()));
         drop(undoing);
         Ok(committed.map(|()| value))
     }
 
-    /// Enlarge the map once it has no view; a view lasts while a reply is written, if at all.
-    fn grow(&self, py: Python<'_>, size: usize, turn: &Turn<'_>) -> PyResult<()> {
-        let began = Instant::now();
-        while self.0.environment.is_viewed() {
-            if began.elapsed() > PATIENCE {
-                return Err(StoreError::new_err("the map cannot grow while values in it are viewed"));
+    /// Enlarge the map once nothing reads in it; a view lasts while a reply is written, if at all.
+    fn grow(&self, py: Python<'_>, size: usize, turn: &WriteGuard<'_>) -> PyResult<()> {
+        // A new view needs the interpreter's lock, which this has outside of pauses.
+        let grown = waiting(py, PATIENCE, || match self.0.environment.grow(size, turn)? {
+            true => Ok(()),
+            false => Err(Failure::MapBusy),
+        });
+        grown.map_err(|failure| self.0.raised(failure))
+    }
+}
+
+/// What `attempt` returns, tried anew each millisecond while something reads in the map that must not.
+fn waiting<T>(
+    py: Python<'_>,
+    patience: Duration,
+    attempt: impl Fn() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let began = Instant::now();
+    loop {
+        match attempt() {
+            Err(Failure::MapBusy | Failure::Reopening) if began.elapsed() <= patience => {
+                py.detach(|| sleep(Duration::from_millis(1)));
             }
-            py.detach(|| sleep(Duration::from_millis(1)));
+            done => return done,
         }
-        // A new view needs the interpreter's lock, which this holds.
-        self.0.environment.grow(size, turn).map_err(|failure| self.0.raised(failure))
     }
 }

@@ -18,8 +18,9 @@ pub use environment::PyEnvironment;
 pub use reader::Reader;
 pub use writer::Writer;
 
+use super::errors::{damaged, set_damage};
 use crate::chain::tables::ChainTables;
-use crate::store::{free_pages, Environment, StoreError as Failure, Table};
+use crate::store::{free_pages, inspection, Environment, StoreError as Failure, Table};
 
 create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");
 create_exception!(
@@ -32,7 +33,7 @@ create_exception!(
     wsnode._native.store,
     SnapshotLostError,
     StoreError,
-    "The snapshot has ended: it or the file was closed, or the map enlarged; then asking again succeeds."
+    "The snapshot has ended: it or the file was closed."
 );
 
 create_exception!(
@@ -42,23 +43,59 @@ create_exception!(
     "The processes of the folder read as many versions of the file as there can be; later there may be room."
 );
 
+create_exception!(
+    wsnode._native.store,
+    DamagedRowError,
+    StoreError,
+    "A row of the file does not have its checksum, is missing where it must be, or is behind a damaged page."
+);
+create_exception!(
+    wsnode._native.store,
+    StoreMovedError,
+    StoreError,
+    "The open file was deleted, moved or replaced: what is written to it would be lost."
+);
+create_exception!(
+    wsnode._native.store,
+    StoreFailedError,
+    StoreError,
+    "A write of the file's meta page failed, and LMDB cannot open the file again, or not yet."
+);
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("StoreError", py.get_type::<StoreError>())?;
     module.add("DiskFullError", py.get_type::<DiskFullError>())?;
+    let damaged = py.get_type::<DamagedRowError>();
+    set_damage(&damaged, "", &[])?;
+    module.add("DamagedRowError", damaged)?;
+    module.add("StoreMovedError", py.get_type::<StoreMovedError>())?;
+    module.add("StoreFailedError", py.get_type::<StoreFailedError>())?;
     module.add("TooManySnapshotsError", py.get_type::<TooManySnapshotsError>())?;
     module.add("SnapshotLostError", py.get_type::<SnapshotLostError>())?;
     module.add_class::<environment::PyEnvironment>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<cursor::Cursor>()?;
-    module.add_function(wrap_pyfunction!(release_free_pages, module)?)
+    module.add_function(wrap_pyfunction!(release_free_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect_pages, module)?)
 }
 
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 fn release_free_pages(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
     py.detach(|| free_pages::release(&path)).map_err(raised)
+}
+
+/// Page size, pages, free pages, version; name, entries and pages of each tree; process and version of each reader.
+type InspectionTuple = (u64, u64, u64, u64, Vec<(String, u64, u64)>, Vec<(u32, u64)>);
+
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+fn inspect_pages(py: Python<'_>, path: PathBuf) -> PyResult<InspectionTuple> {
+    let found = py.detach(|| inspection::inspect(&path)).map_err(raised)?;
+    let trees = found.trees.into_iter().map(|tree| (tree.name, tree.entries, tree.pages)).collect();
+    Ok((found.page_size, found.pages, found.free, found.version, trees, found.readers))
 }
 
 /// An open file and the objects that stand for its tables.
@@ -75,7 +112,7 @@ impl Store {
     /// The handle of the table that `object` stands for: it equals itself alone.
     fn table(&self, object: &Bound<'_, PyAny>) -> PyResult<Table> {
         match self.names.iter().position(|name| name.is(object)) {
-            Some(index) => Ok(self.environment.tables[index]),
+            Some(place) => Ok(Table::at(place)),
             None => Err(StoreError::new_err(format!("the store has no {object}"))),
         }
     }
@@ -85,10 +122,14 @@ impl Store {
     }
 }
 
-fn raised(failure: Failure) -> PyErr {
+/// The exception of a failure.
+pub fn raised(failure: Failure) -> PyErr {
     let text = failure.to_string();
     match failure {
+        Failure::DamagedRow(row) => damaged(DamagedRowError::new_err(text), &row),
         Failure::NoSpace(_) => DiskFullError::new_err(text),
+        Failure::Moved(_) => StoreMovedError::new_err(text),
+        Failure::Failed(_) => StoreFailedError::new_err(text),
         Failure::TooManySnapshots => TooManySnapshotsError::new_err(text),
         Failure::Lost | Failure::Ended | Failure::Closed => SnapshotLostError::new_err(text),
         _ => StoreError::new_err(text),

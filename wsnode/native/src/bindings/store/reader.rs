@@ -15,6 +15,27 @@ pub struct Reader {
     pub transaction: Transaction,
 }
 
+/// Rows of a table from one call of Python to the next.
+const STRIDE: u64 = 4096;
+
+/// What has ended a check of rows: the store, or what Python raised.
+enum CheckFailure {
+    Store(Failure),
+    Raised(PyErr),
+}
+
+impl From<Failure> for CheckFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Store(failure)
+    }
+}
+
+impl From<PyErr> for CheckFailure {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
 impl Reader {
     pub(super) fn new(store: &Shared, transaction: Transaction) -> Self {
         Self { store: store.clone(), transaction }
@@ -59,6 +80,14 @@ impl Reader {
         }
     }
 
+    #[pyo3(signature = (table, key, /))]
+    fn missing<'py>(&self, table: &Bound<'py, PyAny>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let handle = self.store.table(table)?;
+        let missing = self.transaction.with(|txn| Ok::<_, Failure>(handle.missing(txn, key)));
+        let error = self.raised(missing.map_err(|failure| self.raised(failure))?);
+        Ok(error.into_value(table.py()).into_bound(table.py()).into_any())
+    }
+
     #[pyo3(signature = (table, /))]
     fn cursor(&self, table: &Bound<'_, PyAny>) -> PyResult<Cursor> {
         Ok(Cursor::new(&self.store, self.transaction.clone(), self.store.table(table)?))
@@ -67,6 +96,34 @@ impl Reader {
     #[pyo3(signature = (table, /))]
     fn entries(&self, table: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.transaction.entries(self.store.table(table)?).map_err(|failure| self.raised(failure))
+    }
+
+    /// Progress and damaged rows go to Python.
+    #[pyo3(signature = (table, progress, damaged, /))]
+    fn check_rows(
+        &self,
+        table: &Bound<'_, PyAny>,
+        progress: &Bound<'_, PyAny>,
+        damaged: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (py, handle, mut done) = (table.py(), self.store.table(table)?, 0_u64);
+        let checked = self.transaction.with(|txn| {
+            let rows = handle.len(txn)?;
+            handle.check_rows(txn, |key, is_damaged| {
+                done += 1;
+                if done.is_multiple_of(STRIDE) || done == rows {
+                    progress.call1((done, rows))?;
+                }
+                if is_damaged {
+                    damaged.call1((PyBytes::new(py, key),))?;
+                }
+                Ok(())
+            })
+        });
+        checked.map_err(|failure| match failure {
+            CheckFailure::Store(failure) => self.raised(failure),
+            CheckFailure::Raised(raised) => raised,
+        })
     }
 
     fn close(&self) {

@@ -65,6 +65,13 @@ impl Writer {
         reader.transaction.delete(handle, key).map_err(|failure| reader.raised(failure))
     }
 
+    #[pyo3(signature = (table, /))]
+    fn clear(slf: &Bound<'_, Self>, table: &Bound<'_, PyAny>) -> PyResult<()> {
+        let reader = slf.as_super().get();
+        let handle = reader.store.table(table)?;
+        reader.transaction.clear(handle).map_err(|failure| reader.raised(failure))
+    }
+
     #[pyo3(signature = (table, key, /))]
     fn pop<'py>(
         slf: &Bound<'py, Self>,

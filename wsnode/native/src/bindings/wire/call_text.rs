@@ -4,18 +4,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
-use crate::bindings::errors::guard_gathering;
+use crate::bindings::errors::guard_collecting_misses;
 use crate::bindings::evm::messages::outcome;
 use crate::bindings::evm::state::State;
 use crate::error::Error;
 use crate::evm::build::Base;
-use crate::evm::call::{self, Estimate, Message, Outcome, Place, Watch};
+use crate::evm::call::{self, CallSite, ConsoleMessages, Estimate, Message, Outcome, WorkBudget};
 use crate::json;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
 
 /// A block that may be meant, by its number and header row.
-type Block<'a> = (u64, &'a [u8]);
+type NamedBlock<'a> = (u64, &'a [u8]);
 
 /// What a call returns, as JSON, or how else it ended; it may use `gas_blocks` times its block's gas limit.
 ///
@@ -31,17 +31,20 @@ fn run_call_text(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |message: &Message, place: Place<'_>, watch: &Watch| {
-        let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::call(place, message, gas_cap, watch)
+    let run = |message: &Message, site: CallSite<'_>, work_budget: &WorkBudget| {
+        let gas_cap = call::gas_cap(site.header.gas_limit, gas_blocks);
+        call::call(site, message, gas_cap, work_budget)
     };
-    answer(py, state, (number, header), params, budget, run, |result| match result {
-        Outcome::Success { output, .. } => {
-            let mut text = json::Writer::new(Vec::with_capacity(4 + 2 * output.len()));
-            text.quoted_bytes(&output);
-            Ok(PyBytes::new(py, &text.into_text()).into())
+    answer(py, state, (number, header), params, budget, run, |result, console_messages| {
+        state.keep_console_messages(&result, console_messages);
+        match result {
+            Outcome::Success { output, .. } => {
+                let mut text = json::Writer::new(Vec::with_capacity(4 + 2 * output.len()));
+                text.quoted_bytes(&output);
+                Ok(PyBytes::new(py, &text.into_text()).into())
+            }
+            other => outcome(py, other),
         }
-        other => outcome(py, other),
     })
 }
 
@@ -57,24 +60,27 @@ fn estimate_call_text(
     gas_blocks: u64,
     budget: u64,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let run = |message: &Message, place: Place<'_>, watch: &Watch| {
-        let gas_cap = call::gas_cap(place.header.gas_limit, gas_blocks);
-        call::estimate(place, message, gas_cap, watch)
+    let run = |message: &Message, site: CallSite<'_>, work_budget: &WorkBudget| {
+        let gas_cap = call::gas_cap(site.header.gas_limit, gas_blocks);
+        call::estimate(site, message, gas_cap, work_budget)
     };
-    answer(py, state, (number, header), params, budget, run, |result| match result {
+    answer(py, state, (number, header), params, budget, run, |result, console_messages| match result {
         Estimate::Gas(gas) => Ok(PyBytes::new(py, format!("\"{gas:#x}\"").as_bytes()).into()),
-        Estimate::Failed(failure) => outcome(py, failure),
+        Estimate::Failed(failure) => {
+            state.keep_console_messages(&failure, console_messages);
+            outcome(py, failure)
+        }
     })
 }
 
 fn answer<T>(
     py: Python<'_>,
     state: &State,
-    (number, header): Block<'_>,
+    (number, header): NamedBlock<'_>,
     params: &[u8],
     budget: u64,
-    run: impl FnOnce(&Message, Place<'_>, &Watch) -> Result<T, Error>,
-    render: impl FnOnce(T) -> PyResult<Py<PyAny>>,
+    run: impl FnOnce(&Message, CallSite<'_>, &WorkBudget) -> Result<T, Error>,
+    render: impl FnOnce(T, ConsoleMessages) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     let Some(CallText { message, block, overrides }) = parameters::call::read(params) else {
         return Ok(None);
@@ -82,11 +88,13 @@ fn answer<T>(
     if let Some(another) = block.filter(|block| *block != number) {
         return another.into_py_any(py).map(Some);
     }
-    let result = guard_gathering(|| {
-        let watch = Watch::new(Some(budget), None);
-        state.0.at_block(Base::Row(header), overrides, |place| run(&message, place, &watch))
+    let (result, console_messages) = guard_collecting_misses(|| {
+        let work_budget = WorkBudget::new(Some(budget), None);
+        let result =
+            state.0.at_block(Base::Row(header), overrides, |site| run(&message, site, &work_budget))?;
+        Ok((result, work_budget.take_console_messages()))
     })?;
-    render(result).map(Some)
+    render(result, console_messages).map(Some)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,22 +1,22 @@
 //! What comes over a connection and what is answered from the text alone.
 
-mod answers;
 mod call_text;
-mod lasting;
+mod log_filter;
+mod native_methods;
 mod parameters;
 mod requests;
 mod sockets;
 mod tally;
-mod text_reads;
+mod versioned_cache;
 
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    answers::register(module)?;
+    native_methods::register(module)?;
     call_text::register(module)?;
-    lasting::register(module)?;
+    versioned_cache::register(module)?;
+    log_filter::register(module)?;
     parameters::register(module)?;
     sockets::register(module)?;
-    text_reads::register(module)?;
     requests::register(module)
 }

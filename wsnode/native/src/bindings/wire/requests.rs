@@ -68,25 +68,25 @@ fn unmask<'py>(
     })
 }
 
-type Request<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type RequestTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Method, parameters and id of a request as text; None if any part of it is unusual, or it has more than `most` values.
 #[pyfunction]
 #[pyo3(signature = (text, most=None, /))]
-fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Option<Request<'py>> {
+fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Option<RequestTuple<'py>> {
     let most = most.unwrap_or(usize::MAX);
-    aside(py, text, || Envelope::read_short(text, most)).map(|envelope| request(py, &envelope))
+    detach_if_long(py, text, || Envelope::read_short(text, most)).map(|envelope| request(py, &envelope))
 }
 
 /// The parts of each request in a batch of at most `most`.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
-fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<Request<'py>>> {
-    let envelopes = aside(py, text, || Envelope::read_batch(text, most))?;
+fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<RequestTuple<'py>>> {
+    let envelopes = detach_if_long(py, text, || Envelope::read_batch(text, most))?;
     Some(envelopes.iter().map(|envelope| request(py, envelope)).collect())
 }
 
-fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> Request<'py> {
+fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> RequestTuple<'py> {
     let bytes = |text| PyBytes::new(py, text);
     (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
 }
@@ -95,50 +95,50 @@ fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> Request<'py> {
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {
-    let places = aside(py, text, || valid::items(text, most));
-    places.into_iter().map(|place| PyBytes::new(py, &text[place])).collect()
+    let ranges = detach_if_long(py, text, || valid::items(text, most));
+    ranges.into_iter().map(|range| PyBytes::new(py, &text[range])).collect()
 }
 
 /// What is wrong with a text that is no JSON, or too deep.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
-    aside(py, text, || syntax::fault(text))
+    detach_if_long(py, text, || syntax::fault(text))
 }
 
 /// A JSON object without the values that no request's reader reads, and the text of its last parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
-    let (outline, params) = aside(py, text, || valid::outline(text))?;
-    Some((PyBytes::new(py, &outline), params.map(|place| PyBytes::new(py, &text[place]))))
+    let (outline, params) = detach_if_long(py, text, || valid::outline(text))?;
+    Some((PyBytes::new(py, &outline), params.map(|range| PyBytes::new(py, &text[range]))))
 }
 
 /// The last id of a JSON object as text; None without one.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
-    let place = aside(py, text, || valid::identity(text))?;
-    Some(PyBytes::new(py, &text[place]))
+    let range = detach_if_long(py, text, || valid::identity(text))?;
+    Some(PyBytes::new(py, &text[range]))
 }
 
 /// How many values a JSON text may hold: no fewer than it does, and hardly more than twice as many.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn count_values(py: Python<'_>, text: &[u8]) -> usize {
-    aside(py, text, || valid::count_values(text))
+    detach_if_long(py, text, || valid::count_values(text))
 }
 
 /// A text of the same length with `\ufffd` for each escape that stands for half a character; nothing if none does.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
-    let repaired = aside(py, text, || valid::without_lone_surrogates(text))?;
+    let repaired = detach_if_long(py, text, || valid::without_lone_surrogates(text))?;
     Some(PyBytes::new(py, &repaired))
 }
 
 /// The result of `read` for a text; other threads run while a long one is parsed.
-fn aside<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) -> T {
+fn detach_if_long<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) -> T {
     if text.len() < LONG {
         read()
     } else {

@@ -1,6 +1,7 @@
 //! Sockets that wait to be read: the plainest calls are answered here, all else is handed to Python.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::slice;
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,19 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bindings::wire::lasting::LastingResults;
 use crate::bindings::wire::tally::Tally;
-use crate::wire::answers::Room;
+use crate::bindings::wire::versioned_cache::VersionedCache;
 use crate::wire::fair_queue::{Descriptor, FairQueue, Peer};
+use crate::wire::native_methods::ReplyLimits;
 use crate::wire::socket;
 use crate::wire::turn_clock::TurnClock;
+
+/// The events that one look at an epoll returns at most. With 1,023, which are Python's own, a client beside 19,000
+/// others that end waits for nineteen looks.
+const EVENTS_AT_ONCE: usize = 4096;
+/// The events of a socket that has bytes, and nothing else.
+#[cfg(target_os = "linux")]
+const ARRIVED: u32 = libc::EPOLLIN as u32;
 
 /// Sockets in the order in which they are to be read.
 #[pyclass(module = "wsnode._native.wire")]
@@ -35,21 +43,23 @@ struct SocketQueue {
 struct Watched {
     peer: Peer,
     /// The connection, while its plainest calls may be answered here.
-    plain: Option<Plain>,
+    fast_connection: Option<FastConnection>,
 }
 
 /// A connection that shares results that last.
-struct Plain {
+struct FastConnection {
     connection: Py<PyAny>,
-    lasting: Py<LastingResults>,
+    versioned_cache: Py<VersionedCache>,
     /// What all replies to one burst may take, in bytes.
     room: usize,
 }
 
 type Bytes<'py> = Option<Bound<'py, PyBytes>>;
+/// A socket of which something is left, received bytes and replies that were not sent.
+type Next<'py> = Option<(Descriptor, Bytes<'py>, Bytes<'py>)>;
 
 /// What of a socket is left to Python: received bytes, none if it is to read itself, and replies that were not sent.
-struct Left<'py> {
+struct Unhandled<'py> {
     received: Bytes<'py>,
     unsent: Bytes<'py>,
 }
@@ -87,15 +97,16 @@ impl SocketQueue {
         peer: Option<&str>,
         connection: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let plain = connection.map(Plain::of).transpose()?.flatten();
-        self.watched.insert(descriptor, Watched { peer: peer.map(Into::into), plain });
+        let fast_connection = connection.map(FastConnection::of).transpose()?.flatten();
+        self.watched.insert(descriptor, Watched { peer: peer.map(Into::into), fast_connection });
         Ok(())
     }
 
     #[pyo3(signature = (descriptor, /))]
-    fn hand_over(&mut self, descriptor: Descriptor) {
+    #[expect(clippy::wrong_self_convention, reason = "it converts nothing: the socket goes to Python")]
+    fn to_python(&mut self, descriptor: Descriptor) {
         if let Some(watched) = self.watched.get_mut(&descriptor) {
-            watched.plain = None;
+            watched.fast_connection = None;
         }
     }
 
@@ -113,37 +124,57 @@ impl SocketQueue {
 
     #[pyo3(signature = (arrivals, arrived, /))]
     fn add_all(&mut self, arrivals: Vec<(Descriptor, u32)>, arrived: u32) -> Vec<Descriptor> {
-        let mut others = Vec::new();
-        for (descriptor, events) in arrivals {
-            if events != arrived {
-                self.hand_over(descriptor);
-                // To end takes long, so it is for those to wait that do, behind quick ones.
-                self.queue.forget(descriptor);
-                others.push(descriptor);
+        let has_others =
+            |(descriptor, events)| self.arrive(descriptor, events == arrived).then_some(descriptor);
+        arrivals.into_iter().filter_map(has_others).collect()
+    }
+
+    /// Serve the sockets of `epoll` for `seconds`, as long as nothing is left to Python and `host` has no event.
+    ///
+    /// Once any has something, they are read for `slice_seconds`.
+    #[cfg(target_os = "linux")]
+    #[pyo3(signature = (epoll, host, seconds, slice_seconds, rest, /))]
+    fn serve<'py>(
+        &mut self,
+        py: Python<'py>,
+        epoll: Descriptor,
+        host: Descriptor,
+        seconds: f64,
+        slice_seconds: f64,
+        rest: Vec<Descriptor>,
+    ) -> PyResult<(Vec<Descriptor>, Next<'py>, bool, bool)> {
+        let (began, most) = (Instant::now(), Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        let slice = Duration::try_from_secs_f64(slice_seconds).unwrap_or_default();
+        let mut has_some = self.queue.waiting() > 0 || !rest.is_empty();
+        let mut is_last = has_some;
+        let mut ended = Vec::new();
+        loop {
+            let wait = if is_last { Duration::ZERO } else { most.saturating_sub(began.elapsed()) };
+            let arrivals = arrivals(py, epoll, wait)?;
+            // A signal is Python's.
+            let mut is_host_ready = arrivals.is_none();
+            for (descriptor, events) in arrivals.unwrap_or_default() {
+                if descriptor == host {
+                    is_host_ready = true;
+                } else if self.arrive(descriptor, events == ARRIVED) {
+                    ended.push(descriptor);
+                }
             }
-            self.add(descriptor);
+            // Behind those that have arrived meanwhile.
+            rest.iter().for_each(|descriptor| self.add(*descriptor));
+            has_some |= self.queue.waiting() > 0;
+            let next = if ended.is_empty() { self.read_next(py, slice) } else { None };
+            is_last |= next.is_some() || !ended.is_empty() || is_host_ready;
+            if is_last || self.queue.waiting() > 0 || began.elapsed() >= most {
+                self.tally.report(py);
+                return Ok((ended, next, has_some, is_host_ready));
+            }
         }
-        others
     }
 
     #[pyo3(signature = (seconds, /))]
-    fn next<'py>(&mut self, py: Python<'py>, seconds: f64) -> Option<(Descriptor, Bytes<'py>, Bytes<'py>)> {
-        let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        self.clock = TurnClock::new(self.queue.waiting() > 1);
-        let mut found = None;
-        while self.clock.elapsed() <= most {
-            let Some(descriptor) = self.queue.pop() else {
-                break;
-            };
-            let left = self.visit(py, descriptor);
-            let spent = self.clock.turn();
-            if let Some(Left { received, unsent }) = left {
-                self.spent = if received.is_some() { spent } else { 0.0 };
-                found = Some((descriptor, received, unsent));
-                break;
-            }
-            self.queue.charge(spent);
-        }
+    fn next<'py>(&mut self, py: Python<'py>, seconds: f64) -> Next<'py> {
+        let found = self.read_next(py, Duration::try_from_secs_f64(seconds).unwrap_or_default());
         self.tally.report(py);
         found
     }
@@ -161,29 +192,85 @@ impl SocketQueue {
 }
 
 impl SocketQueue {
+    /// Have a socket wait that has something, and return whether that is more than bytes.
+    fn arrive(&mut self, descriptor: Descriptor, is_bytes: bool) -> bool {
+        if !is_bytes {
+            self.to_python(descriptor);
+            // To end takes long, so it is for those to wait that do, behind quick ones.
+            self.queue.forget(descriptor);
+        }
+        self.add(descriptor);
+        !is_bytes
+    }
+
+    /// Read sockets for up to `most` until one has something for Python.
+    fn read_next<'py>(&mut self, py: Python<'py>, most: Duration) -> Next<'py> {
+        self.clock = TurnClock::new(self.queue.waiting() > 1);
+        let mut found = None;
+        while self.clock.elapsed() <= most {
+            let Some(descriptor) = self.queue.pop() else {
+                break;
+            };
+            let unhandled = self.visit(py, descriptor);
+            let spent = self.clock.turn();
+            if let Some(Unhandled { received, unsent }) = unhandled {
+                self.spent = if received.is_some() { spent } else { 0.0 };
+                found = Some((descriptor, received, unsent));
+                break;
+            }
+            self.queue.charge(spent);
+        }
+        found
+    }
+
     /// Read a socket and answer the calls that it begins with, if they are plain; None if nothing is left to Python.
-    fn visit<'py>(&mut self, py: Python<'py>, descriptor: Descriptor) -> Option<Left<'py>> {
-        let plain = self.watched.get(&descriptor).and_then(|watched| watched.plain.as_ref());
-        let (Some(plain), Ok(buffer)) = (plain, Buffer::of(py, &mut self.buffer, self.most)) else {
-            return Some(Left { received: None, unsent: None });
+    fn visit<'py>(&mut self, py: Python<'py>, descriptor: Descriptor) -> Option<Unhandled<'py>> {
+        let fast_connection =
+            self.watched.get(&descriptor).and_then(|watched| watched.fast_connection.as_ref());
+        let (Some(fast_connection), Ok(buffer)) =
+            (fast_connection, Buffer::of(py, &mut self.buffer, self.most))
+        else {
+            return Some(Unhandled { received: None, unsent: None });
         };
         let data = buffer.receive(descriptor)?;
         if data.len() == self.most {
             // There may be more behind it, of which the reader takes note.
-            return Some(Left { received: self.buffer.take().map(|full| full.into_bytes(py)), unsent: None });
+            return Some(Unhandled {
+                received: self.buffer.take().map(|full| full.into_bytes(py)),
+                unsent: None,
+            });
         }
-        let largest = if data.is_empty() { 0 } else { plain.largest(py) };
+        let largest = if data.is_empty() { 0 } else { fast_connection.largest(py) };
         if largest == 0 {
-            return Some(Left { received: Some(PyBytes::new(py, data)), unsent: None });
+            return Some(Unhandled { received: Some(PyBytes::new(py, data)), unsent: None });
         }
-        let (began, lasting) = (Instant::now(), plain.lasting.borrow(py));
-        let Some(answered) = lasting.answer_frames(data, Room { largest, whole: plain.room }) else {
-            return Some(Left { received: Some(PyBytes::new(py, data)), unsent: None });
+        let (began, versioned_cache) = (Instant::now(), fast_connection.versioned_cache.borrow(py));
+        let Some(answered) =
+            versioned_cache.answer_frames(data, ReplyLimits { largest, whole: fast_connection.room })
+        else {
+            return Some(Unhandled { received: Some(PyBytes::new(py, data)), unsent: None });
         };
-        self.tally.add(py, &plain.connection, &plain.lasting, &answered, began.elapsed().as_secs_f64());
+        self.tally.add(
+            py,
+            &fast_connection.connection,
+            &fast_connection.versioned_cache,
+            &answered,
+            began.elapsed().as_secs_f64(),
+        );
         // An error of the socket is found again, and reported, when Python sends the remaining bytes.
         let sent = socket::send_now(descriptor, &answered.text).unwrap_or(0);
-        left(py, &data[answered.size..], &answered.text[sent..])
+        unhandled(py, &data[answered.size..], &answered.text[sent..])
+    }
+}
+
+/// The events of an epoll, the first of which is waited for without the interpreter's lock; None if a signal came.
+#[cfg(target_os = "linux")]
+fn arrivals(py: Python<'_>, epoll: Descriptor, wait: Duration) -> PyResult<Option<Vec<(Descriptor, u32)>>> {
+    let look = || socket::waiting_events(epoll, EVENTS_AT_ONCE, wait);
+    match if wait.is_zero() { look() } else { py.detach(look) } {
+        Ok(events) => Ok(Some(events)),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -229,26 +316,26 @@ impl Buffer {
 }
 
 /// What is left where there is anything.
-fn left<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Left<'py>> {
+fn unhandled<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Unhandled<'py>> {
     let bytes = |part: &[u8]| (!part.is_empty()).then(|| PyBytes::new(py, part));
-    let left = Left { received: bytes(received), unsent: bytes(unsent) };
-    (left.received.is_some() || left.unsent.is_some()).then_some(left)
+    let unhandled = Unhandled { received: bytes(received), unsent: bytes(unsent) };
+    (unhandled.received.is_some() || unhandled.unsent.is_some()).then_some(unhandled)
 }
 
-impl Plain {
+impl FastConnection {
     /// The connection with what it shares; None if that is nothing.
     fn of(connection: Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let lasting: Option<Py<LastingResults>> = connection.getattr("lasting")?.extract()?;
-        let Some(lasting) = lasting else {
+        let versioned_cache: Option<Py<VersionedCache>> = connection.getattr("versioned_cache")?.extract()?;
+        let Some(versioned_cache) = versioned_cache else {
             return Ok(None);
         };
         let room = connection.getattr("burst_bytes")?.extract()?;
-        Ok(Some(Self { connection: connection.unbind(), lasting, room }))
+        Ok(Some(Self { connection: connection.unbind(), versioned_cache, room }))
     }
 
     /// The longest reply that may be sent now, bytes having arrived; 0 if none may.
     fn largest(&self, py: Python<'_>) -> usize {
-        let largest = self.connection.call_method0(py, intern!(py, "largest_plain_reply"));
+        let largest = self.connection.call_method0(py, intern!(py, "fast_reply_limit"));
         largest.and_then(|largest| largest.extract(py)).unwrap_or_else(|error: PyErr| {
             // The bytes must not be lost with it: Python's way with them goes on.
             error.write_unraisable(py, Some(self.connection.bind(py)));
@@ -266,9 +353,9 @@ fn send_now(descriptor: Descriptor, data: &[u8]) -> PyResult<usize> {
 
 /// The events that wait at an epoll, `most` at the most; the interpreter's lock is kept.
 #[pyfunction]
-#[pyo3(signature = (epoll, most, /))]
+#[pyo3(signature = (epoll, most=EVENTS_AT_ONCE, /))]
 fn waiting_events(epoll: Descriptor, most: usize) -> PyResult<Vec<(Descriptor, u32)>> {
-    Ok(socket::waiting_events(epoll, most)?)
+    Ok(socket::waiting_events(epoll, most, Duration::ZERO)?)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,19 +4,19 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::bindings::wire::lasting::{LastingResults, ToFrames};
+use crate::bindings::wire::versioned_cache::{FrameReplies, VersionedCache};
 
 /// The bursts of one visit.
 pub struct Tally {
     /// Seconds up to which bursts are counted together.
     quick_seconds: f64,
-    entries: Vec<Entry>,
+    entries: Vec<Burst>,
 }
 
 /// Bursts that are counted together, or one that took long.
-struct Entry {
+struct Burst {
     connection: Py<PyAny>,
-    lasting: Py<LastingResults>,
+    versioned_cache: Py<VersionedCache>,
     counts: Vec<(String, usize)>,
     bytes: usize,
     seconds: f64,
@@ -33,18 +33,18 @@ impl Tally {
         &mut self,
         py: Python<'_>,
         connection: &Py<PyAny>,
-        lasting: &Py<LastingResults>,
-        answered: &ToFrames<'_>,
+        versioned_cache: &Py<VersionedCache>,
+        answered: &FrameReplies<'_>,
         seconds: f64,
     ) {
         let is_quick = |seconds: f64| seconds <= self.quick_seconds;
-        let is_alike = |entry: &Entry| is_quick(entry.longest) && entry.lasting.is(lasting);
-        let place = self.entries.iter().position(|entry| is_quick(seconds) && is_alike(entry));
-        let place = place.unwrap_or_else(|| {
-            self.entries.push(Entry::new(connection.clone_ref(py), lasting.clone_ref(py)));
+        let is_alike = |entry: &Burst| is_quick(entry.longest) && entry.versioned_cache.is(versioned_cache);
+        let index = self.entries.iter().position(|entry| is_quick(seconds) && is_alike(entry));
+        let index = index.unwrap_or_else(|| {
+            self.entries.push(Burst::new(connection.clone_ref(py), versioned_cache.clone_ref(py)));
             self.entries.len() - 1
         });
-        self.entries[place].add(answered, seconds);
+        self.entries[index].add(answered, seconds);
     }
 
     /// Have each connection count what was answered since the last report.
@@ -59,9 +59,9 @@ impl Tally {
     }
 }
 
-impl Entry {
-    fn new(connection: Py<PyAny>, lasting: Py<LastingResults>) -> Self {
-        Self { connection, lasting, counts: Vec::new(), bytes: 0, seconds: 0.0, longest: 0.0 }
+impl Burst {
+    fn new(connection: Py<PyAny>, versioned_cache: Py<VersionedCache>) -> Self {
+        Self { connection, versioned_cache, counts: Vec::new(), bytes: 0, seconds: 0.0, longest: 0.0 }
     }
 
     fn report(&self, py: Python<'_>) -> PyResult<()> {
@@ -74,7 +74,7 @@ impl Entry {
         Ok(())
     }
 
-    fn add(&mut self, answered: &ToFrames<'_>, seconds: f64) {
+    fn add(&mut self, answered: &FrameReplies<'_>, seconds: f64) {
         self.bytes += answered.size;
         self.seconds += seconds;
         self.longest = self.longest.max(seconds);

@@ -4,41 +4,26 @@
 //! 0 version | 1 transactions n (4) | 5 ommers (1) | 6 withdrawals present (1) | 7 start of the ommers (4)
 //! | 11 hashes (32 n) | senders (20 n) | ends of the transactions (4 n) | transactions
 //! | per ommer: hash (32), length (4), RLP | withdrawals RLP
+//! | in version 2: per deposit: nonce (8), version (8) | Fjord (1) | deposits d (4)
 //! ```
 //! A transaction is kept as its typed envelope. Ends count from the first transaction's first byte, the start of
-//! the ommers from the row's.
+//! the ommers from the row's. Version 2 is of a block of the OP stack: what objects of its transactions show besides of
+//! their receipts, and whether it has Fjord's fees.
 
 use alloy_consensus::{Header, TxEnvelope};
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256};
 use alloy_rlp::{Decodable, Encodable};
 
-use super::read::{address_at, byte, check_version, hash_at, range, slice, u32_at};
+use super::read::{address_at, byte, check_version, hash_at, range, slice, u32_at, u64_at};
+use super::receipts::{DepositReceipt, DEPOSIT};
 use super::write::{push_u32, set_u32};
-use super::RowError;
+use super::{RowError, StoredTransaction, Transaction};
 
 const VERSION: u8 = 1;
+const WITH_DEPOSITS: u8 = 2;
 const HASHES: usize = 11;
 const OMMERS_START: usize = 7;
-
-/// What a row keeps of a transaction.
-pub trait StoredTransaction {
-    fn hash(&self) -> &B256;
-
-    /// Append the typed envelope.
-    fn encode(&self, row: &mut Vec<u8>);
-}
-
-impl StoredTransaction for TxEnvelope {
-    fn hash(&self) -> &B256 {
-        self.tx_hash()
-    }
-
-    fn encode(&self, row: &mut Vec<u8>) {
-        self.encode_2718(row);
-    }
-}
 
 /// The row of a block's body; `senders` are those of `transactions`, one each.
 pub fn encode_body(
@@ -76,6 +61,20 @@ pub fn encode_body_of<T: StoredTransaction>(
     row
 }
 
+/// The same row as that of a block of the OP stack; its deposits are its first transactions.
+pub fn with_deposits(body_row: &[u8], deposits: &[DepositReceipt], is_fjord: bool) -> Vec<u8> {
+    let plain = without_deposits(body_row).map_or(body_row, |(row, _)| row);
+    let mut row = plain.to_vec();
+    row[0] = WITH_DEPOSITS;
+    for deposit in deposits {
+        row.extend_from_slice(&deposit.nonce.to_le_bytes());
+        row.extend_from_slice(&deposit.version.to_le_bytes());
+    }
+    row.push(is_fjord as u8);
+    push_u32(&mut row, deposits.len());
+    row
+}
+
 fn push_transactions<T: StoredTransaction>(row: &mut Vec<u8>, transactions: &[T]) {
     let ends = row.len();
     row.resize(ends + 4 * transactions.len(), 0);
@@ -100,6 +99,8 @@ pub struct TransactionRow<'a> {
     pub sender: &'a Address,
     /// The typed envelope; a legacy transaction is its RLP list.
     pub envelope: &'a [u8],
+    /// What its receipt has besides as one of a deposit, if it commits to that.
+    pub deposit: Option<DepositReceipt>,
 }
 
 /// An ommer of a body row.
@@ -117,11 +118,14 @@ pub struct BodyRow<'a> {
     ommers: usize,
     has_withdrawals: bool,
     ommers_start: usize,
+    /// Sixteen bytes each.
+    deposits: &'a [u8],
+    is_fjord: bool,
 }
 
 impl<'a> BodyRow<'a> {
     pub fn new(row: &'a [u8]) -> Result<Self, RowError> {
-        check_version(row, "body", VERSION)?;
+        let (row, (deposits, is_fjord)) = without_deposits(row)?;
         let transactions = u32_at(row, 1)?;
         let body = Self {
             row,
@@ -129,6 +133,8 @@ impl<'a> BodyRow<'a> {
             ommers: byte(row, 5)? as usize,
             has_withdrawals: byte(row, 6)? != 0,
             ommers_start: u32_at(row, OMMERS_START)?,
+            deposits,
+            is_fjord,
         };
         range(row, body.first_transaction(), body.ommers_start)?;
         Ok(body)
@@ -136,6 +142,24 @@ impl<'a> BodyRow<'a> {
 
     pub fn transaction_count(&self) -> usize {
         self.transactions
+    }
+
+    /// Whether fees for data on L1 are those of Fjord, in a block of the OP stack.
+    pub fn is_fjord(&self) -> bool {
+        self.is_fjord
+    }
+
+    /// What the receipt at `index` commits to besides as one of a deposit.
+    #[inline]
+    fn deposit(&self, index: usize) -> Result<Option<DepositReceipt>, RowError> {
+        let start = DEPOSIT * index;
+        if start >= self.deposits.len() {
+            return Ok(None);
+        }
+        Ok(Some(DepositReceipt {
+            nonce: u64_at(self.deposits, start)?,
+            version: u64_at(self.deposits, start + 8)?,
+        }))
     }
 
     pub fn ommer_count(&self) -> usize {
@@ -167,7 +191,7 @@ impl<'a> BodyRow<'a> {
         let envelope = range(self.row, first + start, first + self.end(index)?)?;
         let hash = hash_at(self.row, HASHES + 32 * index)?;
         let sender = address_at(self.row, HASHES + 32 * self.transactions + 20 * index)?;
-        Ok(Some(TransactionRow { hash, sender, envelope }))
+        Ok(Some(TransactionRow { hash, sender, envelope, deposit: self.deposit(index)? }))
     }
 
     /// All transactions, in order.
@@ -202,11 +226,8 @@ impl<'a> BodyRow<'a> {
         range(self.row, start, self.row.len()).map(Some)
     }
 
-    pub fn transactions(&self) -> Result<Vec<TxEnvelope>, RowError> {
-        let decode = |row: TransactionRow<'a>| {
-            TxEnvelope::decode_2718_exact(row.envelope).map_err(|_| RowError::Corrupt("transaction"))
-        };
-        self.transaction_rows().map(|row| row.and_then(decode)).collect()
+    pub fn transactions(&self) -> Result<Vec<Transaction>, RowError> {
+        self.transaction_rows().map(|row| Transaction::decode(row?.envelope)).collect()
     }
 
     pub fn senders(&self) -> Result<Vec<Address>, RowError> {
@@ -239,4 +260,20 @@ impl<'a> BodyRow<'a> {
     fn first_transaction(&self) -> usize {
         HASHES + 56 * self.transactions
     }
+}
+
+/// What version 2 adds: sixteen bytes a deposit, and whether fees are those of Fjord.
+type Added<'a> = (&'a [u8], bool);
+
+/// A row without what version 2 adds, and that: the deposits, and whether it has Fjord's fees.
+fn without_deposits(row: &[u8]) -> Result<(&[u8], Added<'_>), RowError> {
+    if byte(row, 0)? != WITH_DEPOSITS {
+        check_version(row, "body", VERSION)?;
+        return Ok((row, (&[], false)));
+    }
+    let corrupt = RowError::Corrupt("deposits");
+    let end = row.len().checked_sub(5).ok_or(corrupt)?;
+    let length = u32_at(row, end + 1)?.checked_mul(DEPOSIT).ok_or(corrupt)?;
+    let start = end.checked_sub(length).ok_or(corrupt)?;
+    Ok((&row[..start], (&row[start..end], row[end] != 0)))
 }

@@ -1,14 +1,50 @@
 //! Writing a receipts row.
 
 use alloy_consensus::{Eip658Value, ReceiptEnvelope};
-use alloy_primitives::Log;
+use alloy_primitives::{Bloom, Log};
 
 use super::bloom::push_bloom;
-use super::receipts::{FAILURE, RECEIPT_ENDS, STATE_ROOT, SUCCESS, VERSION};
+use super::receipts::{DepositReceipt, FAILURE, RECEIPT_ENDS, STATE_ROOT, SUCCESS, VERSION};
 use super::write::{push_u32, set_u32};
+
+/// What a row keeps of a receipt.
+pub trait StoredReceipt {
+    fn status(&self) -> Eip658Value;
+    fn cumulative_gas_used(&self) -> u64;
+    fn bloom(&self) -> &Bloom;
+    fn logs(&self) -> &[Log];
+
+    /// What it commits to besides as the receipt of a deposit.
+    fn deposit(&self) -> Option<DepositReceipt> {
+        None
+    }
+}
+
+impl StoredReceipt for ReceiptEnvelope {
+    fn status(&self) -> Eip658Value {
+        self.as_receipt().map_or(Eip658Value::Eip658(false), |inner| inner.status)
+    }
+
+    fn cumulative_gas_used(&self) -> u64 {
+        self.cumulative_gas_used()
+    }
+
+    fn bloom(&self) -> &Bloom {
+        self.logs_bloom()
+    }
+
+    fn logs(&self) -> &[Log] {
+        self.logs()
+    }
+}
 
 /// The row of a block's receipts.
 pub fn encode_receipts(receipts: &[ReceiptEnvelope]) -> Vec<u8> {
+    encode_receipts_of(receipts)
+}
+
+/// The row of receipts of any kind.
+pub fn encode_receipts_of<R: StoredReceipt>(receipts: &[R]) -> Vec<u8> {
     let logs: usize = receipts.iter().map(|receipt| receipt.logs().len()).sum();
     let mut row = Vec::with_capacity(RECEIPT_ENDS + 64 * receipts.len() + 256 * logs);
     row.push(VERSION);
@@ -17,10 +53,14 @@ pub fn encode_receipts(receipts: &[ReceiptEnvelope]) -> Vec<u8> {
     row.resize(RECEIPT_ENDS + 4 * receipts.len() + 4 * logs, 0);
     push_receipts(&mut row, receipts);
     push_logs(&mut row, receipts);
+    for deposit in receipts.iter().map_while(R::deposit) {
+        row.extend_from_slice(&deposit.nonce.to_le_bytes());
+        row.extend_from_slice(&deposit.version.to_le_bytes());
+    }
     row
 }
 
-fn push_receipts(row: &mut Vec<u8>, receipts: &[ReceiptEnvelope]) {
+fn push_receipts<R: StoredReceipt>(row: &mut Vec<u8>, receipts: &[R]) {
     let start = row.len();
     let mut logs = 0;
     for (index, receipt) in receipts.iter().enumerate() {
@@ -31,20 +71,20 @@ fn push_receipts(row: &mut Vec<u8>, receipts: &[ReceiptEnvelope]) {
     }
 }
 
-fn push_receipt(row: &mut Vec<u8>, receipt: &ReceiptEnvelope, logs_before: usize) {
-    let (outcome, root) = match receipt.as_receipt().map(|inner| inner.status) {
-        Some(Eip658Value::PostState(root)) => (STATE_ROOT, Some(root)),
-        Some(Eip658Value::Eip658(true)) => (SUCCESS, None),
-        _ => (FAILURE, None),
+fn push_receipt<R: StoredReceipt>(row: &mut Vec<u8>, receipt: &R, logs_before: usize) {
+    let (outcome, root) = match receipt.status() {
+        Eip658Value::PostState(root) => (STATE_ROOT, Some(root)),
+        Eip658Value::Eip658(true) => (SUCCESS, None),
+        Eip658Value::Eip658(false) => (FAILURE, None),
     };
     row.push(outcome);
     row.extend_from_slice(&receipt.cumulative_gas_used().to_le_bytes());
     push_u32(row, logs_before);
     row.extend_from_slice(root.as_ref().map_or(&[], |root| root.as_slice()));
-    push_bloom(row, receipt.logs_bloom());
+    push_bloom(row, receipt.bloom());
 }
 
-fn push_logs(row: &mut Vec<u8>, receipts: &[ReceiptEnvelope]) {
+fn push_logs<R: StoredReceipt>(row: &mut Vec<u8>, receipts: &[R]) {
     let ends = RECEIPT_ENDS + 4 * receipts.len();
     let start = row.len();
     let logs = receipts

@@ -29,6 +29,8 @@ pub struct HeaderFields<'a> {
     pub excess_blob_gas: Option<u64>,
     pub parent_beacon_block_root: Option<&'a B256>,
     pub requests_hash: Option<&'a B256>,
+    pub block_access_list_hash: Option<&'a B256>,
+    pub slot_number: Option<u64>,
 }
 
 impl<'a> HeaderFields<'a> {
@@ -57,6 +59,8 @@ impl<'a> HeaderFields<'a> {
             excess_blob_gas: optional_number(&mut items)?,
             parent_beacon_block_root: optional_hash(&mut items)?,
             requests_hash: optional_hash(&mut items)?,
+            block_access_list_hash: optional_hash(&mut items)?,
+            slot_number: optional_number(&mut items)?,
         })
     }
 }

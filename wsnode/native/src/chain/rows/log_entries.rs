@@ -15,14 +15,14 @@ pub(super) const TOPIC_COUNT: u8 = 5;
 const CHUNK_BITS: u32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Key {
+struct EntryKey {
     kind: u8,
     /// An address ends in zeros here: among keys of its kind these do not change the order.
     value: [u8; 32],
     chunk: u32,
 }
 
-impl Key {
+impl EntryKey {
     fn encode(&self) -> Vec<u8> {
         let length = match self.kind {
             ADDRESS => 20,
@@ -38,7 +38,7 @@ pub type LogEntry = (Vec<u8>, Vec<u8>);
 
 /// The entries of the logs of consecutive receipts rows, numbered from `first` on; sorted by key.
 pub fn log_entries(rows: &[ReceiptsRow<'_>], first: u64) -> Result<Vec<LogEntry>, RowError> {
-    let mut positions: HashMap<Key, Vec<u8>, DefaultHashBuilder> = HashMap::default();
+    let mut positions: HashMap<EntryKey, Vec<u8>, DefaultHashBuilder> = HashMap::default();
     let mut number = first;
     for row in rows {
         for log in row.log_rows() {
@@ -52,13 +52,13 @@ pub fn log_entries(rows: &[ReceiptsRow<'_>], first: u64) -> Result<Vec<LogEntry>
 }
 
 fn add_log(
-    positions: &mut HashMap<Key, Vec<u8>, DefaultHashBuilder>,
+    positions: &mut HashMap<EntryKey, Vec<u8>, DefaultHashBuilder>,
     log: &LogRow<'_>,
     number: u64,
 ) -> Result<(), RowError> {
     let chunk = u32::try_from(number >> CHUNK_BITS).map_err(|_| RowError::Corrupt("log number"))?;
     let position = (number as u32 & 0xffff).to_le_bytes();
-    let mut add = |kind, value| match positions.entry(Key { kind, value, chunk }) {
+    let mut add = |kind, value| match positions.entry(EntryKey { kind, value, chunk }) {
         Entry::Occupied(mut entry) => entry.get_mut().extend_from_slice(&position),
         Entry::Vacant(entry) => drop(entry.insert(position.to_vec())),
     };

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! 0 version | 1 receipts n (4) | 5 logs m (4) | ends of the receipts (4 n) | ends of the logs (4 m)
-//! | receipts | logs
+//! | receipts | logs | deposits
 //! receipt: outcome (1) | cumulative gas used (8) | logs of the receipts before (4) | state root (32) if the outcome
 //!          is one | bloom: set bits (2 each), or all 256 bytes
 //! log:     transaction index (4) | topics (1) | address (20) | topics (32 each) | data
+//! deposit: nonce (8) | version (8)
 //! ```
-//! Ends count from the first receipt's, the first log's first byte. A bloom of a few logs has few bits set: storing their
+//! Ends count from the first receipt's, the first log's first byte. Deposits of the OP stack are the first transactions
+//! of a block; what their receipts commit to besides stands at the end, if they commit to more. A bloom of a few logs has few bits set: storing their
 //! positions costs 24 bytes a log of three topics, recomputing them 1.2 us.
 
 use alloy_primitives::{Address, B256};
@@ -17,13 +19,14 @@ use super::{RowError, StoredBloom};
 
 pub(super) const VERSION: u8 = 1;
 pub(super) const RECEIPT_ENDS: usize = 9;
+pub(super) const DEPOSIT: usize = 16;
 pub(super) const FAILURE: u8 = 0;
 pub(super) const SUCCESS: u8 = 1;
 pub(super) const STATE_ROOT: u8 = 2;
 
 /// How a transaction ended: before Byzantium only the state root after it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome<'a> {
+pub enum ReceiptOutcome<'a> {
     Success,
     Failure,
     StateRoot(&'a B256),
@@ -32,13 +35,21 @@ pub enum Outcome<'a> {
 /// A receipt of a receipts row.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptRow<'a> {
-    pub outcome: Outcome<'a>,
+    pub outcome: ReceiptOutcome<'a>,
     pub cumulative_gas_used: u64,
     pub gas_used: u64,
     pub bloom: StoredBloom<'a>,
     /// The numbers of its logs within the block: from `first_log` to before `end_log`.
     pub first_log: usize,
     pub end_log: usize,
+    pub deposit: Option<DepositReceipt>,
+}
+
+/// Members that the receipt of a deposit has besides, from Canyon on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DepositReceipt {
+    pub nonce: u64,
+    pub version: u64,
 }
 
 /// A log of a receipts row.
@@ -94,6 +105,7 @@ impl<'a> ReceiptsRow<'a> {
             bloom: StoredBloom::new(range(record, if has_root { 45 } else { 13 }, record.len())?)?,
             first_log: u32_at(record, 9)?,
             end_log: self.end_log(index)?,
+            deposit: self.deposit(index)?,
         }))
     }
 
@@ -112,6 +124,19 @@ impl<'a> ReceiptsRow<'a> {
     /// All logs, in order.
     pub fn log_rows(self) -> impl Iterator<Item = Result<LogRow<'a>, RowError>> {
         (0..self.logs).map_while(move |number| self.log(number).transpose())
+    }
+
+    /// What the receipt at `index` has as one of a deposit.
+    pub fn deposit(&self, index: usize) -> Result<Option<DepositReceipt>, RowError> {
+        let logs = match self.logs {
+            0 => 0,
+            count => u32_at(self.row, RECEIPT_ENDS + 4 * (self.receipts + count - 1))?,
+        };
+        let start = self.logs_start + logs + DEPOSIT * index;
+        if start >= self.row.len() {
+            return Ok(None);
+        }
+        Ok(Some(DepositReceipt { nonce: u64_at(self.row, start)?, version: u64_at(self.row, start + 8)? }))
     }
 
     fn record(&self, index: usize) -> Result<&'a [u8], RowError> {
@@ -135,11 +160,11 @@ impl<'a> ReceiptsRow<'a> {
     }
 }
 
-fn outcome(record: &[u8]) -> Result<Outcome<'_>, RowError> {
+fn outcome(record: &[u8]) -> Result<ReceiptOutcome<'_>, RowError> {
     match byte(record, 0)? {
-        FAILURE => Ok(Outcome::Failure),
-        SUCCESS => Ok(Outcome::Success),
-        STATE_ROOT => hash_at(record, 13).map(Outcome::StateRoot),
+        FAILURE => Ok(ReceiptOutcome::Failure),
+        SUCCESS => Ok(ReceiptOutcome::Success),
+        STATE_ROOT => hash_at(record, 13).map(ReceiptOutcome::StateRoot),
         _ => Err(RowError::Corrupt("outcome")),
     }
 }

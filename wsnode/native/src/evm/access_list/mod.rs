@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 use alloy_eips::eip2930::AccessList;
 use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, TxKind, U256};
-use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 
 use crate::error::Error;
-use crate::evm::call::unsigned::Terms;
-use crate::evm::call::{Message, Outcome, Place, Scene, Watch};
+use crate::evm::call::unsigned::UnsignedTerms;
+use crate::evm::call::{CallEnv, CallSite, Message, Outcome, WorkBudget};
 use refusal::named;
-use touched::Touched;
+use touched::AccessedAccounts;
 
 /// A list and how the message ends with it.
 #[derive(Debug)]
@@ -26,30 +25,29 @@ pub struct Listed {
 
 /// List what `message`, the transaction with `nonce` of its sender, touches besides what every transaction does.
 pub fn create_access_list(
-    place: Place<'_>,
+    site: CallSite<'_>,
     message: &Message,
     nonce: Option<u64>,
     gas_cap: u64,
-    watch: &Watch,
+    work_budget: &WorkBudget,
 ) -> Result<Listed, Error> {
-    let (chain_id, has_base_fee) = (place.spec.chain_id(), place.header.base_fee_per_gas.is_some());
+    let (chain_id, has_base_fee) = (site.spec.chain_id(), site.header.base_fee_per_gas.is_some());
     let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
-    let mut scene = Scene::set(place, watch)?.for_many_runs();
-    let nonce = nonce.map_or_else(|| scene.nonce(message.sender), Ok)?;
-    let terms = Terms { chain_id, nonce, gas, has_base_fee };
-    if !scene.environment.cfg_env.spec.is_enabled_in(SpecId::BERLIN) {
+    let mut env = CallEnv::new(site, work_budget)?.for_many_runs();
+    let nonce = nonce.map_or_else(|| env.nonce(message.sender), Ok)?;
+    let terms = UnsignedTerms { chain_id, nonce, gas, has_base_fee };
+    if !env.environment.cfg_env.spec.is_enabled_in(SpecId::BERLIN) {
         return Err(named(unsupported(message), message, terms));
     }
-    let excluded = excluded(&scene, message, nonce, chain_id);
+    let excluded = excluded(&env, message, nonce, chain_id);
     let mut message = message.clone();
-    let mut known = Touched::new(&message.access_list.take().unwrap_or_default(), &excluded);
+    let mut known = AccessedAccounts::new(&message.access_list.take().unwrap_or_default(), &excluded);
     loop {
         let list = known.list();
         message.access_list = Some(list.clone());
         let mut touched = known.clone();
-        let outcome = scene
-            .run_inspected(&message, gas, &mut touched)
-            .map_err(|error| named(error, &message, terms))?;
+        let outcome =
+            env.run_inspected(&message, gas, &mut touched).map_err(|error| named(error, &message, terms))?;
         if matches!(outcome, Outcome::Interrupted { .. }) || touched.agrees(&known) {
             return Ok(Listed { list, outcome });
         }
@@ -64,14 +62,12 @@ fn unsupported(message: &Message) -> Error {
 }
 
 /// The sender, the receiver, precompiled contracts, and accounts whose authorizations count.
-fn excluded(scene: &Scene<'_>, message: &Message, nonce: u64, chain_id: u64) -> BTreeSet<Address> {
+fn excluded(env: &CallEnv<'_>, message: &Message, nonce: u64, chain_id: u64) -> BTreeSet<Address> {
     let receiver = match message.to {
         TxKind::Call(to) => to,
         TxKind::Create => message.sender.create(nonce),
     };
-    let rules = scene.environment.cfg_env.spec;
-    let precompiles = Precompiles::new(PrecompileSpecId::from_spec_id(rules)).addresses();
-    let mut excluded: BTreeSet<_> = precompiles.copied().collect();
+    let mut excluded: BTreeSet<_> = env.precompiles.addresses().copied().collect();
     excluded.extend([message.sender, receiver]);
     let counts = |signed: &&SignedAuthorization| {
         (signed.chain_id.is_zero() || signed.chain_id == U256::from(chain_id)) && signed.nonce < u64::MAX

@@ -12,12 +12,12 @@ use revm::interpreter::Interpreter;
 
 /// Accounts with slots. Those excluded get in only by their slots: a transaction has them at hand anyway.
 #[derive(Debug, Clone)]
-pub struct Touched<'a> {
+pub struct AccessedAccounts<'a> {
     excluded: &'a BTreeSet<Address>,
     accounts: BTreeMap<Address, BTreeSet<B256>>,
 }
 
-impl<'a> Touched<'a> {
+impl<'a> AccessedAccounts<'a> {
     pub fn new(list: &AccessList, excluded: &'a BTreeSet<Address>) -> Self {
         let mut accounts = BTreeMap::<_, BTreeSet<_>>::new();
         for item in list.iter().filter(|item| !excluded.contains(&item.address)) {
@@ -47,7 +47,7 @@ impl<'a> Touched<'a> {
     }
 }
 
-impl<C> Inspector<C, EthInterpreter> for Touched<'_> {
+impl<C> Inspector<C, EthInterpreter> for AccessedAccounts<'_> {
     fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _context: &mut C) {
         let stack = interpreter.stack.data();
         let item = |depth: usize| stack.len().checked_sub(depth).map(|index| stack[index]);

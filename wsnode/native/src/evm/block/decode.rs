@@ -1,27 +1,28 @@
 //! Blocks from RLP, strictly: what a canonical encoder would not have written is refused.
 
-use alloy_consensus::proofs::ordered_trie_root_encoded;
+use alloy_consensus::proofs::{calculate_withdrawals_root, ordered_trie_root_encoded};
 use alloy_consensus::{Header, TxEip4844Variant, TxEnvelope, Typed2718};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{keccak256, Address, B256};
 use alloy_rlp::{Decodable, Header as RlpHeader, PayloadView};
 
-use super::senders::{recover_all, Unsigned};
+use super::senders::{recover_all, UnsignedPolicy};
 use super::{Decoded, UnverifiedBlock};
-use crate::chain::rows::{encode_body, encode_header, BodyRow, HeaderRow};
-use crate::error::{Broken, Error, InvalidBlock, Rule};
-use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
+use crate::chain::rows::transaction::system::{SystemTransaction, SystemType};
+use crate::chain::rows::{encode_body_of, encode_header, with_deposits, BodyRow, HeaderRow, Transaction};
+use crate::error::{require_equal, Error, InvalidBlock, Rule, RuleViolation};
+use crate::evm::chain_spec::{blob_base_fee, ChainSpec, Family, WithdrawalsRoot, HEADER_MEMBERS};
 
 /// The blocks before the first malformed one, and what is wrong with that one.
 pub fn decode_blocks(
     spec: &ChainSpec,
     encoded: &[&[u8]],
-    unsigned: Unsigned,
+    unsigned: UnsignedPolicy,
 ) -> (Vec<UnverifiedBlock>, Option<InvalidBlock>) {
     let mut decoded = Vec::with_capacity(encoded.len());
     let mut malformed = None;
     for block in encoded {
-        match decode(block) {
+        match decode(block, |number| spec.family_at(number)) {
             Ok(block) => decoded.push(block),
             Err(invalid) => {
                 malformed = Some(invalid);
@@ -56,7 +57,12 @@ pub fn from_rows(spec: &ChainSpec, header_row: &[u8], body_row: &[u8]) -> Result
 pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) -> UnverifiedBlock {
     let fee = blob_base_fee(spec, &block.header);
     let header_row = encode_header(&block.header, block.hash, block.size, fee);
-    let body_row = encode_body(&block.transactions, &senders, &block.ommers, block.withdrawals.as_deref());
+    let mut body_row =
+        encode_body_of(&block.transactions, &senders, &block.ommers, block.withdrawals.as_deref());
+    if spec.family_at(block.header.number) == Family::OpStack {
+        body_row = with_deposits(&body_row, &[], spec.op_fork(block.header.timestamp).is_some());
+    }
+    let withdrawals_root = withdrawals_root(spec, &block);
     UnverifiedBlock {
         header: block.header,
         hash: block.hash,
@@ -66,35 +72,66 @@ pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) 
         ommers: block.ommers,
         withdrawals: block.withdrawals,
         transactions_root: block.transactions_root,
+        withdrawals_root,
         header_row: header_row.into(),
         body_row: body_row.into(),
     }
 }
 
-fn decode(encoded: &[u8]) -> Result<Decoded, InvalidBlock> {
+/// The root of a block's withdrawals, or its header's where that is of a contract's storage and there are none.
+fn withdrawals_root(spec: &ChainSpec, block: &Decoded) -> Option<B256> {
+    let withdrawals = block.withdrawals.as_deref()?;
+    let is_of_storage = spec.header_rules().withdrawals_root == WithdrawalsRoot::Storage
+        && block.header.requests_hash.is_some();
+    match is_of_storage && withdrawals.is_empty() {
+        true => block.header.withdrawals_root,
+        false => Some(calculate_withdrawals_root(withdrawals)),
+    }
+}
+
+/// A block without its senders, where a block's number says of which family it is.
+pub(super) fn decode(encoded: &[u8], family: impl FnOnce(u64) -> Family) -> Result<Decoded, InvalidBlock> {
     let mut rest = encoded;
     let items = list_items(&mut rest).and_then(|items| match rest.is_empty() {
         true => Ok(items),
         false => Err(malformed("nothing after the block", "more bytes")),
     });
-    let items = items.map_err(|broken| broken.by(None, None))?;
-    let raw_header = *items.first().ok_or_else(|| malformed("a header", "nothing").by(None, None))?;
-    let header: Header = exact(raw_header).map_err(|broken| broken.by(None, None))?;
+    let items = items.map_err(|violation| violation.in_block(None, None))?;
+    let raw_header = *items.first().ok_or_else(|| malformed("a header", "nothing").in_block(None, None))?;
+    verify_member_count(raw_header).map_err(|violation| violation.in_block(None, None))?;
+    let header: Header = exact(raw_header).map_err(|violation| violation.in_block(None, None))?;
     let hash = keccak256(raw_header);
     let number = header.number;
-    decode_body(header, hash, encoded.len(), &items).map_err(|broken| broken.by(Some(number), Some(hash)))
+    decode_body(header, hash, &items, family(number))
+        .map_err(|violation| violation.in_block(Some(number), Some(hash)))
 }
 
-fn decode_body(header: Header, hash: B256, size: usize, items: &[&[u8]]) -> Result<Decoded, Broken> {
-    if header.block_access_list_hash.is_some() || header.slot_number.is_some() {
-        return Err(malformed("at most 21 members in the header", "more"));
+fn verify_member_count(mut header: &[u8]) -> Result<(), RuleViolation> {
+    match list_items(&mut header)?.len() {
+        0..=HEADER_MEMBERS => Ok(()),
+        count => Err(malformed(format!("at most {HEADER_MEMBERS} members in the header"), count)),
     }
+}
+
+fn decode_body(
+    header: Header,
+    hash: B256,
+    items: &[&[u8]],
+    family: Family,
+) -> Result<Decoded, RuleViolation> {
     let (transactions, ommers, withdrawals) = match items {
         [_, transactions, ommers] => (transactions, ommers, None),
         [_, transactions, ommers, withdrawals] => (transactions, ommers, Some(withdrawals)),
-        _ => return Err(malformed("3 or 4 members in the block", items.len())),
+        [_, transactions, ommers, withdrawals, list] => {
+            verify_exported_list(&header, list)?;
+            (transactions, ommers, Some(withdrawals))
+        }
+        _ => return Err(malformed("3 to 5 members in the block", items.len())),
     };
-    let (transactions, transactions_root) = decode_transactions(transactions)?;
+    // The list is no part of the block as the network encodes it.
+    let members = items.iter().take(4).map(|item| item.len());
+    let size = RlpHeader { list: true, payload_length: members.sum() }.length_with_payload();
+    let (transactions, transactions_root) = decode_transactions(transactions, family)?;
     Ok(Decoded {
         header,
         hash,
@@ -106,18 +143,29 @@ fn decode_body(header: Header, hash: B256, size: usize, items: &[&[u8]]) -> Resu
     })
 }
 
+/// Check the block access list that `geth export` appends to a block as a fifth member.
+///
+/// It proves nothing about the execution, which builds its own.
+fn verify_exported_list(header: &Header, list: &[u8]) -> Result<(), RuleViolation> {
+    match header.block_access_list_hash {
+        Some(stated) => require_equal(Rule::BlockAccessListHash, keccak256(list), stated),
+        None => Err(malformed("3 or 4 members in a block without an access list", 5)),
+    }
+}
+
 /// The transactions of a block and the root of their trie.
-fn decode_transactions(mut list: &[u8]) -> Result<(Vec<TxEnvelope>, B256), Broken> {
+fn decode_transactions(mut list: &[u8], family: Family) -> Result<(Vec<Transaction>, B256), RuleViolation> {
     let mut envelopes = Vec::new();
     for item in list_items(&mut list)? {
         envelopes.push(envelope(item)?);
     }
-    let transactions = envelopes.iter().map(|bytes| decode_transaction(bytes)).collect::<Result<_, _>>()?;
+    let decode = |(index, bytes): (usize, &&[u8])| decode_any_transaction(index, bytes, family);
+    let transactions = envelopes.iter().enumerate().map(decode).collect::<Result<_, _>>()?;
     Ok((transactions, ordered_trie_root_encoded(&envelopes)))
 }
 
 /// A transaction's own bytes: a legacy one is a list of the block's list, a typed one the content of a string.
-fn envelope(item: &[u8]) -> Result<&[u8], Broken> {
+fn envelope(item: &[u8]) -> Result<&[u8], RuleViolation> {
     let mut rest = item;
     let head = RlpHeader::decode(&mut rest).map_err(rlp)?;
     match (head.list, rest.first()) {
@@ -127,11 +175,37 @@ fn envelope(item: &[u8]) -> Result<&[u8], Broken> {
     }
 }
 
+/// The transaction in a typed envelope, which a system transaction of the family may be.
+fn decode_any_transaction(index: usize, bytes: &[u8], family: Family) -> Result<Transaction, RuleViolation> {
+    let Some(row) = bytes.first().and_then(|kind| SystemType::of(*kind)) else {
+        return decode_transaction(bytes)
+            .map(Transaction::Signed)
+            .map_err(|violation| placed(index, violation));
+    };
+    if !family.has_system_type(row.kind) {
+        let found = format!("transaction {index} of type {:#x} ({})", row.kind, row.name);
+        return Err(RuleViolation::new(Rule::TransactionType, "a type that the chain's rules have", found));
+    }
+    SystemTransaction::decode(bytes)
+        .map(Transaction::System)
+        .map_err(|reason| malformed(format!("a {} transaction", row.name), reason))
+}
+
+/// The same with the place of the transaction whose type it is about.
+fn placed(index: usize, violation: RuleViolation) -> RuleViolation {
+    match violation.rule {
+        Rule::TransactionType => {
+            RuleViolation { actual: format!("transaction {index} of type {}", violation.actual), ..violation }
+        }
+        _ => violation,
+    }
+}
+
 /// The transaction in a typed envelope, as blocks hold it: blobs are not with it.
-pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, Broken> {
+pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, RuleViolation> {
     let kind = *bytes.first().ok_or_else(|| malformed("a transaction", "nothing"))?;
     if (0x05..0xc0).contains(&kind) || kind == 0 {
-        return Err(Broken::new(Rule::TransactionType, "a type from 1 to 4", format!("{kind:#x}")));
+        return Err(RuleViolation::new(Rule::TransactionType, "a type from 1 to 4", format!("{kind:#x}")));
     }
     let transaction =
         TxEnvelope::decode_2718_exact(bytes).map_err(|reason| malformed("a transaction", reason))?;
@@ -146,21 +220,21 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, Broken> {
 }
 
 /// The members of a list, each with its own RLP header; what follows the list is left in `bytes`.
-fn list_items<'a>(bytes: &mut &'a [u8]) -> Result<Vec<&'a [u8]>, Broken> {
+fn list_items<'a>(bytes: &mut &'a [u8]) -> Result<Vec<&'a [u8]>, RuleViolation> {
     match RlpHeader::decode_raw(bytes).map_err(rlp)? {
         PayloadView::List(items) => Ok(items),
         PayloadView::String(_) => Err(malformed("a list", "a string")),
     }
 }
 
-fn exact<T: Decodable>(bytes: &[u8]) -> Result<T, Broken> {
+fn exact<T: Decodable>(bytes: &[u8]) -> Result<T, RuleViolation> {
     alloy_rlp::decode_exact(bytes).map_err(rlp)
 }
 
-fn rlp(reason: alloy_rlp::Error) -> Broken {
+fn rlp(reason: alloy_rlp::Error) -> RuleViolation {
     malformed("canonical RLP", reason)
 }
 
-fn malformed(expected: impl std::fmt::Display, actual: impl std::fmt::Display) -> Broken {
-    Broken::new(Rule::Rlp, expected, actual)
+fn malformed(expected: impl std::fmt::Display, actual: impl std::fmt::Display) -> RuleViolation {
+    RuleViolation::new(Rule::Rlp, expected, actual)
 }

@@ -11,16 +11,16 @@ use alloy_primitives::Address;
 const LIMIT: usize = 16_384;
 
 /// A signed transaction has one sender, whatever chain it is on.
-static SENDERS: LazyLock<Mutex<Senders>> = LazyLock::new(Mutex::default);
+static SENDERS: LazyLock<Mutex<SenderCache>> = LazyLock::new(Mutex::default);
 
 /// The younger half, and the one that goes when that is full.
 #[derive(Debug, Default)]
-struct Senders {
+struct SenderCache {
     young: B256Map<Address>,
     old: B256Map<Address>,
 }
 
-impl Senders {
+impl SenderCache {
     fn note(&mut self, transaction: &TxEnvelope, sender: Address) {
         if self.young.len() >= LIMIT {
             self.old = mem::take(&mut self.young);
@@ -43,7 +43,7 @@ pub(super) fn known_sender(transaction: &TxEnvelope) -> Option<Address> {
     held().get(transaction)
 }
 
-fn held() -> MutexGuard<'static, Senders> {
+fn held() -> MutexGuard<'static, SenderCache> {
     SENDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_senders_noted_last_are_kept_and_no_more() {
-        let (mut senders, sender) = (Senders::default(), Address::repeat_byte(7));
+        let (mut senders, sender) = (SenderCache::default(), Address::repeat_byte(7));
         let all: Vec<TxEnvelope> = (0..3 * LIMIT as u64).map(transaction).collect();
         for each in &all {
             senders.note(each, sender);

@@ -2,37 +2,41 @@
 //! recovered, and verified with their receipts.
 
 mod decode;
+mod from_json;
 mod impersonation;
 mod known;
 mod payload;
 mod senders;
-mod told;
+mod system_from_json;
 
 use std::sync::Arc;
 
-use alloy_consensus::proofs::{calculate_ommers_root, calculate_withdrawals_root};
-use alloy_consensus::{Header, ReceiptEnvelope, TxEnvelope};
+use alloy_consensus::proofs::calculate_ommers_root;
+use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, Bytes, B256};
 use alloy_rlp::Encodable;
 
-use crate::chain::rows::{encode_body, encode_header, encode_receipts, ReceiptsRow};
+use crate::chain::rows::{
+    encode_body, encode_header, encode_receipts, with_deposits, BodyRow, DepositReceipt, ReceiptsRow,
+    RowError, Transaction,
+};
 use crate::error::Error;
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 
 pub use decode::{decode_blocks, decode_transaction, from_rows};
+pub use from_json::{encode_json_block, encode_json_receipts, encode_proved_receipts, read_json_header};
 pub use impersonation::{impersonated_sender, impersonation};
 pub use known::note_sender;
 pub use payload::{Beside, Payload};
-pub use senders::{recover_transaction, Unsigned};
-pub use told::{encode_proved_receipts, encode_told, encode_told_receipts, read_told_header};
+pub use senders::{recover_transaction, UnsignedPolicy};
 
 /// A block without its senders.
 struct Decoded {
     header: Header,
     hash: B256,
     size: usize,
-    transactions: Vec<TxEnvelope>,
+    transactions: Vec<Transaction>,
     transactions_root: B256,
     ommers: Vec<Header>,
     withdrawals: Option<Vec<Withdrawal>>,
@@ -45,12 +49,14 @@ pub struct UnverifiedBlock {
     pub hash: B256,
     /// Bytes of the block's RLP.
     pub size: usize,
-    pub transactions: Vec<TxEnvelope>,
+    pub transactions: Vec<Transaction>,
     pub senders: Vec<Address>,
     pub ommers: Vec<Header>,
     pub withdrawals: Option<Vec<Withdrawal>>,
     /// The root that the transactions really have.
     pub transactions_root: B256,
+    /// The root that the withdrawals really have, or the header's where that is of something else.
+    pub withdrawals_root: Option<B256>,
     pub header_row: Arc<[u8]>,
     pub body_row: Arc<[u8]>,
 }
@@ -60,11 +66,11 @@ impl UnverifiedBlock {
     pub fn has_own_body(&self) -> bool {
         self.transactions_root == self.header.transactions_root
             && calculate_ommers_root(&self.ommers) == self.header.ommers_hash
-            && self.withdrawals.as_deref().map(calculate_withdrawals_root) == self.header.withdrawals_root
+            && self.withdrawals_root == self.header.withdrawals_root
     }
 
-    /// The same block once it keeps every rule, with the receipts of its execution.
-    pub fn verified(&self, receipts: &[ReceiptEnvelope]) -> VerifiedBlock {
+    /// The same block once it keeps every rule, with the receipts of its execution and the RLP of its access list.
+    pub fn verified(&self, receipts: &[ReceiptEnvelope], access_list: Option<Bytes>) -> VerifiedBlock {
         VerifiedBlock {
             header: self.header.clone(),
             hash: self.hash,
@@ -73,7 +79,29 @@ impl UnverifiedBlock {
             header_row: self.header_row.clone(),
             body_row: self.body_row.clone(),
             receipts_row: encode_receipts(receipts),
+            access_list,
         }
+    }
+
+    /// The same block once it keeps every rule that needs no execution, with what others told: the row of its receipts
+    /// and the RLP of its access list.
+    pub fn with_receipts(
+        &self,
+        receipts: &[u8],
+        access_list: Option<Bytes>,
+    ) -> Result<VerifiedBlock, RowError> {
+        let row = ReceiptsRow::new(receipts)?;
+        let deposits: Vec<DepositReceipt> = (0..self.transactions.len())
+            .map_while(|index| row.deposit(index).transpose())
+            .collect::<Result<_, _>>()?;
+        let body_row = match deposits.is_empty() {
+            true => self.body_row.clone(),
+            false => {
+                with_deposits(&self.body_row, &deposits, BodyRow::new(&self.body_row)?.is_fjord()).into()
+            }
+        };
+        let (log_count, receipts_row) = (row.log_count(), receipts.to_vec());
+        Ok(VerifiedBlock { body_row, log_count, receipts_row, ..self.verified(&[], access_list) })
     }
 }
 
@@ -87,19 +115,20 @@ pub struct VerifiedBlock {
     pub header_row: Arc<[u8]>,
     pub body_row: Arc<[u8]>,
     pub receipts_row: Vec<u8>,
+    /// RLP of the block access list (EIP-7928); none before Amsterdam, and of a block that was not executed where no
+    /// node sent it.
+    pub access_list: Option<Bytes>,
 }
 
 /// The first block of a chain.
 pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     let genesis = spec.genesis();
     if let Some(elsewhere) = &genesis.elsewhere {
-        let (blocks, malformed) = decode_blocks(spec, &[elsewhere.block.as_ref()], Unsigned::Refused);
+        let (blocks, malformed) = decode_blocks(spec, &[elsewhere.block.as_ref()], UnsignedPolicy::Refused);
         let Some(block) = blocks.first() else {
             return Err(malformed.map_or_else(|| Error::internal("a block is decoded or not"), Error::from));
         };
-        let log_count = ReceiptsRow::new(&elsewhere.receipts)?.log_count();
-        let receipts_row = elsewhere.receipts.to_vec();
-        return Ok(VerifiedBlock { log_count, receipts_row, ..block.verified(&[]) });
+        return Ok(block.with_receipts(&elsewhere.receipts, None)?);
     }
     let withdrawals = genesis.header.withdrawals_root.map(|_| Vec::new());
     let size = genesis_size(&genesis.header, withdrawals.is_some());
@@ -112,7 +141,13 @@ pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
         header_row: encode_header(&genesis.header, genesis.hash, size, fee).into(),
         body_row: encode_body(&[], &[], &[], withdrawals.as_deref()).into(),
         receipts_row: encode_receipts(&[]),
+        access_list: header_list(&genesis.header),
     })
+}
+
+/// The empty list of a genesis block that has one.
+fn header_list(header: &Header) -> Option<Bytes> {
+    header.block_access_list_hash.map(|_| Bytes::from_static(&[alloy_rlp::EMPTY_LIST_CODE]))
 }
 
 /// Bytes of a block's RLP that has nothing but a header: each empty list is one byte.

@@ -7,23 +7,24 @@ use std::thread;
 
 use alloy_consensus::crypto::secp256k1::recover_signer_unchecked;
 use alloy_consensus::crypto::SECP256K1N_HALF;
-use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope};
+use alloy_consensus::{SignableTransaction, Transaction as _, TxEnvelope};
 use alloy_primitives::{Address, Signature, B256};
 
 use super::impersonation::impersonated_sender;
 use super::known::known_sender;
 use super::Decoded;
-use crate::error::{Broken, InvalidBlock, Rule};
+use crate::chain::rows::Transaction;
+use crate::error::{InvalidBlock, Rule, RuleViolation};
 use crate::evm::chain_spec::{ChainSpec, Fork};
 
 /// Transactions whose senders one thread recovers in a row: 1.3 ms.
 const PIECE: usize = 32;
 
-type Senders = Result<Vec<Address>, InvalidBlock>;
+type RecoveredSenders = Result<Vec<Address>, InvalidBlock>;
 
 /// Whether a transaction may name its sender in place of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsigned {
+pub enum UnsignedPolicy {
     Refused,
     /// As in the blocks of development chains.
     Accepted,
@@ -35,7 +36,7 @@ pub enum Unsigned {
 pub fn recover_all(
     spec: &ChainSpec,
     blocks: &[Decoded],
-    unsigned: Unsigned,
+    unsigned: UnsignedPolicy,
 ) -> (Vec<Vec<Address>>, Option<InvalidBlock>) {
     let mut recovered = Vec::with_capacity(blocks.len());
     for senders in recover_in_parallel(spec, blocks, unsigned) {
@@ -48,10 +49,14 @@ pub fn recover_all(
 }
 
 /// The senders of each block, up to the first with a bad signature.
-fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded], unsigned: Unsigned) -> Vec<Senders> {
+fn recover_in_parallel(
+    spec: &ChainSpec,
+    blocks: &[Decoded],
+    unsigned: UnsignedPolicy,
+) -> Vec<RecoveredSenders> {
     let pieces: Vec<Piece<'_>> =
         blocks.iter().enumerate().flat_map(|block| pieces_of(block, unsigned)).collect();
-    let mut senders: Vec<Senders> = blocks.iter().map(|_| Ok(Vec::new())).collect();
+    let mut senders: Vec<RecoveredSenders> = blocks.iter().map(|_| Ok(Vec::new())).collect();
     for (piece, found) in pieces.iter().zip(recover_pieces(spec, &pieces)) {
         let block = &mut senders[piece.index];
         match (block.as_mut(), found) {
@@ -67,17 +72,17 @@ fn recover_in_parallel(spec: &ChainSpec, blocks: &[Decoded], unsigned: Unsigned)
 struct Piece<'b> {
     index: usize,
     block: &'b Decoded,
-    transactions: &'b [TxEnvelope],
-    unsigned: Unsigned,
+    transactions: &'b [Transaction],
+    unsigned: UnsignedPolicy,
 }
 
-fn pieces_of((index, block): (usize, &Decoded), unsigned: Unsigned) -> impl Iterator<Item = Piece<'_>> {
+fn pieces_of((index, block): (usize, &Decoded), unsigned: UnsignedPolicy) -> impl Iterator<Item = Piece<'_>> {
     let pieces = block.transactions.chunks(PIECE);
     pieces.map(move |transactions| Piece { index, block, transactions, unsigned })
 }
 
 /// The senders of each piece, in the order of the pieces.
-fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
+fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<RecoveredSenders> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(pieces.len());
     if workers < 2 || are_few_unknown(pieces) {
         return pieces.iter().map(|piece| recover_piece(spec, piece)).collect();
@@ -87,7 +92,7 @@ fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
         let index = next.fetch_add(1, Ordering::Relaxed);
         pieces.get(index).map(|piece| (index, recover_piece(spec, piece)))
     };
-    let mut found: Vec<(usize, Senders)> = thread::scope(|scope| {
+    let mut found: Vec<(usize, RecoveredSenders)> = thread::scope(|scope| {
         let threads: Vec<_> =
             (0..workers).map(|_| scope.spawn(|| std::iter::from_fn(take).collect::<Vec<_>>())).collect();
         threads
@@ -101,29 +106,32 @@ fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<Senders> {
 
 /// Whether so few signatures are to be recovered that threads would take longer to start.
 fn are_few_unknown(pieces: &[Piece<'_>]) -> bool {
-    let transactions = pieces.iter().flat_map(|piece| piece.transactions);
+    let transactions = pieces.iter().flat_map(|piece| piece.transactions).filter_map(Transaction::signed);
     transactions.filter(|transaction| known_sender(transaction).is_none()).take(PIECE).count() < PIECE
 }
 
-fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> Senders {
+fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> RecoveredSenders {
     let (number, hash) = (piece.block.header.number, piece.block.hash);
     let mut buffer = Vec::with_capacity(512);
     piece
         .transactions
         .iter()
-        .map(|transaction| match named_sender(transaction, piece.unsigned) {
-            Some(sender) => Ok(sender),
-            None => recover_transaction(spec, number, transaction, &mut buffer),
+        .map(|transaction| match transaction {
+            Transaction::System(system) => Ok(system.sender),
+            Transaction::Signed(signed) => match named_sender(signed, piece.unsigned) {
+                Some(sender) => Ok(sender),
+                None => recover_transaction(spec, number, signed, &mut buffer),
+            },
         })
         .collect::<Result<_, _>>()
-        .map_err(|broken| broken.by(Some(number), Some(hash)))
+        .map_err(|violation| violation.in_block(Some(number), Some(hash)))
 }
 
 /// The sender that an unsigned transaction names, if such ones are accepted.
-fn named_sender(transaction: &TxEnvelope, unsigned: Unsigned) -> Option<Address> {
+fn named_sender(transaction: &TxEnvelope, unsigned: UnsignedPolicy) -> Option<Address> {
     match unsigned {
-        Unsigned::Refused => None,
-        Unsigned::Accepted => impersonated_sender(transaction.signature()),
+        UnsignedPolicy::Refused => None,
+        UnsignedPolicy::Accepted => impersonated_sender(transaction.signature()),
     }
 }
 
@@ -133,7 +141,7 @@ pub fn recover_transaction(
     number: u64,
     transaction: &TxEnvelope,
     buffer: &mut Vec<u8>,
-) -> Result<Address, Broken> {
+) -> Result<Address, RuleViolation> {
     let signature = transaction.signature();
     if spec.is_active(Fork::Homestead, number) && signature.s() > SECP256K1N_HALF {
         return Err(bad_signature("s of at most half the curve's order", signature.s()));
@@ -149,7 +157,7 @@ pub fn recover_transaction(
         .ok_or_else(|| bad_signature("a signature of the transaction", transaction.tx_hash()))
 }
 
-fn check_chain(spec: &ChainSpec, number: u64, chain_id: u64) -> Result<(), Broken> {
+fn check_chain(spec: &ChainSpec, number: u64, chain_id: u64) -> Result<(), RuleViolation> {
     if !spec.is_active(Fork::ReplayProtection, number) {
         return Err(bad_signature("no chain id before replay protection", chain_id));
     }
@@ -176,6 +184,6 @@ fn recover(signature: &Signature, hash: B256) -> Option<Address> {
     recover_signer_unchecked(signature, hash).ok()
 }
 
-fn bad_signature(expected: impl std::fmt::Display, actual: impl std::fmt::Display) -> Broken {
-    Broken::new(Rule::TransactionSignature, expected, actual)
+fn bad_signature(expected: impl std::fmt::Display, actual: impl std::fmt::Display) -> RuleViolation {
+    RuleViolation::new(Rule::TransactionSignature, expected, actual)
 }

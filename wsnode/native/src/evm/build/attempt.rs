@@ -7,10 +7,12 @@ use alloy_primitives::B256;
 use revm::database::State;
 
 use super::BuiltBlock;
-use crate::error::{demand, Rule};
+use crate::error::{require_equal, Rule};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::execute::{self, more_telling, set_root, verify_outcome, ChainHead, Executed, Fault};
+use crate::evm::execute::{
+    self, more_telling, set_root, verify_outcome, ChainHead, Executed, ExecutionError,
+};
 use crate::state::{Bounds, HistoryView, StateAfter, StateReader};
 
 /// The block on which another one is tried.
@@ -37,9 +39,9 @@ pub fn try_block(
     block: &UnverifiedBlock,
     head: &ChainHead,
     bounds: Bounds<'_>,
-) -> Result<BuiltBlock, Fault> {
+) -> Result<BuiltBlock, ExecutionError> {
     let (executed, root) = execute(spec, reader, &parent, block, head, bounds)?;
-    demand(Rule::StateRoot, root, block.header.state_root)?;
+    require_equal(Rule::StateRoot, root, block.header.state_root)?;
     let parent = match parent {
         Parent::Committed(_) => None,
         Parent::Built(built) => Some(built),
@@ -55,11 +57,11 @@ fn execute(
     block: &UnverifiedBlock,
     head: &ChainHead,
     bounds: Bounds<'_>,
-) -> Result<(Executed, B256), Fault> {
+) -> Result<(Executed, B256), ExecutionError> {
     let tries = reader.trial(parent.state(), bounds)?;
     let view = tries.view();
-    if let Err(broken) = head.verify(spec, block) {
-        return Err(more_telling(broken, || run(spec, &view, block)));
+    if let Err(violation) = head.verify(spec, block) {
+        return Err(more_telling(violation, || run(spec, &view, block)));
     }
     let mut executed = run(spec, &view, block)?;
     for (step, receipt) in std::mem::take(&mut executed.steps).iter().zip(&mut executed.receipts) {
@@ -70,7 +72,11 @@ fn execute(
     Ok((executed, root))
 }
 
-fn run(spec: &ChainSpec, view: &HistoryView<'_>, block: &UnverifiedBlock) -> Result<Executed, Fault> {
+fn run(
+    spec: &ChainSpec,
+    view: &HistoryView<'_>,
+    block: &UnverifiedBlock,
+) -> Result<Executed, ExecutionError> {
     let mut state = State::builder().with_database_ref(view).with_bundle_update().build();
     execute::run(spec, block, &mut state)
 }

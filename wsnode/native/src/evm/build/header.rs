@@ -3,13 +3,13 @@
 use alloy_consensus::proofs::calculate_withdrawals_root;
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope, EMPTY_OMMER_ROOT_HASH};
 use alloy_eips::eip4895::Withdrawal;
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{Bytes, B256, U256};
 use alloy_rlp::Encodable;
 
 use super::BlockAttributes;
 use crate::error::Error;
-use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::rules::{next_base_fee, next_difficulty, next_excess_blob_gas, Ancestor};
+use crate::evm::chain_spec::{BlobGas, ChainSpec, ExtraData, Fork};
+use crate::evm::rules::{next_base_fee, next_difficulty, next_excess_blob_gas, next_slot, Ancestor};
 
 /// The header of the block after `parent` before its transactions are known.
 ///
@@ -27,6 +27,7 @@ pub fn open_header(
     };
     let active = |fork| spec.is_active_at(fork, number, attributes.timestamp);
     let blobs = spec.blob_parameters(attributes.timestamp).filter(|_| active(Fork::Cancun));
+    let amsterdam = active(Fork::Amsterdam);
     let withdrawals_root =
         active(Fork::Shanghai).then(|| calculate_withdrawals_root(&attributes.withdrawals));
     Ok(Header {
@@ -36,17 +37,30 @@ pub fn open_header(
         number,
         gas_limit: attributes.gas_limit,
         timestamp: attributes.timestamp,
-        extra_data: attributes.extra_data.clone(),
+        extra_data: extra_data(spec, &parent.header, attributes),
         difficulty,
         mix_hash: if is_proof_of_stake { attributes.prev_randao } else { B256::ZERO },
         base_fee_per_gas: attributes.base_fee.or_else(|| next_base_fee(spec, &parent.header)),
         withdrawals_root,
         blob_gas_used: blobs.map(|_| 0),
-        excess_blob_gas: blobs.map(|parameters| next_excess_blob_gas(parameters, &parent.header)),
+        excess_blob_gas: blobs.map(|parameters| match spec.header_rules().blob_gas {
+            BlobGas::Ethereum => next_excess_blob_gas(parameters, &parent.header),
+            BlobGas::Unchecked => 0,
+        }),
         parent_beacon_block_root: blobs.map(|_| attributes.parent_beacon_block_root),
         requests_hash: active(Fork::Prague).then_some(alloy_eips::eip7685::EMPTY_REQUESTS_HASH),
+        block_access_list_hash: amsterdam.then_some(B256::ZERO),
+        slot_number: amsterdam.then(|| attributes.slot_number.unwrap_or_else(|| next_slot(&parent.header))),
         ..Header::default()
     })
+}
+
+/// The extra data that the block's maker wants, or what moves the base fee, which goes on from block to block.
+fn extra_data(spec: &ChainSpec, parent: &Header, attributes: &BlockAttributes) -> Bytes {
+    match spec.header_rules().extra_data {
+        ExtraData::Optimism if attributes.extra_data.is_empty() => parent.extra_data.clone(),
+        _ => attributes.extra_data.clone(),
+    }
 }
 
 /// Bytes of the block's RLP.

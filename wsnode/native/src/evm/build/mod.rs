@@ -4,14 +4,16 @@ mod attempt;
 mod base;
 mod header;
 mod pending;
+mod requests;
 mod transactions;
+mod watched;
 
 use std::sync::Arc;
 
-use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Address, Bytes, B256};
+use alloy_primitives::{keccak256, Address, Bytes, B256};
 use revm::database::{BundleState, CacheState, State};
 
 pub use attempt::{try_block, Parent};
@@ -20,11 +22,14 @@ use header::open_header;
 pub use pending::pending_state;
 use transactions::Built;
 pub use transactions::{Candidate, Refused};
+use watched::Watched;
 
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
 use crate::error::Error;
 use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
+use crate::evm::environment::arbos::ArbosWatch;
+use crate::evm::environment::rules_of;
 use crate::evm::execute::{seal_receipts, set_root, Executed, ReadCache};
 use crate::evm::rules::{Ancestor, Chosen};
 use crate::state::{Bounds, StateAfter, StateReader, StateStore, Uncommitted};
@@ -41,6 +46,10 @@ pub struct BlockAttributes {
     pub parent_beacon_block_root: B256,
     pub extra_data: Bytes,
     pub withdrawals: Vec<Withdrawal>,
+    /// From Amsterdam on; one more than the parent's if absent.
+    pub slot_number: Option<u64>,
+    /// Whether the block may lack the requests of a system contract that fails, as a development chain's may.
+    pub may_lack_requests: bool,
 }
 
 impl BlockAttributes {
@@ -56,6 +65,8 @@ pub struct BuiltBlock {
     pub block: Arc<VerifiedBlock>,
     /// What it asks of the consensus layer, each request's type before its content.
     pub requests: Vec<Bytes>,
+    /// Why it lacks requests of system contracts.
+    pub failed_calls: Vec<String>,
     /// What it changes in its parent's state.
     pub changes: Arc<BundleState>,
     /// Its parent, unless that was committed when this block was executed.
@@ -70,17 +81,18 @@ impl BuiltBlock {
     /// A block of others, executed on `parent`, or on a committed block.
     pub fn new(block: &UnverifiedBlock, executed: Executed, parent: Option<Arc<Self>>) -> Self {
         Self {
-            block: Arc::new(block.verified(&executed.receipts)),
+            block: Arc::new(block.verified(&executed.receipts, executed.access_list.map(|list| list.rlp))),
             requests: executed.requests.take(),
+            failed_calls: Vec::new(),
             changes: Arc::new(executed.changes),
             parent,
         }
     }
 
-    /// A block of others with its receipts, of which the state after it is not known: its changes are none.
-    pub fn unexecuted(block: &UnverifiedBlock, receipts: &[ReceiptEnvelope]) -> Self {
-        let (requests, changes) = <_>::default();
-        Self { block: Arc::new(block.verified(receipts)), requests, changes, parent: None }
+    /// A block of others as they told it, of which the state after it is not known: its changes are none.
+    pub fn unexecuted(block: VerifiedBlock) -> Self {
+        let (requests, failed_calls, changes) = <_>::default();
+        Self { block: Arc::new(block), requests, failed_calls, changes, parent: None }
     }
 
     /// The same block on another instance of its parent, or on the committed one; its own parent is released.
@@ -88,6 +100,7 @@ impl BuiltBlock {
         Self {
             block: self.block.clone(),
             requests: self.requests.clone(),
+            failed_calls: self.failed_calls.clone(),
             changes: self.changes.clone(),
             parent,
         }
@@ -111,7 +124,9 @@ impl BuiltBlock {
 
     /// How many bytes it takes in memory, roughly, without those below it.
     pub fn size(&self) -> usize {
-        let rows = [self.block.header_row.len(), self.block.body_row.len(), self.block.receipts_row.len()];
+        let list = self.block.access_list.as_ref().map_or(0, |list| list.len());
+        let rows =
+            [self.block.header_row.len(), self.block.body_row.len(), self.block.receipts_row.len(), list];
         let accounts = self.changes.state.values();
         let values: usize = accounts.map(|account| ACCOUNT_BYTES + SLOT_BYTES * account.storage.len()).sum();
         let code: usize = self.changes.contracts.values().map(|code| code.original_byte_slice().len()).sum();
@@ -133,8 +148,9 @@ pub fn build_block(
     let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
     let tries = reader.trial(parent_block, Bounds::none())?;
     let view = tries.view();
-    let mut state = State::builder().with_database_ref(&view).with_bundle_update().build();
-    let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    let mut state =
+        State::builder().with_database(watched(spec, &header, &view)).with_bundle_update().build();
+    let mut built = transactions::fill(spec, &header, attributes, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
         set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
     }
@@ -156,15 +172,20 @@ pub fn build_next(
 ) -> Result<(BuiltBlock, Vec<Refused>, CacheState), Error> {
     let header = open_header(spec, parent, attributes)?;
     let view = store.latest();
-    let builder = State::builder().with_database_ref(&view).with_cached_prestate(cache.take());
+    let builder =
+        State::builder().with_database(watched(spec, &header, &view)).with_cached_prestate(cache.take());
     let mut state = builder.with_bundle_update().build();
-    let mut built = transactions::fill(spec, &header, &attributes.withdrawals, &mut state, transactions)?;
+    let mut built = transactions::fill(spec, &header, attributes, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
         set_root(receipt, store.intermediate_root(step)?);
     }
     let state_root = store.intermediate_root(&built.changes)?;
     let (block, refused) = sealed(spec, Header { state_root, ..header }, attributes, built);
     Ok((block, refused, state.cache))
+}
+
+fn watched<V>(spec: &ChainSpec, header: &Header, view: V) -> Watched<V> {
+    Watched::new(view, ArbosWatch::of(spec, rules_of(spec, header).evm(header.number, header.timestamp)))
 }
 
 /// The block that came of an opened `header`, which has the state root already.
@@ -181,6 +202,7 @@ fn sealed(
     header.gas_used = built.gas_used;
     header.blob_gas_used = header.blob_gas_used.map(|_| built.blob_gas_used);
     header.requests_hash = header.requests_hash.map(|_| built.requests.requests_hash());
+    header.block_access_list_hash = built.access_list.as_ref().map(|list| keccak256(&list.rlp));
     let withdrawals = header.withdrawals_root.map(|_| attributes.withdrawals.as_slice());
     let body_row = encode_body(&built.transactions, &built.senders, &[], withdrawals);
     let hash = header.hash_slow();
@@ -193,10 +215,16 @@ fn sealed(
         header_row: Arc::from(header_row),
         body_row: Arc::from(body_row),
         receipts_row: encode_receipts(&built.receipts),
+        access_list: built.access_list.map(|list| list.rlp),
         header,
     };
     let requests = built.requests.take();
-    let block =
-        BuiltBlock { block: Arc::new(block), requests, changes: Arc::new(built.changes), parent: None };
+    let block = BuiltBlock {
+        block: Arc::new(block),
+        requests,
+        failed_calls: built.failed_calls,
+        changes: Arc::new(built.changes),
+        parent: None,
+    };
     (block, built.refused)
 }

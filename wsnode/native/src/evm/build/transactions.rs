@@ -1,20 +1,28 @@
 //! Filling a new block with transactions.
 
+use std::fmt::Debug;
+
 use alloy_consensus::proofs::calculate_transaction_root;
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope};
-use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{BlockExecutionError, BlockExecutor};
-use alloy_evm::{Database, Evm};
+use alloy_evm::Evm;
 use alloy_primitives::{Address, B256};
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
+use revm::DatabaseRef;
 
-use crate::error::{Broken, Error, Rule};
+use super::watched::Watched;
+use super::{requests, BlockAttributes};
+use crate::error::{Error, Rule, RuleViolation};
 use crate::evm::block::impersonated_sender;
 use crate::evm::block::{decode_transaction, recover_transaction};
 use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::execute::{execute_transaction, executor, surroundings, words, Executor};
+use crate::evm::execute::{
+    access_list, execute_transaction, executor, surroundings, words, AccessList, Executor,
+};
+use crate::evm::rules::verify_transaction_gas;
+use crate::state::StateError;
 
 /// A transaction that may be in the block, as blocks hold it.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +43,12 @@ pub struct Built {
     pub transactions_root: B256,
     pub receipts: Vec<ReceiptEnvelope>,
     pub requests: Requests,
+    /// Why it lacks requests of system contracts.
+    pub failed_calls: Vec<String>,
     pub gas_used: u64,
     pub blob_gas_used: u64,
+    /// From Amsterdam on.
+    pub access_list: Option<AccessList>,
     pub changes: BundleState,
     pub refused: Vec<Refused>,
     /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
@@ -44,21 +56,23 @@ pub struct Built {
 }
 
 /// Execute those of `candidates` that can be executed, in order, as the block of `header`.
-pub fn fill<D: Database>(
+pub fn fill<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
     header: &Header,
-    withdrawals: &[Withdrawal],
-    state: &mut State<D>,
+    attributes: &BlockAttributes,
+    state: &mut State<Watched<V>>,
     candidates: &[Candidate<'_>],
 ) -> Result<Built, Error> {
-    let surroundings = surroundings(header, &[], Some(withdrawals), candidates.len());
+    let surroundings = surroundings(header, &[], Some(&attributes.withdrawals), candidates.len());
+    access_list::begin(spec, header, state);
     let mut executor = executor(spec, header, surroundings, &mut *state);
     executor.apply_pre_execution_changes().map_err(Error::internal)?;
     let (mut transactions, mut senders, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let (has_steps, mut steps) = (!spec.is_active(Fork::Byzantium, header.number), Vec::new());
     let mut room = spec.blob_parameters(header.timestamp).map_or(0, |blobs| blobs.max_blob_gas_per_block());
     for (index, candidate) in candidates.iter().enumerate() {
-        match include(spec, header.number, &mut executor, candidate, room)? {
+        access_list::enter(executor.evm_mut().db_mut(), transactions.len() + 1);
+        match include(spec, header, &mut executor, candidate, room)? {
             Ok((transaction, sender)) => {
                 room -= transaction.blob_gas_used().unwrap_or(0);
                 transactions.push(transaction);
@@ -72,6 +86,8 @@ pub fn fill<D: Database>(
             Err(reason) => refused.push((index, reason)),
         }
     }
+    access_list::enter(executor.evm_mut().db_mut(), transactions.len() + 1);
+    let (requests, failed_calls) = requests::collect(&mut executor, header, attributes.may_lack_requests)?;
     let (_, result) = executor.finish().map_err(Error::internal)?;
     state.merge_transitions(BundleRetention::PlainState);
     Ok(Built {
@@ -79,9 +95,11 @@ pub fn fill<D: Database>(
         transactions,
         senders,
         receipts: result.receipts,
-        requests: result.requests,
+        requests,
+        failed_calls,
         gas_used: result.gas_used,
         blob_gas_used: result.blob_gas_used,
+        access_list: AccessList::take(state),
         changes: state.take_bundle(),
         refused,
         steps,
@@ -91,16 +109,18 @@ pub fn fill<D: Database>(
 type Included = Result<(TxEnvelope, Address), String>;
 
 /// Execute one transaction, or say why it cannot be in the block; then the state is as before.
-fn include<D: Database>(
+fn include<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
-    number: u64,
-    executor: &mut Executor<'_, D>,
+    header: &Header,
+    executor: &mut Executor<'_, Watched<V>>,
     candidate: &Candidate<'_>,
     room_for_blobs: u64,
 ) -> Result<Included, Error> {
-    let (transaction, sender) = match read(spec, number, candidate) {
+    let (transaction, sender) = match read(spec, header, candidate) {
         Ok(read) => read,
-        Err(broken) => return Ok(Err(format!("expected {}, got {}", broken.expected, broken.actual))),
+        Err(violation) => {
+            return Ok(Err(format!("expected {}, got {}", violation.expected, violation.actual)))
+        }
     };
     if transaction.blob_gas_used().unwrap_or(0) > room_for_blobs {
         return Ok(Err("no room for its blobs".into()));
@@ -108,21 +128,29 @@ fn include<D: Database>(
     match execute_transaction(executor, &transaction, sender) {
         Ok(()) => Ok(Ok((transaction, sender))),
         Err(BlockExecutionError::Validation(reason)) => Ok(Err(words(&reason))),
-        Err(BlockExecutionError::Internal(reason)) => Err(Error::internal(reason)),
+        Err(BlockExecutionError::Internal(reason)) => {
+            let refusal = executor.evm_mut().db_mut().database.take_refusal();
+            refusal.map(|refusal| Err(refusal.to_string())).ok_or_else(|| Error::internal(reason))
+        }
     }
 }
 
 /// The transaction and its sender.
-fn read(spec: &ChainSpec, number: u64, candidate: &Candidate<'_>) -> Result<(TxEnvelope, Address), Broken> {
+fn read(
+    spec: &ChainSpec,
+    header: &Header,
+    candidate: &Candidate<'_>,
+) -> Result<(TxEnvelope, Address), RuleViolation> {
     let transaction = decode_transaction(candidate.encoded)?;
+    verify_transaction_gas(spec, header, &transaction)?;
     let Some(sender) = candidate.impersonated else {
-        let sender = recover_transaction(spec, number, &transaction, &mut Vec::new())?;
+        let sender = recover_transaction(spec, header.number, &transaction, &mut Vec::new())?;
         return Ok((transaction, sender));
     };
     let named = impersonated_sender(transaction.signature());
     if named != Some(sender) {
         let named = named.map_or("a signature".into(), |named| named.to_string());
-        return Err(Broken::new(Rule::TransactionSignature, format!("the name of {sender}"), named));
+        return Err(RuleViolation::new(Rule::TransactionSignature, format!("the name of {sender}"), named));
     }
     Ok((transaction, sender))
 }

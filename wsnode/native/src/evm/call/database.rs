@@ -3,18 +3,27 @@
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
 use revm::database::{AccountState, CacheDB};
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::KECCAK_EMPTY;
 use revm::state::{AccountInfo, EvmState};
 use revm::{Database, DatabaseCommit, DatabaseRef};
 
-use super::watch::effort;
-use super::Watch;
+use super::interrupt::cost;
+use super::{Read, Reads, WorkBudget};
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::environment::arbos::ArbosWatch;
 use crate::state::{HistoryView, StateError};
 
 /// A call's database, and the watch on its run, which the EVM's instructions reach through it.
 #[derive(Debug)]
 pub struct CallState<'a> {
     pub layer: Layer<'a>,
-    pub watch: &'a Watch,
+    pub work_budget: &'a WorkBudget,
+    /// Blocks from this number on have no hash, whatever number the message's own block seems to have.
+    pub named_below: u64,
+    arbos: Option<ArbosWatch>,
+    /// Notes what runs read; None where nobody asks.
+    pub reads: Option<Reads>,
 }
 
 /// A single call reads nearly nothing twice: a cache of its own costs it more than it saves.
@@ -51,10 +60,30 @@ pub fn commit(values: &mut CacheDB<HistoryView<'_>>, changes: EvmState) {
     }
 }
 
-impl CallState<'_> {
+impl<'a> CallState<'a> {
+    /// The state for runs by `rules`.
+    pub fn new(layer: Layer<'a>, work_budget: &'a WorkBudget, spec: &ChainSpec, rules: SpecId) -> Self {
+        Self { layer, work_budget, named_below: u64::MAX, arbos: ArbosWatch::of(spec, rules), reads: None }
+    }
+
+    fn note(&mut self, read: Read) {
+        if let Some(reads) = &mut self.reads {
+            reads.note(read);
+        }
+    }
+
+    /// Note that a run reads the nonce which an account had before it.
+    pub fn note_nonce(&mut self, address: Address) {
+        let Some(reads) = &mut self.reads else { return };
+        match self.layer.basic_ref(address) {
+            Ok(account) => reads.note(Read::Nonce(address, account.map_or(0, |account| account.nonce))),
+            Err(_) => reads.give_up(),
+        }
+    }
+
     /// Count a read of the state, and end the run with it that has read enough for now.
     fn count_read(&self) -> Result<(), StateError> {
-        if self.watch.has_budget() && !self.watch.tick(effort::READ) {
+        if self.work_budget.has_budget() && !self.work_budget.charge(cost::READ) {
             return Err(StateError::Cancelled);
         }
         Ok(())
@@ -66,22 +95,36 @@ impl Database for CallState<'_> {
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
         self.count_read()?;
-        match &mut self.layer {
+        if let Some(arbos) = &self.arbos {
+            arbos.check_account(address)?;
+        }
+        let account = match &mut self.layer {
             Layer::Plain(view) => view.basic_ref(address),
             Layer::Cached(cache) => cache.basic(address),
+        }?;
+        if let Some(arbos) = &mut self.arbos {
+            arbos.note_account(address, account.as_ref())?;
         }
+        let code = account.as_ref().map_or(KECCAK_EMPTY, |account| account.code_hash);
+        self.note(Read::Code(address, code));
+        Ok(account)
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StateError> {
         self.count_read()?;
-        match &mut self.layer {
+        let code = match &mut self.layer {
             Layer::Plain(view) => view.code_by_hash_ref(hash),
             Layer::Cached(cache) => cache.code_by_hash(hash),
+        }?;
+        if let Some(arbos) = &self.arbos {
+            arbos.check_code(hash, &code.original_bytes())?;
         }
+        Ok(code)
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
         self.count_read()?;
+        self.note(Read::Slot(address, slot));
         match &mut self.layer {
             Layer::Plain(view) => view.storage_ref(address, slot),
             Layer::Cached(cache) => cache.storage(address, slot),
@@ -90,6 +133,12 @@ impl Database for CallState<'_> {
 
     fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
         self.count_read()?;
+        if let Some(arbos) = &self.arbos {
+            arbos.check_hash()?;
+        }
+        if number >= self.named_below {
+            return Ok(B256::ZERO);
+        }
         match &mut self.layer {
             Layer::Plain(view) => view.block_hash_ref(number),
             Layer::Cached(cache) => cache.block_hash(number),

@@ -6,9 +6,11 @@ use alloy_primitives::U256;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::TxKind;
 
+use super::overrides::OverrideScope;
 use super::refusal::refuse;
-use super::{Message, Outcome, Place, Scene, Watch};
+use super::{CallEnv, CallSite, Message, Outcome, WorkBudget};
 use crate::error::Error;
+use crate::evm::rules::MAXIMUM_TRANSACTION_GAS;
 
 const TRANSFER_GAS: u64 = 21_000;
 const CALL_STIPEND: u64 = 2300;
@@ -30,31 +32,41 @@ enum Attempt {
 }
 
 /// The lowest gas limit up to `gas_cap` with which `message` succeeds.
-pub fn estimate(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Estimate, Error> {
-    match found(place, message, gas_cap, watch) {
+pub fn estimate(
+    site: CallSite<'_>,
+    message: &Message,
+    gas_cap: u64,
+    work_budget: &WorkBudget,
+) -> Result<Estimate, Error> {
+    match found(site, message, gas_cap, work_budget) {
         // Between two runs a read may be the one that is too much.
-        Err(_) if watch.is_stopped() => {
-            Ok(Estimate::Failed(Outcome::Interrupted { cancelled: watch.is_cancelled() }))
+        Err(_) if work_budget.is_stopped() => {
+            Ok(Estimate::Failed(Outcome::Interrupted { cancelled: work_budget.is_cancelled() }))
         }
         estimate => estimate,
     }
 }
 
-fn found(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Estimate, Error> {
-    let block_limit = place.header.gas_limit;
-    let mut scene = Scene::set(place, watch)?.for_many_runs();
-    let high = highest(&mut scene, message, block_limit, gas_cap)?;
-    if is_transfer(&mut scene, message)? {
-        match attempt(&mut scene, message, TRANSFER_GAS) {
-            Ok(Attempt::Success { .. }) => return Ok(Estimate::Gas(TRANSFER_GAS)),
+fn found(
+    site: CallSite<'_>,
+    message: &Message,
+    gas_cap: u64,
+    work_budget: &WorkBudget,
+) -> Result<Estimate, Error> {
+    let mut env = CallEnv::with_scope(site, OverrideScope::Header, work_budget)?.for_many_runs();
+    let high = highest(&mut env, message, gas_cap)?;
+    if is_transfer(&mut env, message)? {
+        match attempt(&mut env, message, TRANSFER_GAS) {
+            // From Amsterdam on some transfers cost less (EIP-2780).
+            Ok(Attempt::Success { gas_used, .. }) => return Ok(Estimate::Gas(gas_used)),
             Ok(Attempt::Interrupted(outcome)) => return Ok(Estimate::Failed(outcome)),
             Ok(Attempt::Failure(_)) | Err(_) => {}
         }
     }
-    match attempt(&mut scene, message, high)? {
+    match attempt(&mut env, message, high)? {
         Attempt::Success { gas_used, peak } => {
-            let least = least_gas(&scene, high, peak);
-            search(&mut scene, message, Range { low: gas_used - 1, high }, peak, least)
+            let least = least_gas(&env, high, peak);
+            search(&mut env, message, GasRange { low: gas_used - 1, high }, peak, least)
         }
         Attempt::Interrupted(outcome) => Ok(Estimate::Failed(outcome)),
         Attempt::Failure(Some(outcome)) if !is_out_of_gas(&outcome) => Ok(Estimate::Failed(outcome)),
@@ -68,36 +80,41 @@ fn is_out_of_gas(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Halt { reason, .. } if reason.starts_with("out of gas"))
 }
 
-fn is_transfer(scene: &mut Scene<'_>, message: &Message) -> Result<bool, Error> {
+fn is_transfer(env: &mut CallEnv<'_>, message: &Message) -> Result<bool, Error> {
     match message.to {
-        TxKind::Call(target) if message.input.is_empty() => Ok(!scene.has_code(target)?),
+        TxKind::Call(target) if message.input.is_empty() => Ok(!env.has_code(target)?),
         _ => Ok(false),
     }
 }
 
 /// The most gas that the message can have: by its own limit or the block's, its sender's balance, and the cap.
-fn highest(scene: &mut Scene<'_>, message: &Message, block_limit: u64, gas_cap: u64) -> Result<u64, Error> {
+fn highest(env: &mut CallEnv<'_>, message: &Message, gas_cap: u64) -> Result<u64, Error> {
+    let block_limit = env.environment.block_env.gas_limit;
     let mut high = message.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_limit);
-    if scene.environment.cfg_env.spec.is_enabled_in(SpecId::OSAKA) {
+    let rules = env.environment.cfg_env.spec;
+    if rules.is_enabled_in(SpecId::AMSTERDAM) {
+        // The cap of Osaka bounds execution alone (EIP-8037).
+        high = high.min(MAXIMUM_TRANSACTION_GAS);
+    } else if rules.is_enabled_in(SpecId::OSAKA) {
         high = high.min(MAX_TX_GAS_LIMIT_OSAKA);
     }
-    let cap = scene.fees(message).cap;
+    let cap = env.fees(message).cap;
     if !cap.is_zero() {
-        let allowance = spendable(scene, message)? / cap;
+        let allowance = spendable(env, message)? / cap;
         high = high.min(allowance.saturating_to());
     }
     Ok(high.min(gas_cap))
 }
 
 /// What the sender has left for gas.
-fn spendable(scene: &mut Scene<'_>, message: &Message) -> Result<U256, Error> {
-    let balance = scene.balance(message.sender)?;
+fn spendable(env: &mut CallEnv<'_>, message: &Message) -> Result<U256, Error> {
+    let balance = env.balance(message.sender)?;
     if message.value >= balance {
         return Err(refuse("insufficient_funds", "insufficient funds for transfer"));
     }
     let left = balance - message.value;
     let blobs = message.blob_hashes.as_ref().map_or(0, Vec::len) as u64;
-    if blobs == 0 || !scene.environment.cfg_env.spec.is_enabled_in(SpecId::CANCUN) {
+    if blobs == 0 || !env.environment.cfg_env.spec.is_enabled_in(SpecId::CANCUN) {
         return Ok(left);
     }
     let blob_fee =
@@ -110,9 +127,9 @@ fn spendable(scene: &mut Scene<'_>, message: &Message) -> Result<U256, Error> {
 
 /// The least gas with which a message succeeds, if its run with `high` tells: all that its gas decided was whether it
 /// sufficed. A write to storage fails unless more than a stipend is left (EIP-2200).
-fn least_gas(scene: &Scene<'_>, high: u64, peak: u64) -> Option<u64> {
-    let rules = scene.environment.cfg_env.spec;
-    let at_write = scene.state.watch.least_at_write()?;
+fn least_gas(env: &CallEnv<'_>, high: u64, peak: u64) -> Option<u64> {
+    let rules = env.environment.cfg_env.spec;
+    let at_write = env.state.work_budget.least_at_write()?;
     // From then on there is gas for state of its own.
     if rules.is_enabled_in(SpecId::AMSTERDAM) {
         return None;
@@ -123,21 +140,21 @@ fn least_gas(scene: &Scene<'_>, high: u64, peak: u64) -> Option<u64> {
 
 /// Search in a range, by runs unless the least gas with which the message succeeds is known.
 fn search(
-    scene: &mut Scene<'_>,
+    env: &mut CallEnv<'_>,
     message: &Message,
-    mut range: Range,
+    mut range: GasRange,
     peak: u64,
     least: Option<u64>,
 ) -> Result<Estimate, Error> {
     // A call passes on 63 of 64 parts, and what it needs mostly shows in the first run.
     let optimistic = (peak + CALL_STIPEND) * 64 / 63;
     if optimistic < range.high {
-        if let Some(interrupted) = range.narrow(scene, message, optimistic, least)? {
+        if let Some(interrupted) = range.narrow(env, message, optimistic, least)? {
             return Ok(Estimate::Failed(interrupted));
         }
     }
     while !range.is_close() {
-        if let Some(interrupted) = range.narrow(scene, message, range.middle(), least)? {
+        if let Some(interrupted) = range.narrow(env, message, range.middle(), least)? {
             return Ok(Estimate::Failed(interrupted));
         }
     }
@@ -145,12 +162,12 @@ fn search(
 }
 
 /// The most gas known to fail, and the least known to succeed.
-struct Range {
+struct GasRange {
     low: u64,
     high: u64,
 }
 
-impl Range {
+impl GasRange {
     fn is_close(&self) -> bool {
         self.low + 1 >= self.high || ((self.high - self.low) as f64 / self.high as f64) < ERROR_RATIO
     }
@@ -163,7 +180,7 @@ impl Range {
     /// Learn whether `gas` suffices: by a run, unless it is interrupted, or from the `least` that does.
     fn narrow(
         &mut self,
-        scene: &mut Scene<'_>,
+        env: &mut CallEnv<'_>,
         message: &Message,
         gas: u64,
         least: Option<u64>,
@@ -172,7 +189,7 @@ impl Range {
             *(if gas >= least { &mut self.high } else { &mut self.low }) = gas;
             return Ok(None);
         }
-        match attempt(scene, message, gas)? {
+        match attempt(env, message, gas)? {
             Attempt::Success { .. } => self.high = gas,
             Attempt::Failure(_) => self.low = gas,
             Attempt::Interrupted(outcome) => return Ok(Some(outcome)),
@@ -181,8 +198,8 @@ impl Range {
     }
 }
 
-fn attempt(scene: &mut Scene<'_>, message: &Message, gas: u64) -> Result<Attempt, Error> {
-    match scene.run(message, gas) {
+fn attempt(env: &mut CallEnv<'_>, message: &Message, gas: u64) -> Result<Attempt, Error> {
+    match env.run(message, gas) {
         Ok(Outcome::Success { gas_used, peak, .. }) => Ok(Attempt::Success { gas_used, peak }),
         Ok(outcome @ Outcome::Interrupted { .. }) => Ok(Attempt::Interrupted(outcome)),
         Ok(outcome) => Ok(Attempt::Failure(Some(outcome))),

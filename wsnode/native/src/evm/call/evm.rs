@@ -16,42 +16,44 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{
     CallInputs, Instruction, InstructionContext, InstructionExecResult, InstructionResult, InterpreterResult,
 };
-use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::precompile::Precompiles;
 use revm::primitives::hardfork::SpecId;
 use revm::MainContext;
 
 use super::database::CallState;
 use super::halt::precompile_words;
+use super::interrupt::cost;
+use super::interrupt::CONSOLE;
 use super::refusal::refuse;
-use super::watch::effort;
-use super::Watch;
+use super::WorkBudget;
 use crate::error::Error;
 use crate::evm::environment::net_metering;
 
 pub type CallContext<'s, 'a> = Context<BlockEnv, TxEnv, CfgEnv, &'s mut CallState<'a>>;
-type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
-pub type CallEvm<'s, 'a, I> = WatchedEvm<'s, 'a, I, WatchedPrecompiles>;
-pub type WatchedEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
-type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
+pub type Instructions<'s, 'a> = EthInstructions<EthInterpreter, CallContext<'s, 'a>>;
+pub type CallEvm<'s, 'a, I> = MeteredEvm<'s, 'a, I, MeteredPrecompiles>;
+pub type MeteredEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
+pub type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
 
 /// The EVM for one run on `state`.
 pub fn build<'s, 'a, I>(
     state: &'s mut CallState<'a>,
     environment: EvmEnv,
-    moves: &Moves,
+    contracts: &'static Precompiles,
+    moved_precompiles: &MovedPrecompiles,
     inspector: I,
 ) -> Result<CallEvm<'s, 'a, I>, Error>
 where
     I: Inspector<CallContext<'s, 'a>>,
 {
-    let rules = environment.cfg_env.spec;
-    let precompiles = precompiles(rules, moves).map_err(|MovePrecompileError::NotAPrecompile(address)| {
-        refuse("overrides", format!("account {address} is not a precompile"))
-    })?;
+    let precompiles =
+        moved(contracts, moved_precompiles).map_err(|MovePrecompileError::NotAPrecompile(address)| {
+            refuse("overrides", format!("account {address} is not a precompile"))
+        })?;
     Ok(build_with(
         state,
         environment,
-        WatchedPrecompiles { precompiles, rules, moves: moves.clone() },
+        MeteredPrecompiles { precompiles, contracts, moved_precompiles: moved_precompiles.clone() },
         inspector,
     ))
 }
@@ -62,7 +64,7 @@ pub fn build_with<'s, 'a, I, P>(
     environment: EvmEnv,
     precompiles: P,
     inspector: I,
-) -> WatchedEvm<'s, 'a, I, P> {
+) -> MeteredEvm<'s, 'a, I, P> {
     let rules = environment.cfg_env.spec;
     let is_net_metered = net_metering::is_in_force(&environment.cfg_env);
     let context =
@@ -75,7 +77,7 @@ pub fn build_with<'s, 'a, I, P>(
         // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
         frame_stack: FrameStack::new(),
     };
-    watch(&mut evm.instruction);
+    meter_instructions(&mut evm.instruction);
     if is_net_metered {
         net_metering::install(&mut evm.instruction);
     }
@@ -83,16 +85,19 @@ pub fn build_with<'s, 'a, I, P>(
 }
 
 /// Addresses of precompiled contracts and those to which they are moved.
-pub type Moves = Vec<(Address, Address)>;
+pub type MovedPrecompiles = Vec<(Address, Address)>;
 
-/// The precompiled contracts of a fork.
-fn precompiles(rules: SpecId, moves: &Moves) -> Result<PrecompilesMap, MovePrecompileError> {
-    let mut map = PrecompilesMap::from_static(Precompiles::new(PrecompileSpecId::from_spec_id(rules)));
-    map.move_precompiles(moves.iter().copied())?;
+/// Precompiled contracts, some of them moved.
+fn moved(
+    contracts: &'static Precompiles,
+    moved_precompiles: &MovedPrecompiles,
+) -> Result<PrecompilesMap, MovePrecompileError> {
+    let mut map = PrecompilesMap::from_static(contracts);
+    map.move_precompiles(moved_precompiles.iter().copied())?;
     Ok(map)
 }
 
-fn watch(instructions: &mut Instructions<'_, '_>) {
+fn meter_instructions(instructions: &mut Instructions<'_, '_>) {
     let table = instructions.instruction_table_mut();
     table[opcode::JUMPDEST as usize] = Instruction::new(jumpdest);
     table[opcode::DIV as usize] = Instruction::new(div);
@@ -125,126 +130,126 @@ fn jumpdest(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
 }
 
 fn div(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::DIVISION)?;
+    spend(&mut context, cost::DIVISION)?;
     arithmetic::div(context)
 }
 
 fn sdiv(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::DIVISION)?;
+    spend(&mut context, cost::DIVISION)?;
     arithmetic::sdiv(context)
 }
 
 fn rem(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::DIVISION)?;
+    spend(&mut context, cost::DIVISION)?;
     arithmetic::rem(context)
 }
 
 fn smod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::DIVISION)?;
+    spend(&mut context, cost::DIVISION)?;
     arithmetic::smod(context)
 }
 
 fn addmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::LONG_DIVISION)?;
+    spend(&mut context, cost::LONG_DIVISION)?;
     arithmetic::addmod(context)
 }
 
 fn mulmod(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::LONG_DIVISION)?;
+    spend(&mut context, cost::LONG_DIVISION)?;
     arithmetic::mulmod(context)
 }
 
 fn exp(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     let bits = operand(&context, 1).bit_len();
-    spend(&mut context, effort::of_power(bits))?;
+    spend(&mut context, cost::of_power(bits))?;
     arithmetic::exp(context)
 }
 
-fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::OWN_BALANCE)?;
+pub fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, cost::OWN_BALANCE)?;
     // The sender's is less by what its gas limit costs.
-    watch_of(&context).note_gas_seen();
+    work_budget_of(&context).note_gas_seen();
     host::selfbalance(context)
 }
 
 fn keccak256(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_hashing(operand(&context, 1));
-    spend(&mut context, effort)?;
+    let cost = cost::of_hashing(operand(&context, 1));
+    spend(&mut context, cost)?;
     system::keccak256(context)
 }
 
 fn calldatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_copying(operand(&context, 2));
-    spend(&mut context, effort)?;
+    let cost = cost::of_copying(operand(&context, 2));
+    spend(&mut context, cost)?;
     system::calldatacopy(context)
 }
 
 fn codecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_copying(operand(&context, 2));
-    spend(&mut context, effort)?;
+    let cost = cost::of_copying(operand(&context, 2));
+    spend(&mut context, cost)?;
     system::codecopy(context)
 }
 
-fn extcodecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_copying(operand(&context, 3));
-    spend(&mut context, effort)?;
+pub fn extcodecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let cost = cost::of_copying(operand(&context, 3));
+    spend(&mut context, cost)?;
     host::extcodecopy(context)
 }
 
 fn returndatacopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_copying(operand(&context, 2));
-    spend(&mut context, effort)?;
+    let cost = cost::of_copying(operand(&context, 2));
+    spend(&mut context, cost)?;
     system::returndatacopy(context)
 }
 
 fn mcopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::of_copying(operand(&context, 2));
-    spend(&mut context, effort)?;
+    let cost = cost::of_copying(operand(&context, 2));
+    spend(&mut context, cost)?;
     memory::mcopy(context)
 }
 
 /// The item of the stack at this depth; zero if there is none, which the instruction itself finds.
-fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
+pub fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
     context.interpreter.stack.data().iter().rev().nth(depth).copied().unwrap_or_default()
 }
 
-fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    spend(&mut context, effort::CALL)?;
+pub fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    spend(&mut context, cost::CALL)?;
     // It gets 63 of 64 parts of what is left.
-    watch_of(&context).note_gas_seen();
+    work_budget_of(&context).note_gas_seen();
     contract::call::<KIND, _, _>(context)
 }
 
-fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    let effort = effort::CALL.saturating_add(effort::of_hashing(operand(&context, 2)));
-    spend(&mut context, effort)?;
-    watch_of(&context).note_gas_seen();
+pub fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    let cost = cost::CALL.saturating_add(cost::of_hashing(operand(&context, 2)));
+    spend(&mut context, cost)?;
+    work_budget_of(&context).note_gas_seen();
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
 fn gas(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    watch_of(&context).note_gas_seen();
+    work_budget_of(&context).note_gas_seen();
     system::gas(context)
 }
 
-fn balance(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    watch_of(&context).note_gas_seen();
+pub fn balance(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
+    work_budget_of(&context).note_gas_seen();
     host::balance(context)
 }
 
 fn sstore(context: Ictx<'_, '_, '_>) -> InstructionExecResult {
-    watch_of(&context).note_write(context.interpreter.gas.remaining());
+    work_budget_of(&context).note_write(context.interpreter.gas.remaining());
     host::sstore(context)
 }
 
-fn watch_of<'c>(context: &'c Ictx<'_, '_, '_>) -> &'c Watch {
-    context.host.journaled_state.database.watch
+fn work_budget_of<'c>(context: &'c Ictx<'_, '_, '_>) -> &'c WorkBudget {
+    context.host.journaled_state.database.work_budget
 }
 
 #[inline]
 fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
     let (gas, journal) = (&context.interpreter.gas, &context.host.journaled_state);
-    if journal.database.watch.tick_gas(journal.depth(), gas.limit(), gas.remaining(), cost) {
+    if journal.database.work_budget.charge_gas(journal.depth(), gas.limit(), gas.remaining(), cost) {
         return Ok(());
     }
     // revm panics if the result is fatal and no error is set.
@@ -254,13 +259,14 @@ fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
 
 /// Precompiled contracts of which those that may take long are left to runs without a budget.
 #[derive(Debug)]
-pub struct WatchedPrecompiles {
+pub struct MeteredPrecompiles {
     pub precompiles: PrecompilesMap,
-    pub rules: SpecId,
-    pub moves: Moves,
+    /// Those of the block, at the places that they usually have.
+    pub contracts: &'static Precompiles,
+    pub moved_precompiles: MovedPrecompiles,
 }
 
-impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
+impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for MeteredPrecompiles {
     type Output = InterpreterResult;
 
     fn set_spec(&mut self, spec: SpecId) -> bool {
@@ -272,13 +278,23 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
         context: &mut CallContext<'s, 'a>,
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
-        let watch = context.journaled_state.database.watch;
-        let effort = || effort::of_precompile(self.origin(&inputs.bytecode_address), inputs, context);
-        if watch.has_budget() && !effort().is_some_and(|effort| watch.tick(effort)) {
-            watch.stop();
+        let work_budget = context.journaled_state.database.work_budget;
+        let cost = || cost::of_precompile(self.origin(&inputs.bytecode_address), inputs, context);
+        if work_budget.has_budget() && !cost().is_some_and(|cost| work_budget.charge(cost)) {
+            work_budget.stop();
             return Err("stopped".into());
         }
-        let result = self.precompiles.run(context, inputs)?;
+        if inputs.bytecode_address == CONSOLE {
+            work_budget.note_console_message(&inputs.input.as_bytes(context));
+        }
+        if self.precompiles.get(&inputs.bytecode_address).is_none() {
+            return Ok(None);
+        }
+        let result = work_budget.during(|| self.precompiles.run(context, inputs))?;
+        if work_budget.is_cancelled() {
+            work_budget.stop();
+            return Err("stopped".into());
+        }
         let has_failed = |result: &InterpreterResult| result.result == InstructionResult::PrecompileError;
         if result.as_ref().is_some_and(has_failed) && context.journal().depth() == 1 {
             if let Some(words) = self.failure(context, inputs) {
@@ -293,17 +309,21 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for WatchedPrecompiles {
     }
 }
 
-impl WatchedPrecompiles {
+impl MeteredPrecompiles {
     /// Where the precompiled contract that is at `address` now was before it was moved.
     fn origin<'p>(&'p self, address: &'p Address) -> &'p Address {
-        self.moves.iter().find(|(_, target)| target == address).map_or(address, |(source, _)| source)
+        self.moved_precompiles
+            .iter()
+            .find(|(_, target)| target == address)
+            .map_or(address, |(source, _)| source)
     }
 
     /// Why a precompiled contract fails, which the map of them does not pass on.
     fn failure(&self, context: &mut CallContext<'_, '_>, inputs: &CallInputs) -> Option<&'static str> {
-        let all = Precompiles::new(PrecompileSpecId::from_spec_id(self.rules));
-        let contract = all.get(&inputs.bytecode_address)?;
-        let output = contract.execute(&inputs.input.as_bytes(context), inputs.gas_limit, inputs.reservoir);
+        let contract = self.contracts.get(&inputs.bytecode_address)?;
+        let work_budget = context.journaled_state.database.work_budget;
+        let input = inputs.input.as_bytes(context);
+        let output = work_budget.during(|| contract.execute(&input, inputs.gas_limit, inputs.reservoir));
         output.ok()?.halt_reason().map(precompile_words)
     }
 }

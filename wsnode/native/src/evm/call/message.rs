@@ -5,7 +5,7 @@ use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, Bytes, TxKind, B256, U256};
 
 /// A message that need not be a valid transaction; what is absent has geth's default.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Message {
     pub sender: Address,
     pub to: TxKind,

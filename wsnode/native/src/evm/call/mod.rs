@@ -1,33 +1,36 @@
 //! Messages run on a block's state and then forgotten: calls and gas estimates, by geth's rules.
 
+mod crypto;
 pub(crate) mod database;
 pub(crate) mod diagnosis;
+pub(crate) mod env;
 mod estimate;
 pub(crate) mod evm;
 pub(crate) mod fees;
 pub(crate) mod halt;
+mod interrupt;
 mod message;
 mod opcode_name;
 mod overrides;
 pub(crate) mod refusal;
 mod revert_reason;
-pub(crate) mod scene;
 mod series;
 pub(crate) mod unsigned;
-mod watch;
 
+pub use crypto::install as install_crypto;
 pub use database::{CallState, Layer};
 pub use diagnosis::LastStep;
+pub use env::{failure, CallEnv, CallSite};
 pub use estimate::{estimate, Estimate};
 pub use evm::{build as build_evm, CallContext};
 pub use halt::{fault_words, precompile_words};
+pub use interrupt::{ConsoleLog, ConsoleMessages, Read, Reads, WorkBudget};
 pub use message::Message;
 pub use opcode_name::opcode_name;
 pub use overrides::{parse_patches, AccountChanges, Overrides, Slots};
-pub use revert_reason::revert_reason;
-pub use scene::{failure, Place, Scene};
-pub use series::{Limits, Series};
-pub use watch::Watch;
+pub use refusal::with_supplied_gas;
+pub use revert_reason::{revert_message, revert_reason};
+pub use series::{CallLimits, CallSeries};
 
 use alloy_primitives::Bytes;
 
@@ -68,7 +71,12 @@ pub fn gas_cap(gas_limit: u64, blocks: u64) -> u64 {
 ///
 /// Its sender pays for it like that of a transaction, but any account may send it, with any nonce. Where it names no
 /// price, gas is free and the base fee 0.
-pub fn call(place: Place<'_>, message: &Message, gas_cap: u64, watch: &Watch) -> Result<Outcome, Error> {
+pub fn call(
+    site: CallSite<'_>,
+    message: &Message,
+    gas_cap: u64,
+    work_budget: &WorkBudget,
+) -> Result<Outcome, Error> {
     let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
-    Scene::set(place, watch)?.run(message, gas)
+    CallEnv::new(site, work_budget)?.run(message, gas)
 }

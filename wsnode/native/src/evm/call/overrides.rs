@@ -1,20 +1,23 @@
 //! What a caller wants to be different: accounts, members of the block.
 
-use alloy_evm::overrides::apply_block_overrides;
+use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
 use alloy_primitives::map::B256Map;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_rpc_types_eth::state::{AccountOverride, StateOverride};
 use alloy_rpc_types_eth::BlockOverrides;
 use revm::bytecode::Bytecode;
+use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::database::CacheDB;
 use revm::state::{Account, AccountStatus};
 use revm::{Database, DatabaseCommit};
 
 use super::database::Layer;
-use super::evm::Moves;
+use super::evm::MovedPrecompiles;
 use super::refusal::refuse;
 use crate::error::Error;
+use crate::evm::chain_spec::ChainSpec;
+use crate::evm::environment::evm_environment;
 use crate::state::{AccountPatch, HistoryView};
 
 /// Overrides as the caller wrote them.
@@ -97,16 +100,89 @@ impl Overrides {
         self.accounts.iter().filter_map(|(_, account)| Some(account.code.as_ref()?.len())).sum()
     }
 
-    /// Put them on top of a state and into a block's members, and return how precompiled contracts move.
-    pub fn apply(self, layer: &mut Layer<'_>, environment: &mut EvmEnv) -> Result<Moves, Error> {
+    /// The number of the block that a message sees, if it is another one.
+    pub fn number(&self) -> Option<U256> {
+        self.block.as_ref()?.number
+    }
+
+    /// What a message sees of a block, and its base fee.
+    pub fn surroundings(
+        &self,
+        spec: &ChainSpec,
+        header: &Header,
+        scope: OverrideScope,
+    ) -> Result<(EvmEnv, Option<u64>), Error> {
+        match &self.block {
+            Some(block) => surroundings(spec, header, block, scope),
+            None => Ok((evm_environment(spec, header), header.base_fee_per_gas)),
+        }
+    }
+
+    /// Put accounts on top of a state, and return how precompiled contracts move.
+    pub fn apply(self, layer: &mut Layer<'_>) -> Result<MovedPrecompiles, Error> {
         let Layer::Cached(cache) = layer else {
             return Err(Error::internal("overrides need a layer that holds changes"));
         };
-        if let Some(block) = self.block {
-            apply_block_overrides(block, cache.as_mut(), &mut environment.block_env);
-        }
         apply_accounts(self.accounts, cache)
     }
+}
+
+/// How far members of a block scope that a caller wants to be different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideScope {
+    /// To what the EVM sees, and to the rules by number and time, as in geth's calls and traces.
+    Context,
+    /// To the header, from which all else follows, as in geth's estimates.
+    Header,
+}
+
+fn surroundings(
+    spec: &ChainSpec,
+    header: &Header,
+    block: &BlockOverrides,
+    scope: OverrideScope,
+) -> Result<(EvmEnv, Option<u64>), Error> {
+    let mut seen = overridden(header, block)?;
+    let base_fee = seen.base_fee_per_gas;
+    let mut environment = match scope {
+        OverrideScope::Header => evm_environment(spec, &seen),
+        OverrideScope::Context => {
+            // What a message sees in its place is no sign of proof of stake, but randomness is.
+            seen.difficulty = if block.random.is_some() { U256::ZERO } else { header.difficulty };
+            let mut environment = evm_environment(spec, &seen);
+            environment.block_env.difficulty = block.difficulty.unwrap_or(header.difficulty);
+            environment.block_env.blob_excess_gas_and_price =
+                evm_environment(spec, header).block_env.blob_excess_gas_and_price;
+            environment
+        }
+    };
+    let members = &mut environment.block_env;
+    members.number = block.number.unwrap_or(members.number);
+    if let Some(wanted) = block.blob_base_fee {
+        let excess_blob_gas = header.excess_blob_gas.unwrap_or_default();
+        let blob_gasprice = narrow(wanted, "blob base fee", 128)?;
+        members.blob_excess_gas_and_price = Some(BlobExcessGasAndPrice { excess_blob_gas, blob_gasprice });
+    }
+    Ok((environment, base_fee))
+}
+
+/// The header with the members that a caller sets; a header without difficulty keeps none.
+fn overridden(header: &Header, block: &BlockOverrides) -> Result<Header, Error> {
+    let base_fee = block.base_fee.map(|fee| narrow(fee, "base fee per gas", 64)).transpose()?;
+    Ok(Header {
+        number: block.number.map_or(header.number, |number| number.saturating_to()),
+        difficulty: block.difficulty.filter(|_| !header.difficulty.is_zero()).unwrap_or(header.difficulty),
+        timestamp: block.time.unwrap_or(header.timestamp),
+        gas_limit: block.gas_limit.unwrap_or(header.gas_limit),
+        beneficiary: block.coinbase.unwrap_or(header.beneficiary),
+        mix_hash: block.random.unwrap_or(header.mix_hash),
+        base_fee_per_gas: base_fee.or(header.base_fee_per_gas),
+        ..header.clone()
+    })
+}
+
+fn narrow<T: TryFrom<U256>>(wanted: U256, name: &str, bits: usize) -> Result<T, Error> {
+    wanted.try_into().map_err(|_| refuse("overrides", format!("{name} {wanted} exceeds {bits} bits")))
 }
 
 /// The accounts that overrides change, for a state that is to keep them.
@@ -140,18 +216,18 @@ fn check_storage(address: Address, account: &AccountChanges) -> Result<(), Error
 fn apply_accounts(
     accounts: Vec<(Address, AccountChanges)>,
     cache: &mut CacheDB<HistoryView<'_>>,
-) -> Result<Moves, Error> {
+) -> Result<MovedPrecompiles, Error> {
     for (address, account) in &accounts {
         check_storage(*address, account)?;
     }
-    let moves = accounts
+    let moved_precompiles = accounts
         .iter()
         .filter_map(|(address, account)| Some((*address, account.move_precompile_to?)))
         .collect();
     for (address, account) in accounts {
         apply_account(address, account, cache)?;
     }
-    Ok(moves)
+    Ok(moved_precompiles)
 }
 
 /// As `alloy_evm::overrides` does it, but a slot goes straight to where calls find it: on the way through two tables, the

@@ -11,12 +11,16 @@ use revm::primitives::TxKind;
 use super::fees::Fees;
 use super::Message;
 use crate::error::Error;
-use crate::evm::chain_spec::MAXIMUM_INITCODE;
 
 const MAXIMUM_BLOBS: usize = 6;
 
 pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
     Error::InvalidTransaction { kind, message: message.into() }
+}
+
+/// The message of a call that cannot begin, for `reason`, in geth's words.
+pub fn with_supplied_gas(reason: &str, gas: u64) -> String {
+    format!("err: {reason} (supplied gas {gas})")
 }
 
 /// Check what geth checks before the sender's balance.
@@ -143,7 +147,7 @@ fn cost(message: &Message, fees: &Fees, gas: u64) -> Option<U256> {
 }
 
 /// What revm refuses on top of the checks above.
-pub fn from_revm(reason: &InvalidTransaction, message: &Message) -> Error {
+pub fn from_revm(reason: &InvalidTransaction, message: &Message, initcode_limit: usize) -> Error {
     match reason {
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
             refuse("intrinsic_gas", format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}"))
@@ -154,7 +158,7 @@ pub fn from_revm(reason: &InvalidTransaction, message: &Message) -> Error {
         }
         InvalidTransaction::CreateInitCodeSizeLimit => {
             let size = message.input.len();
-            let text = format!("max initcode size exceeded: code size {size} limit {MAXIMUM_INITCODE}");
+            let text = format!("max initcode size exceeded: code size {size} limit {initcode_limit}");
             refuse("initcode_size", text)
         }
         other => refuse("invalid", other.to_string()),

@@ -6,6 +6,12 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 const WORD: usize = 32;
 
+/// The message of the error of a call that reverted, with its reason if it has one, in geth's words.
+pub fn revert_message(output: &[u8]) -> String {
+    let words = "execution reverted";
+    revert_reason(output).map_or_else(|| words.into(), |reason| format!("{words}: {reason}"))
+}
+
 /// The reason in what a call reverted with, as geth decodes it; nothing for anything else.
 pub fn revert_reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
@@ -63,12 +69,14 @@ mod tests {
         assert_eq!(revert_reason(&text).as_deref(), Some("user error"));
         let panic = hex!("4e487b710000000000000000000000000000000000000000000000000000000000000001");
         assert_eq!(revert_reason(&panic).as_deref(), Some("assert(false)"));
+        assert_eq!(revert_message(&text), "execution reverted: user error");
     }
 
     #[test]
     fn anything_else_has_no_reason() {
         assert_eq!(revert_reason(b"wrong-calldatasize"), None);
         assert_eq!(revert_reason(&[]), None);
+        assert_eq!(revert_message(&[]), "execution reverted");
         assert_eq!(revert_reason(&[8, 0xc3, 0x79, 0xa0, 1]), None);
     }
 }

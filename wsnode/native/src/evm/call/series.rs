@@ -9,28 +9,28 @@ use revm::context::result::{ExecutionResult, Output};
 use revm::inspector::NoOpInspector;
 use revm::ExecuteEvm;
 
+use super::env::transaction;
 use super::evm::CallEvm;
 use super::fees::Fees;
-use super::scene::transaction;
-use super::watch::effort;
-use super::{evm, gas_cap, refusal, Message, Scene, Watch};
+use super::interrupt::cost;
+use super::{evm, gas_cap, refusal, CallEnv, Message, WorkBudget};
 use crate::error::Error;
 
 /// What bounds each of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// The gas that it may have, in gas limits of the block.
     pub gas_blocks: u64,
-    /// The work that it may do, as `Watch` counts it.
+    /// The work that it may do, as `WorkBudget` counts it.
     pub budget: u64,
 }
 
 /// A place where messages run that pay nothing and carry no value.
-pub struct Series<'s, 'a> {
+pub struct CallSeries<'s, 'a> {
     evm: CallEvm<'s, 'a, NoOpInspector>,
     environment: EvmEnv,
     base_fee: Option<u64>,
-    watch: &'a Watch,
+    work_budget: &'a WorkBudget,
     /// Whether a message was left to others: what revm has kept of it is not looked into.
     is_over: bool,
 }
@@ -38,17 +38,19 @@ pub struct Series<'s, 'a> {
 /// A longer output is left to those who know how long a reply may be.
 const LONGEST_OUTPUT: usize = 64 * 1024;
 
-impl<'s, 'a> Series<'s, 'a> {
-    pub fn begin(scene: &'s mut Scene<'a>) -> Result<Self, Error> {
-        let (base_fee, watch) = (scene.base_fee(), scene.state.watch);
-        let environment = scene.free_environment();
-        let evm = evm::build(&mut scene.state, environment.clone(), &<_>::default(), NoOpInspector)?;
-        Ok(Self { evm, environment, base_fee, watch, is_over: false })
+impl<'s, 'a> CallSeries<'s, 'a> {
+    pub fn begin(env: &'s mut CallEnv<'a>) -> Result<Self, Error> {
+        let (base_fee, work_budget) = (env.base_fee(), env.state.work_budget);
+        let environment = env.free_environment();
+        let (contracts, moved_precompiles) = (env.precompiles, <_>::default());
+        let evm =
+            evm::build(&mut env.state, environment.clone(), contracts, &moved_precompiles, NoOpInspector)?;
+        Ok(Self { evm, environment, base_fee, work_budget, is_over: false })
     }
 
     /// What `message` returns. None for all that is not a success within its limits, and for all after it:
-    /// `Scene::run` says what becomes of them.
-    pub fn run(&mut self, message: &Message, limits: Limits) -> Option<Bytes> {
+    /// `CallEnv::run` says what becomes of them.
+    pub fn run(&mut self, message: &Message, limits: CallLimits) -> Option<Bytes> {
         // It stays so if this returns nothing, or panics.
         if std::mem::replace(&mut self.is_over, true) {
             return None;
@@ -58,8 +60,8 @@ impl<'s, 'a> Series<'s, 'a> {
             return None;
         }
         refusal::check(message, &fees, &self.environment).ok()?;
-        self.watch.renew(limits.budget);
-        self.watch.tick(effort::of_copying(U256::from(message.input.len())));
+        self.work_budget.renew(limits.budget);
+        self.work_budget.charge(cost::of_copying(U256::from(message.input.len())));
         let cap = gas_cap(self.environment.block_env.gas_limit, limits.gas_blocks);
         let gas = message.gas.map_or(cap, |gas| gas.min(cap));
         let result = self.evm.transact(transaction(message, &fees, gas, self.environment.cfg_env.spec));
@@ -67,7 +69,10 @@ impl<'s, 'a> Series<'s, 'a> {
             ExecutionResult::Success { output: Output::Call(output), .. } => output,
             _ => return None,
         };
-        self.is_over = self.watch.is_stopped() || output.len() > LONGEST_OUTPUT;
+        // What it has said is for those who keep it.
+        self.is_over = self.work_budget.is_stopped()
+            || self.work_budget.has_console_messages()
+            || output.len() > LONGEST_OUTPUT;
         (!self.is_over).then_some(output)
     }
 }

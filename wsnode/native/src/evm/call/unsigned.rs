@@ -9,14 +9,14 @@ use super::Message;
 
 /// The numbers that a transaction needs besides those of its message.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct UnsignedTerms {
     pub chain_id: u64,
     pub nonce: u64,
     pub gas: u64,
     pub has_base_fee: bool,
 }
 
-impl Terms {
+impl UnsignedTerms {
     /// The type of the transaction; a price makes it a legacy one whatever else there is.
     pub fn kind(self, message: &Message) -> TxType {
         match message {

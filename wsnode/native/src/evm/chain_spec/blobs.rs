@@ -7,7 +7,7 @@ use alloy_eips::eip7594::MAX_BLOBS_PER_TX_FUSAKA;
 use alloy_eips::eip7840::{BlobParams, BLOB_BASE_COST};
 use serde_json::value::RawValue;
 
-use super::forks::{Fork, Schedule};
+use super::forks::{unknown_fork, DefaultBlobs, Fork, ForkRow, Schedule, TABLE};
 use super::number::{parse, parse_u64};
 use super::ChainSpec;
 use crate::error::Error;
@@ -19,33 +19,36 @@ pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 /// Leaves room to multiply with the gas of that many blobs.
 const LARGEST_MAXIMUM: u64 = 1 << 20;
 
-type Members<'a> = BTreeMap<String, &'a RawValue>;
-
-const NAMES: [(Fork, &str); 8] = [
-    (Fork::Cancun, "cancun"),
-    (Fork::Prague, "prague"),
-    (Fork::Osaka, "osaka"),
-    (Fork::Bpo1, "bpo1"),
-    (Fork::Bpo2, "bpo2"),
-    (Fork::Bpo3, "bpo3"),
-    (Fork::Bpo4, "bpo4"),
-    (Fork::Bpo5, "bpo5"),
-];
+type ScheduleEntries<'a> = BTreeMap<String, &'a RawValue>;
 
 impl BlobSchedule {
     /// The schedule of the forks that are activated; Cancun, Prague and Osaka have the mainnet's values unless given.
     pub fn parse(schedule: Option<&RawValue>, forks: &Schedule) -> Result<Self, Error> {
-        let entries: Members = schedule.map_or(Ok(Members::new()), |raw| parse("blobSchedule", raw))?;
+        let entries: ScheduleEntries =
+            schedule.map_or(Ok(ScheduleEntries::new()), |raw| parse("blobSchedule", raw))?;
+        let is_known = |key: &str| TABLE.iter().any(|row| row.blob_entry().eq_ignore_ascii_case(key));
+        if let Some(unknown) = entries.keys().find(|key| !is_known(key)) {
+            return Err(unknown_fork(&format!("blobSchedule.{unknown}"), ""));
+        }
         let mut blobs = Vec::new();
-        for (fork, name) in NAMES {
-            if let Some(begin) = forks.activation(fork) {
-                let entry = entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-                let given = parameters(fork, name, entry.map(|found| *found.1))?;
+        for row in &TABLE {
+            let entry = entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(row.blob_entry()));
+            let Some(begin) = forks.activation(row.fork).filter(|_| row.is_by_time()) else {
+                continue;
+            };
+            if let Some(given) = parameters(row, entry.map(|found| *found.1))? {
                 let is_osaka = forks.active_at_time(Fork::Osaka, begin);
                 blobs.push((begin, if is_osaka { under_osaka(given) } else { before_osaka(given) }));
             }
         }
+        blobs.sort_by_key(|(begin, _)| *begin);
         Ok(Self(blobs))
+    }
+
+    /// The same schedule with a lowest price of blob gas, in wei.
+    pub fn with_least_price(mut self, price: u64) -> Self {
+        self.0.iter_mut().for_each(|(_, parameters)| parameters.min_blob_fee = price.max(1).into());
+        self
     }
 
     pub fn at(&self, timestamp: u64) -> Option<BlobParams> {
@@ -53,14 +56,16 @@ impl BlobSchedule {
     }
 }
 
-fn parameters(fork: Fork, name: &str, entry: Option<&RawValue>) -> Result<BlobParams, Error> {
-    match (entry, fork) {
-        (Some(raw), _) => read(name, raw),
-        (None, Fork::Cancun) => Ok(BlobParams::cancun()),
-        (None, Fork::Prague) => Ok(BlobParams::prague()),
-        (None, Fork::Osaka) => Ok(BlobParams::osaka()),
-        (None, _) => {
-            let message = format!("genesis: {} is set, but blobSchedule has no {name}", fork.key());
+/// Blob parameters that a fork sets, if it sets any.
+fn parameters(row: &ForkRow, entry: Option<&RawValue>) -> Result<Option<BlobParams>, Error> {
+    match (entry, row.blobs) {
+        (Some(_), DefaultBlobs::Unchanged) if row.fork < Fork::Cancun => Ok(None),
+        (Some(raw), _) => read(row.blob_entry(), raw).map(Some),
+        (None, DefaultBlobs::Unchanged) => Ok(None),
+        (None, DefaultBlobs::Mainnet(parameters)) => Ok(Some(parameters())),
+        (None, DefaultBlobs::Missing) => {
+            let message =
+                format!("genesis: {} is set, but blobSchedule has no {}", row.key, row.blob_entry());
             Err(Error::InvalidGenesis(message))
         }
     }
@@ -76,7 +81,7 @@ fn under_osaka(given: BlobParams) -> BlobParams {
 }
 
 fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
-    let members: Members = parse(&format!("blobSchedule.{name}"), raw)?;
+    let members: ScheduleEntries = parse(&format!("blobSchedule.{name}"), raw)?;
     let member = |key: &str| {
         let path = format!("blobSchedule.{name}.{key}");
         let value =

@@ -6,8 +6,10 @@ use alloy_primitives::{Address, U256};
 use serde_json::value::RawValue;
 
 use super::blobs::BlobSchedule;
-use super::forks::{Fork, Schedule};
+use super::family::{Description, Family};
+use super::forks::{unknown_fork, Fork, Schedule};
 use super::number::{parse, parse_u256, parse_u64};
+use super::op_stack::OpForks;
 use crate::error::Error;
 
 /// The rules that `config` sets.
@@ -19,50 +21,99 @@ pub struct Config {
     pub terminal_total_difficulty: Option<U256>,
     pub deposit_contract: Option<Address>,
     pub dao_support: bool,
+    /// Bytes of a contract's code, where the chain has a limit of its own.
+    pub code_size_limit: Option<usize>,
     /// Whether the chain says that it is mined, which decides an absent genesis difficulty.
     pub is_mined: bool,
+    pub op_forks: OpForks,
+    /// What a chain says of itself that is not one with Ethereum's rules.
+    pub description: Option<Description>,
 }
 
-type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
+type ConfigEntries<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+/// The most that a chain may allow of a contract's code, in bytes; gas bounds it far below.
+const MAXIMUM_CODE_SIZE: usize = i32::MAX as usize;
 
 impl Config {
     pub fn parse(text: &RawValue) -> Result<Self, Error> {
         let mut members: BTreeMap<String, &RawValue> = parse("config", text)?;
         members.retain(|_, value| value.get() != "null");
-        let members: Members = members.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        let members: ConfigEntries = members.iter().map(|(key, value)| (key.as_str(), *value)).collect();
         refuse_unsupported(&members)?;
         let forks = schedule(&members)?;
         let terminal_total_difficulty = total_difficulty(&members, &forks)?;
         Ok(Self {
             chain_id: chain_id(&members)?,
-            blobs: BlobSchedule::parse(members.get("blobSchedule").copied(), &forks)?,
+            blobs: blobs(&members, &forks)?,
             forks,
             terminal_total_difficulty,
             deposit_contract: deposit_contract(&members)?,
             dao_support: members.get("daoForkSupport").is_some_and(|value| value.get() == "true"),
+            code_size_limit: code_size_limit(&members)?,
             is_mined: members.contains_key("ethash"),
+            op_forks: OpForks::parse(&members)?,
+            description: description(&members)?,
         })
     }
 }
 
-fn chain_id(members: &Members) -> Result<u64, Error> {
+fn chain_id(members: &ConfigEntries) -> Result<u64, Error> {
     let value = members.get("chainId").ok_or_else(|| refusal("config.chainId is missing"))?;
     parse_u64("config.chainId", value)
 }
 
-fn deposit_contract(members: &Members) -> Result<Option<Address>, Error> {
+/// What the chain says of itself; op-geth's genesis files have a member `optimism`.
+fn description(members: &ConfigEntries) -> Result<Option<Description>, Error> {
+    match (members.get("wsnode"), members.contains_key("optimism")) {
+        (Some(value), _) => parse("config.wsnode", value).map(Some),
+        (None, is_optimism) => Ok(is_optimism.then(Description::op_stack)),
+    }
+}
+
+/// The blob parameters, with the lowest price of blob gas where a chain has one of its own (reth_gnosis's name for it).
+fn blobs(members: &ConfigEntries, forks: &Schedule) -> Result<BlobSchedule, Error> {
+    let schedule = BlobSchedule::parse(members.get("blobSchedule").copied(), forks)?;
+    match members.get("minBlobGasPrice") {
+        Some(value) => Ok(schedule.with_least_price(parse_u64("config.minBlobGasPrice", value)?)),
+        None => Ok(schedule),
+    }
+}
+
+/// Besu's name for it.
+fn code_size_limit(members: &ConfigEntries) -> Result<Option<usize>, Error> {
+    let Some(value) = members.get("contractSizeLimit") else { return Ok(None) };
+    let limit = parse_u64("config.contractSizeLimit", value)?;
+    match usize::try_from(limit) {
+        Ok(limit) if limit <= MAXIMUM_CODE_SIZE => Ok(Some(limit)),
+        _ => Err(refusal(&format!("config.contractSizeLimit is above {MAXIMUM_CODE_SIZE}"))),
+    }
+}
+
+fn deposit_contract(members: &ConfigEntries) -> Result<Option<Address>, Error> {
     members
         .get("depositContractAddress")
         .map(|value| parse("config.depositContractAddress", value))
         .transpose()
 }
 
+/// Whether forks of the OP stack have a meaning: op-geth's genesis files have a member `optimism`.
+fn is_of_op_stack(members: &ConfigEntries) -> Result<bool, Error> {
+    let described = description(members)?.is_some_and(|description| description.family == Family::OpStack);
+    Ok(described || members.contains_key("optimism"))
+}
+
 /// Refuse what would change the rules of the chain in ways that are not known here.
-fn refuse_unsupported(members: &Members) -> Result<(), Error> {
+fn refuse_unsupported(members: &ConfigEntries) -> Result<(), Error> {
+    let is_op_stack = is_of_op_stack(members)?;
     for (key, value) in members {
-        let is_fork = key.ends_with("Time") || key.ends_with("Block");
-        if is_fork && Fork::of_key(key).is_none() {
-            return Err(refusal(&format!("config.{key} names a fork that is not supported")));
+        for (ending, unit) in [("Time", "time"), ("Block", "block")] {
+            let is_known = Fork::of_key(key).is_some() || (is_op_stack && OpForks::has_key(key));
+            if key.ends_with(ending) && !is_known {
+                let member = format!("config.{key}");
+                let begin = parse_u64(&member, value).map(|begin| format!(" from {unit} {begin} on"));
+                return Err(unknown_fork(&member, &begin.unwrap_or_default()));
+            }
         }
         let enables = matches!(*key, "enableVerkleAtGenesis" | "enableUBTAtGenesis") && value.get() == "true";
         if enables || *key == "clique" {
@@ -72,7 +123,7 @@ fn refuse_unsupported(members: &Members) -> Result<(), Error> {
     Ok(())
 }
 
-fn schedule(members: &Members) -> Result<Schedule, Error> {
+fn schedule(members: &ConfigEntries) -> Result<Schedule, Error> {
     let mut forks = Schedule::default();
     for (key, value) in members {
         if let Some(fork) = Fork::of_key(key) {
@@ -88,7 +139,7 @@ fn schedule(members: &Members) -> Result<Schedule, Error> {
     }
 }
 
-fn total_difficulty(members: &Members, forks: &Schedule) -> Result<Option<U256>, Error> {
+fn total_difficulty(members: &ConfigEntries, forks: &Schedule) -> Result<Option<U256>, Error> {
     let Some(value) = members.get("terminalTotalDifficulty") else {
         return match forks.activation(Fork::Shanghai) {
             // Without one the chain could never leave proof of work, which ends before Shanghai.

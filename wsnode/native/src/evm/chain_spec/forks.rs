@@ -1,4 +1,12 @@
-//! The forks of Ethereum: their order, their keys in genesis.json, and when a chain activates each.
+//! The forks of Ethereum: one row for each, and when a chain activates it.
+
+use alloy_consensus::Header;
+use alloy_eips::eip7840::BlobParams;
+use alloy_eips::{eip2935, eip4788, eip7002, eip7251, eip8282};
+use alloy_hardforks::EthereumHardfork;
+use alloy_primitives::{Address, Bytes};
+
+use crate::error::{Error, Rule};
 
 /// A change of the rules, in the order in which chains activate them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,65 +37,246 @@ pub enum Fork {
     Bpo3,
     Bpo4,
     Bpo5,
+    Amsterdam,
 }
 
-/// Whether a later fork may be active while this one is not.
+/// Position of a fork among the others: whether later forks need it, and which of them it may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
+pub enum Presence {
+    /// Every later fork of the table needs it.
     Required,
     Optional,
+    /// Only the blob parameters change (EIP-7892): the fork may begin before or after any named fork.
+    BlobsOnly,
 }
 
-/// One row of the table below: fork, key of genesis.json, name, presence.
-type Row = (Fork, &'static str, &'static str, Presence);
+/// Blob parameters of a fork whose name is not in the genesis file's `blobSchedule`.
+#[derive(Debug, Clone, Copy)]
+pub enum DefaultBlobs {
+    /// The fork has no entry of its own: the parameters before it go on.
+    Unchanged,
+    Mainnet(fn() -> BlobParams),
+    /// The genesis file must have an entry.
+    Missing,
+}
 
-use Presence::{Optional, Required};
+/// Header member that a fork adds: the rule that its presence is checked by, and its presence in a header.
+pub type HeaderMember = (Rule, fn(&Header) -> bool);
 
-const TABLE: [Row; 24] = [
-    (Fork::Homestead, "homesteadBlock", "Homestead", Required),
-    (Fork::Dao, "daoForkBlock", "Homestead", Optional),
-    (Fork::TangerineWhistle, "eip150Block", "Tangerine Whistle", Required),
-    (Fork::ReplayProtection, "eip155Block", "Tangerine Whistle", Required),
-    (Fork::SpuriousDragon, "eip158Block", "Spurious Dragon", Required),
-    (Fork::Byzantium, "byzantiumBlock", "Byzantium", Required),
-    (Fork::Constantinople, "constantinopleBlock", "Constantinople", Required),
-    (Fork::Petersburg, "petersburgBlock", "Petersburg", Required),
-    (Fork::Istanbul, "istanbulBlock", "Istanbul", Required),
-    (Fork::MuirGlacier, "muirGlacierBlock", "Muir Glacier", Optional),
-    (Fork::Berlin, "berlinBlock", "Berlin", Required),
-    (Fork::London, "londonBlock", "London", Required),
-    (Fork::ArrowGlacier, "arrowGlacierBlock", "Arrow Glacier", Optional),
-    (Fork::GrayGlacier, "grayGlacierBlock", "Gray Glacier", Optional),
-    (Fork::Paris, "mergeNetsplitBlock", "Paris", Optional),
-    (Fork::Shanghai, "shanghaiTime", "Shanghai", Required),
-    (Fork::Cancun, "cancunTime", "Cancun", Required),
-    (Fork::Prague, "pragueTime", "Prague", Required),
-    (Fork::Osaka, "osakaTime", "Osaka", Optional),
-    (Fork::Bpo1, "bpo1Time", "BPO1", Optional),
-    (Fork::Bpo2, "bpo2Time", "BPO2", Optional),
-    (Fork::Bpo3, "bpo3Time", "BPO3", Optional),
-    (Fork::Bpo4, "bpo4Time", "BPO4", Optional),
-    (Fork::Bpo5, "bpo5Time", "BPO5", Optional),
+/// Everything by which a fork differs from the one before it, but for the EVM's own rules.
+#[derive(Debug, Clone, Copy)]
+pub struct ForkRow {
+    pub fork: Fork,
+    /// Key of genesis.json that activates the fork.
+    pub key: &'static str,
+    pub name: &'static str,
+    pub presence: Presence,
+    /// Fork of alloy's executor, which gives the EVM's `SpecId`; `None` where that does not change.
+    pub hardfork: Option<EthereumHardfork>,
+    pub blobs: DefaultBlobs,
+    pub header: &'static [HeaderMember],
+    /// Contracts that the protocol calls or reads, by their names in `eth_config` (EIP-7910), each with its code.
+    pub contracts: &'static [(&'static str, Address, &'static Bytes)],
+    /// Contracts among these whose requests end a block (EIP-7685): without code at one the block is invalid.
+    pub request_contracts: &'static [Address],
+    /// Precompiles by their names in `eth_config`, each with the number that its address is.
+    pub precompiles: &'static [(&'static str, u16)],
+    /// Generation of the Engine API's structures that begins with the fork; 0 where they do not change.
+    pub engine: u8,
+}
+
+use Presence::{BlobsOnly, Optional, Required};
+
+/// Row of a fork that changes only the EVM.
+const fn row(fork: Fork, key: &'static str, name: &'static str, presence: Presence) -> ForkRow {
+    ForkRow {
+        fork,
+        key,
+        name,
+        presence,
+        hardfork: None,
+        blobs: DefaultBlobs::Unchanged,
+        header: &[],
+        contracts: &[],
+        request_contracts: &[],
+        precompiles: &[],
+        engine: 0,
+    }
+}
+
+/// Row of a fork with an EVM of its own.
+const fn evm(
+    fork: Fork,
+    key: &'static str,
+    name: &'static str,
+    presence: Presence,
+    hardfork: EthereumHardfork,
+) -> ForkRow {
+    ForkRow { hardfork: Some(hardfork), ..row(fork, key, name, presence) }
+}
+
+/// Row of a fork that only sets blob parameters.
+const fn blobs(fork: Fork, key: &'static str, name: &'static str) -> ForkRow {
+    ForkRow { blobs: DefaultBlobs::Missing, ..row(fork, key, name, BlobsOnly) }
+}
+
+/// All forks but Frontier, in the order in which chains activate them. `HARDFORK.md` says how to add one.
+pub const TABLE: [ForkRow; 25] = [
+    evm(Fork::Homestead, "homesteadBlock", "Homestead", Required, EthereumHardfork::Homestead),
+    row(Fork::Dao, "daoForkBlock", "Homestead", Optional),
+    evm(Fork::TangerineWhistle, "eip150Block", "Tangerine Whistle", Required, EthereumHardfork::Tangerine),
+    row(Fork::ReplayProtection, "eip155Block", "Tangerine Whistle", Required),
+    evm(Fork::SpuriousDragon, "eip158Block", "Spurious Dragon", Required, EthereumHardfork::SpuriousDragon),
+    evm(Fork::Byzantium, "byzantiumBlock", "Byzantium", Required, EthereumHardfork::Byzantium),
+    evm(
+        Fork::Constantinople,
+        "constantinopleBlock",
+        "Constantinople",
+        Required,
+        EthereumHardfork::Constantinople,
+    ),
+    evm(Fork::Petersburg, "petersburgBlock", "Petersburg", Required, EthereumHardfork::Petersburg),
+    evm(Fork::Istanbul, "istanbulBlock", "Istanbul", Required, EthereumHardfork::Istanbul),
+    row(Fork::MuirGlacier, "muirGlacierBlock", "Muir Glacier", Optional),
+    evm(Fork::Berlin, "berlinBlock", "Berlin", Required, EthereumHardfork::Berlin),
+    evm(Fork::London, "londonBlock", "London", Required, EthereumHardfork::London),
+    row(Fork::ArrowGlacier, "arrowGlacierBlock", "Arrow Glacier", Optional),
+    row(Fork::GrayGlacier, "grayGlacierBlock", "Gray Glacier", Optional),
+    row(Fork::Paris, "mergeNetsplitBlock", "Paris", Optional),
+    ForkRow {
+        header: &[(Rule::WithdrawalsPresence, |header| header.withdrawals_root.is_some())],
+        engine: 2,
+        ..evm(Fork::Shanghai, "shanghaiTime", "Shanghai", Required, EthereumHardfork::Shanghai)
+    },
+    ForkRow {
+        blobs: DefaultBlobs::Mainnet(BlobParams::cancun),
+        header: &[
+            (Rule::BlobGasUsed, |header| header.blob_gas_used.is_some()),
+            (Rule::ExcessBlobGas, |header| header.excess_blob_gas.is_some()),
+            (Rule::ParentBeaconBlockRoot, |header| header.parent_beacon_block_root.is_some()),
+        ],
+        contracts: &[("BEACON_ROOTS_ADDRESS", eip4788::BEACON_ROOTS_ADDRESS, &eip4788::BEACON_ROOTS_CODE)],
+        precompiles: &[("KZG_POINT_EVALUATION", 10)],
+        engine: 3,
+        ..evm(Fork::Cancun, "cancunTime", "Cancun", Required, EthereumHardfork::Cancun)
+    },
+    ForkRow {
+        blobs: DefaultBlobs::Mainnet(BlobParams::prague),
+        header: &[(Rule::RequestsHash, |header| header.requests_hash.is_some())],
+        contracts: &[
+            (
+                "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS",
+                eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+                &eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_CODE,
+            ),
+            ("HISTORY_STORAGE_ADDRESS", eip2935::HISTORY_STORAGE_ADDRESS, &eip2935::HISTORY_STORAGE_CODE),
+            (
+                "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS",
+                eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
+                &eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_CODE,
+            ),
+        ],
+        request_contracts: &[
+            eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
+            eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+        ],
+        precompiles: &[
+            ("BLS12_G1ADD", 11),
+            ("BLS12_G1MSM", 12),
+            ("BLS12_G2ADD", 13),
+            ("BLS12_G2MSM", 14),
+            ("BLS12_PAIRING_CHECK", 15),
+            ("BLS12_MAP_FP_TO_G1", 16),
+            ("BLS12_MAP_FP2_TO_G2", 17),
+        ],
+        engine: 4,
+        ..evm(Fork::Prague, "pragueTime", "Prague", Required, EthereumHardfork::Prague)
+    },
+    ForkRow {
+        blobs: DefaultBlobs::Mainnet(BlobParams::osaka),
+        precompiles: &[("P256VERIFY", 256)],
+        engine: 5,
+        ..evm(Fork::Osaka, "osakaTime", "Osaka", Optional, EthereumHardfork::Osaka)
+    },
+    blobs(Fork::Bpo1, "bpo1Time", "BPO1"),
+    blobs(Fork::Bpo2, "bpo2Time", "BPO2"),
+    blobs(Fork::Bpo3, "bpo3Time", "BPO3"),
+    blobs(Fork::Bpo4, "bpo4Time", "BPO4"),
+    blobs(Fork::Bpo5, "bpo5Time", "BPO5"),
+    ForkRow {
+        header: &[
+            (Rule::BlockAccessListHash, |header| header.block_access_list_hash.is_some()),
+            (Rule::SlotNumber, |header| header.slot_number.is_some()),
+        ],
+        contracts: &[
+            (
+                "BUILDER_DEPOSIT_CONTRACT_ADDRESS",
+                eip8282::BUILDER_DEPOSIT_CONTRACT_ADDRESS,
+                &eip8282::BUILDER_DEPOSIT_CONTRACT_CODE,
+            ),
+            (
+                "BUILDER_EXIT_CONTRACT_ADDRESS",
+                eip8282::BUILDER_EXIT_CONTRACT_ADDRESS,
+                &eip8282::BUILDER_EXIT_CONTRACT_CODE,
+            ),
+        ],
+        request_contracts: &[
+            eip8282::BUILDER_DEPOSIT_CONTRACT_ADDRESS,
+            eip8282::BUILDER_EXIT_CONTRACT_ADDRESS,
+        ],
+        engine: 6,
+        ..evm(Fork::Amsterdam, "amsterdamTime", "Amsterdam", Optional, EthereumHardfork::Amsterdam)
+    },
 ];
+
+const HEADER_MEMBERS_BEFORE_LONDON: usize = 15;
+
+/// Members of a header of the newest fork: those before London, the base fee, and what later forks add.
+pub const HEADER_MEMBERS: usize = {
+    let (mut members, mut index) = (HEADER_MEMBERS_BEFORE_LONDON + 1, 0);
+    while index < TABLE.len() {
+        members += TABLE[index].header.len();
+        index += 1;
+    }
+    members
+};
 
 /// When each fork begins: a block number up to Paris, a timestamp from Shanghai on.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule([Option<u64>; TABLE.len() + 1]);
 
 impl Fork {
-    /// The key of genesis.json that activates the fork.
-    pub fn key(self) -> &'static str {
-        TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
-    }
-
     /// The fork that a key of genesis.json activates.
     pub fn of_key(key: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.1 == key).map(|row| row.0)
+        TABLE.iter().find(|row| row.key == key).map(|row| row.fork)
+    }
+}
+
+impl ForkRow {
+    /// True if a time activates the fork, false if a block number does.
+    pub fn is_by_time(&self) -> bool {
+        self.fork >= Fork::Shanghai
     }
 
-    fn by_time(self) -> bool {
-        self >= Self::Shanghai
+    /// How many members a header has that the fork is the newest of.
+    pub fn header_members(&self) -> usize {
+        let before_london = HEADER_MEMBERS_BEFORE_LONDON;
+        let base = before_london + usize::from(self.fork >= Fork::London);
+        base + TABLE.iter().take_while(|row| row.fork <= self.fork).map(|row| row.header.len()).sum::<usize>()
     }
+
+    /// The fork's name among the entries of `blobSchedule`.
+    pub fn blob_entry(&self) -> &'static str {
+        self.key.trim_end_matches("Time")
+    }
+}
+
+/// The refusal of a place in genesis.json that belongs to a fork which is not in the table.
+pub fn unknown_fork(member: &str, begin: &str) -> Error {
+    Error::InvalidGenesis(format!(
+        "genesis: {member} names a fork that this version does not know: the rules would be others{begin}. Use a \
+         newer version of wsnode, or delete it if the chain has no block of that fork"
+    ))
 }
 
 impl Schedule {
@@ -109,41 +298,57 @@ impl Schedule {
         self.activation(fork).is_some_and(|begin| timestamp >= begin)
     }
 
-    /// The name of the newest fork that is active.
-    pub fn name(&self, number: u64, timestamp: u64) -> &'static str {
-        let active = |row: &&Row| {
-            let position = if row.0.by_time() { timestamp } else { number };
-            self.activation(row.0).is_some_and(|begin| position >= begin)
+    /// The rows of the forks that are active at a block, the newest last.
+    ///
+    /// A fork that only sets blob parameters stands where its time puts it among the named ones.
+    pub fn active(&self, number: u64, timestamp: u64) -> Vec<&'static ForkRow> {
+        let begin = |row: &ForkRow| self.activation(row.fork).unwrap_or(u64::MAX);
+        let is_active = |row: &&ForkRow| {
+            let position = if row.is_by_time() { timestamp } else { number };
+            self.activation(row.fork).is_some_and(|begin| position >= begin)
         };
-        TABLE.iter().rev().find(active).map_or("Frontier", |row| row.2)
+        let mut rows: Vec<_> = TABLE.iter().filter(is_active).collect();
+        rows.sort_by_key(|row| if row.is_by_time() { (true, begin(row)) } else { (false, 0) });
+        rows
     }
 
-    /// The error in the order of the forks, if any.
+    /// The name of the newest fork that is active.
+    pub fn name(&self, number: u64, timestamp: u64) -> &'static str {
+        self.active(number, timestamp).last().map_or("Frontier", |row| row.name)
+    }
+
+    /// The error in the order of the forks, if any. Forks that only set blob parameters have an order of their own.
     pub fn disorder(&self) -> Option<String> {
-        let mut before: Option<&Row> = None;
-        for row in &TABLE {
-            let activation = self.activation(row.0);
+        let named = TABLE.iter().filter(|row| row.presence != BlobsOnly);
+        let blobs = TABLE.iter().filter(|row| row.fork == Fork::Osaka || row.presence == BlobsOnly);
+        self.disorder_of(named).or_else(|| self.disorder_of(blobs))
+    }
+
+    fn disorder_of(&self, rows: impl Iterator<Item = &'static ForkRow>) -> Option<String> {
+        let mut before: Option<&ForkRow> = None;
+        for row in rows {
+            let activation = self.activation(row.fork);
             if let Some(last) = before {
                 if let Some(fault) = self.fault(last, row) {
                     return Some(fault);
                 }
             }
-            if activation.is_some() || row.3 == Required {
+            if activation.is_some() || row.presence == Required {
                 before = Some(row);
             }
         }
         None
     }
 
-    fn fault(&self, last: &Row, next: &Row) -> Option<String> {
-        let begin = self.activation(next.0)?;
-        let Some(earlier) = self.activation(last.0) else {
-            return Some(format!("unsupported fork ordering: {} is set, but {} is not", next.1, last.1));
+    fn fault(&self, last: &ForkRow, next: &ForkRow) -> Option<String> {
+        let begin = self.activation(next.fork)?;
+        let Some(earlier) = self.activation(last.fork) else {
+            return Some(format!("unsupported fork ordering: {} is set, but {} is not", next.key, last.key));
         };
-        if last.0.by_time() == next.0.by_time() && earlier > begin {
+        if last.is_by_time() == next.is_by_time() && earlier > begin {
             return Some(format!(
                 "unsupported fork ordering: {} is {earlier}, but {} is {begin}",
-                last.1, next.1
+                last.key, next.key
             ));
         }
         None
@@ -165,8 +370,23 @@ mod tests {
 
     #[test]
     fn every_key_leads_back_to_its_fork() {
-        for row in TABLE {
-            assert_eq!(Fork::of_key(row.0.key()), Some(row.0));
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(Fork::of_key(row.key), Some(row.fork));
+            assert_eq!(row.fork as usize, index + 1);
+        }
+    }
+
+    #[test]
+    fn blob_parameters_may_change_before_and_after_a_named_fork() {
+        for (bpo, newest) in [(5, "Amsterdam"), (15, "BPO3")] {
+            let mut schedule = Schedule::default();
+            for row in TABLE.iter().filter(|row| row.presence != BlobsOnly) {
+                schedule.set(row.fork, Some(0));
+            }
+            schedule.set(Fork::Amsterdam, Some(10));
+            schedule.set(Fork::Bpo3, Some(bpo));
+            assert_eq!(schedule.disorder(), None);
+            assert_eq!(schedule.name(1, 20), newest);
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use alloy_consensus::constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
-use alloy_consensus::{Block, Header, TxEnvelope};
+use alloy_consensus::Header;
 use alloy_eips::eip1559::INITIAL_BASE_FEE;
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
+use alloy_eips::eip7928::constants::EMPTY_BLOCK_ACCESS_LIST_HASH;
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bloom, Bytes, B256, B64, U256};
 use alloy_rlp::Decodable;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::config::{refusal, Config};
+use super::family::Family;
 use super::forks::Fork;
 use super::number::{parse, parse_u256, parse_u64};
 use crate::error::Error;
@@ -31,6 +33,8 @@ pub struct Genesis {
     pub header: Header,
     pub hash: B256,
     pub alloc: Alloc,
+    /// Whether more than the hash is known, which is zero where not even that is.
+    pub has_header: bool,
     /// Whether the allotted accounts are known; otherwise only the root of their state is.
     pub is_allotted: bool,
     /// Where that is another chain's block: nothing is known of the accounts then.
@@ -40,6 +44,8 @@ pub struct Genesis {
 /// Another chain's block.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
+    /// Whose encodings its transactions have.
+    pub family: Family,
     /// Its RLP.
     pub block: Bytes,
     /// The row of its receipts.
@@ -56,6 +62,7 @@ impl Genesis {
 /// The members that have a block of another chain, and the row of its receipts.
 const ELSEWHERE: &str = "firstBlock";
 const RECEIPTS: &str = "firstReceipts";
+const FAMILY: &str = "firstFamily";
 
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 const DEFAULT_DIFFICULTY: u64 = 131_072;
@@ -74,22 +81,24 @@ impl<'a> Document<'a> {
         members.retain(|_, value| value.get() != "null");
         let config = members.remove("config").ok_or_else(|| refusal("config is missing"))?;
         let alloc = members.remove("alloc");
-        if alloc.is_none() && !members.contains_key("stateRoot") {
-            return Err(refusal("alloc is missing"));
-        }
         Ok(Self { config, alloc, members })
     }
 
     /// The genesis block under the rules of `config`.
     pub fn genesis(&self, config: &Config) -> Result<Genesis, Error> {
         if let Some(encoded) = self.value::<Bytes>(ELSEWHERE)? {
-            let block = Block::<TxEnvelope>::decode(&mut encoded.as_ref())
-                .map_err(|reason| refusal(&format!("{ELSEWHERE}: {reason}")))?;
+            let header =
+                first_header(&encoded).map_err(|reason| refusal(&format!("{ELSEWHERE}: {reason}")))?;
             let receipts =
                 self.value::<Bytes>(RECEIPTS)?.ok_or_else(|| refusal("firstReceipts is missing"))?;
-            let (header, alloc) = (block.header, Alloc::new());
-            let elsewhere = Some(Elsewhere { block: encoded, receipts });
-            return Ok(Genesis { hash: header.hash_slow(), header, alloc, is_allotted: true, elsewhere });
+            let alloc = Alloc::new();
+            let family = self.value(FAMILY)?.unwrap_or_default();
+            let elsewhere = Some(Elsewhere { family, block: encoded, receipts });
+            let hash = header.hash_slow();
+            return Ok(Genesis { header, hash, has_header: true, alloc, is_allotted: true, elsewhere });
+        }
+        if self.alloc.is_none() && !self.members.contains_key("stateRoot") {
+            return self.unknown(config);
         }
         let (alloc, state_root) = match self.alloc {
             Some(text) => {
@@ -101,7 +110,21 @@ impl<'a> Document<'a> {
         };
         let header = self.header(config, state_root)?;
         let hash = header.hash_slow();
-        Ok(Genesis { header, hash, alloc, is_allotted: self.alloc.is_some(), elsewhere: None })
+        let is_allotted = self.alloc.is_some();
+        Ok(Genesis { header, hash, has_header: true, alloc, is_allotted, elsewhere: None })
+    }
+
+    /// A genesis block of which at most the hash is known: the header is only a place to begin at.
+    fn unknown(&self, config: &Config) -> Result<Genesis, Error> {
+        let Some(description) = config.description else { return Err(refusal("alloc is missing")) };
+        Ok(Genesis {
+            header: self.header(config, B256::ZERO)?,
+            hash: description.genesis_hash.unwrap_or_default(),
+            has_header: false,
+            alloc: Alloc::new(),
+            is_allotted: false,
+            elsewhere: None,
+        })
     }
 
     fn header(&self, config: &Config, state_root: B256) -> Result<Header, Error> {
@@ -149,6 +172,11 @@ impl<'a> Document<'a> {
         if active(Fork::Prague) {
             header.requests_hash = Some(EMPTY_REQUESTS_HASH);
         }
+        if active(Fork::Amsterdam) {
+            // geth core/genesis.go: a genesis has no access list of its own.
+            header.block_access_list_hash = Some(EMPTY_BLOCK_ACCESS_LIST_HASH);
+            header.slot_number = Some(self.number("slotNumber")?.unwrap_or(0));
+        }
         Ok(())
     }
 
@@ -170,4 +198,10 @@ impl<'a> Document<'a> {
     fn value<T: Deserialize<'a>>(&self, name: &str) -> Result<Option<T>, Error> {
         self.members.get(name).map(|raw| parse(name, raw)).transpose()
     }
+}
+
+/// The header of a block in RLP.
+fn first_header(block: &[u8]) -> Result<Header, alloy_rlp::Error> {
+    let mut items = alloy_rlp::Header::decode_bytes(&mut &block[..], true)?;
+    Header::decode(&mut items)
 }

@@ -4,11 +4,18 @@ use alloy_evm::eth::spec::EthExecutorSpec;
 use alloy_hardforks::{EthereumHardfork, EthereumHardforks, ForkCondition};
 use alloy_primitives::{Address, U256};
 use revm::primitives::hardfork::SpecId;
+use revm::primitives::{eip3860, eip7954};
 
+use super::forks::TABLE;
 use super::{ChainSpec, Fork};
 
-/// Bytes of the code that creates a contract, from Shanghai on.
-pub const MAXIMUM_INITCODE: usize = 49_152;
+/// Bytes of the code that creates a contract: from Shanghai on (EIP-3860), and from Amsterdam on (EIP-7954).
+pub fn maximum_initcode(rules: SpecId) -> usize {
+    match rules.is_enabled_in(SpecId::AMSTERDAM) {
+        true => eip7954::MAX_INITCODE_SIZE,
+        false => eip3860::MAX_INITCODE_SIZE,
+    }
+}
 
 /// A chain's forks as one block sees them.
 ///
@@ -18,11 +25,17 @@ pub const MAXIMUM_INITCODE: usize = 49_152;
 pub struct Rules<'a> {
     spec: &'a ChainSpec,
     is_proof_of_stake: bool,
+    has_requests: bool,
 }
 
 impl<'a> Rules<'a> {
     pub fn new(spec: &'a ChainSpec, is_proof_of_stake: bool) -> Self {
-        Self { spec, is_proof_of_stake }
+        Self { spec, is_proof_of_stake, has_requests: true }
+    }
+
+    /// The rules for the end of a block whose requests have been collected: alloy collects them where Prague is active.
+    pub fn after_requests(self) -> Self {
+        Self { has_requests: false, ..self }
     }
 
     /// The EVM's rules for a block.
@@ -68,23 +81,15 @@ impl EthereumHardforks for Rules<'_> {
     fn ethereum_fork_activation(&self, fork: EthereumHardfork) -> ForkCondition {
         match fork {
             EthereumHardfork::Frontier => ForkCondition::ZERO_BLOCK,
-            EthereumHardfork::Homestead => self.by_block(Fork::Homestead),
-            // The executor would move the balances after the transactions; the protocol moves them before.
-            EthereumHardfork::Dao => ForkCondition::Never,
-            EthereumHardfork::Tangerine => self.by_block(Fork::TangerineWhistle),
-            EthereumHardfork::SpuriousDragon => self.by_block(Fork::SpuriousDragon),
-            EthereumHardfork::Byzantium => self.by_block(Fork::Byzantium),
-            EthereumHardfork::Constantinople => self.by_block(Fork::Constantinople),
-            EthereumHardfork::Petersburg => self.by_block(Fork::Petersburg),
-            EthereumHardfork::Istanbul => self.by_block(Fork::Istanbul),
-            EthereumHardfork::Berlin => self.by_block(Fork::Berlin),
-            EthereumHardfork::London => self.by_block(Fork::London),
             EthereumHardfork::Paris => self.merge(),
-            EthereumHardfork::Shanghai => self.by_time(Fork::Shanghai),
-            EthereumHardfork::Cancun => self.by_time(Fork::Cancun),
-            EthereumHardfork::Prague => self.by_time(Fork::Prague),
-            EthereumHardfork::Osaka => self.by_time(Fork::Osaka),
-            _ => ForkCondition::Never,
+            EthereumHardfork::Prague if !self.has_requests => ForkCondition::Never,
+            // The row of the DAO fork has none: the executor would move the balances after the transactions, and the
+            // protocol moves them before.
+            _ => match TABLE.iter().find(|row| row.hardfork == Some(fork)) {
+                Some(row) if row.is_by_time() => self.by_time(row.fork),
+                Some(row) => self.by_block(row.fork),
+                None => ForkCondition::Never,
+            },
         }
     }
 }

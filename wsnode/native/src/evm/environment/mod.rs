@@ -1,15 +1,25 @@
 //! The EVM's surroundings in a block.
 
+pub mod arbos;
 pub mod net_metering;
+mod precompiles;
 
 use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
+use alloy_primitives::{B256, U256};
+use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::primitives::hardfork::SpecId;
 
-use crate::evm::chain_spec::{ChainSpec, Rules};
+pub use precompiles::precompiles;
 
-/// The rules in force in a block; one of difficulty 0 is one of proof of stake.
+use crate::evm::chain_spec::{ChainSpec, Family, Rules};
+
+/// The price of blob gas where nobody pays it: the least there is.
+const NO_BLOBS: BlobExcessGasAndPrice = BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 };
+
+/// The rules in force in a block; one of difficulty 0, or of an authority's seal, has those since proof of stake.
 pub fn rules_of<'a>(spec: &'a ChainSpec, header: &Header) -> Rules<'a> {
-    Rules::new(spec, header.difficulty.is_zero())
+    Rules::new(spec, header.difficulty.is_zero() || spec.is_sealed_by_authority())
 }
 
 /// The EVM's settings and block members for executing what `header` heads.
@@ -17,9 +27,24 @@ pub fn evm_environment(spec: &ChainSpec, header: &Header) -> EvmEnv {
     let rules = rules_of(spec, header);
     let blobs = spec.blob_parameters(header.timestamp).filter(|_| header.excess_blob_gas.is_some());
     let mut environment = EvmEnv::for_eth_block(header, rules, spec.chain_id_at(header.number), blobs);
-    let evm_rules = rules.evm(header.number, header.timestamp);
+    let evm_rules = match spec.family() {
+        Family::Arbitrum => arbos::rules(header),
+        _ => rules.evm(header.number, header.timestamp),
+    };
+    environment.cfg_env.limit_contract_code_size = spec.code_size_limit();
     if environment.cfg_env.spec != evm_rules {
         environment.cfg_env.set_spec_and_mainnet_gas_params(evm_rules);
+    }
+    if evm_rules.is_enabled_in(SpecId::CANCUN) {
+        // Chains without blobs have the opcode all the same, and no such member in their headers.
+        environment.block_env.blob_excess_gas_and_price.get_or_insert(NO_BLOBS);
+    }
+    if spec.is_sealed_by_authority() && !header.difficulty.is_zero() {
+        // Such chains kept DIFFICULTY (bor and bsc core/evm.go: no random value while the difficulty is not 0).
+        environment.block_env.prevrandao = Some(B256::from(header.difficulty));
+    }
+    if spec.family() == Family::Arbitrum {
+        environment.block_env.number = U256::from(arbos::l1_block_number(header));
     }
     if rules.has_net_metering(header.number) {
         environment.cfg_env.set_gas_params(net_metering::gas_params());

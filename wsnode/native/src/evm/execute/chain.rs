@@ -7,8 +7,8 @@ use alloy_consensus::Header;
 use alloy_primitives::U256;
 use revm::database::{CacheState, State};
 
-use super::{outcome, transactions, Executed, Fault, ReadCache};
-use crate::error::{demand, Broken, Error, InvalidBlock, Rule};
+use super::{outcome, transactions, Executed, ExecutionError, ReadCache};
+use crate::error::{require_equal, Error, InvalidBlock, Rule, RuleViolation};
 use crate::evm::block::{UnverifiedBlock, VerifiedBlock};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::{self, Ancestor, Chosen, GENERATIONS};
@@ -33,7 +33,7 @@ pub struct ChainHead {
 
 impl ChainHead {
     /// Check all rules of `block` that need no execution.
-    pub fn verify(&self, spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+    pub fn verify(&self, spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
         let ancestors: Vec<&Ancestor> = self.ancestors.iter().collect();
         rules::verify(spec, block, &ancestors, self.total_difficulty, self.chosen)
     }
@@ -73,10 +73,12 @@ pub fn execute(
 }
 
 /// Which block is wrong, if it is one.
-pub fn invalid(block: &UnverifiedBlock, fault: Fault) -> Result<InvalidBlock, Error> {
+pub fn invalid(block: &UnverifiedBlock, fault: ExecutionError) -> Result<InvalidBlock, Error> {
     match fault {
-        Fault::Broken(broken) => Ok(broken.by(Some(block.header.number), Some(block.hash))),
-        Fault::Engine(error) => Err(error),
+        ExecutionError::RuleViolation(violation) => {
+            Ok(violation.in_block(Some(block.header.number), Some(block.hash)))
+        }
+        ExecutionError::Engine(error) => Err(error),
     }
 }
 
@@ -94,12 +96,12 @@ fn advance(
     cache: &mut ReadCache,
     block: &UnverifiedBlock,
     head: &ChainHead,
-) -> Result<VerifiedBlock, Fault> {
+) -> Result<VerifiedBlock, ExecutionError> {
     let Applied { executed, entries } = apply(spec, store, cache, block, head)?;
     let Header { number, state_root, .. } = block.header;
     store.seal(Head { number, hash: block.hash, state_root });
     cache.put(entries, &executed.changes);
-    Ok(block.verified(&executed.receipts))
+    Ok(block.verified(&executed.receipts, executed.access_list.map(|list| list.rlp)))
 }
 
 /// Verify and execute a block on the state's head, and apply what it changes; nothing is sealed.
@@ -111,10 +113,10 @@ pub fn apply(
     cache: &mut ReadCache,
     block: &UnverifiedBlock,
     head: &ChainHead,
-) -> Result<Applied, Fault> {
-    demand(Rule::ParentHash, store.head().hash, block.header.parent_hash)?;
-    if let Err(broken) = head.verify(spec, block) {
-        return Err(more_telling(broken, || run(spec, &store.latest(), cache, block)));
+) -> Result<Applied, ExecutionError> {
+    require_equal(Rule::ParentHash, store.head().hash, block.header.parent_hash)?;
+    if let Err(violation) = head.verify(spec, block) {
+        return Err(more_telling(violation, || run(spec, &store.latest(), cache, block)));
     }
     let (mut executed, entries) = run(spec, &store.latest(), cache, block)?;
     for (step, receipt) in std::mem::take(&mut executed.steps).iter().zip(&mut executed.receipts) {
@@ -122,7 +124,7 @@ pub fn apply(
     }
     outcome::verify(&block.header, &executed)?;
     let root = store.apply(block.header.number, &executed.changes)?;
-    demand(Rule::StateRoot, root, block.header.state_root)?;
+    require_equal(Rule::StateRoot, root, block.header.state_root)?;
     Ok(Applied { executed, entries })
 }
 
@@ -131,7 +133,7 @@ fn run(
     view: &LatestView<'_>,
     cache: &mut ReadCache,
     block: &UnverifiedBlock,
-) -> Result<(Executed, CacheState), Fault> {
+) -> Result<(Executed, CacheState), ExecutionError> {
     let builder = State::builder().with_database_ref(view).with_cached_prestate(cache.take());
     let mut state = builder.with_bundle_update().build();
     let executed = transactions::run(spec, block, &mut state)?;
@@ -139,12 +141,15 @@ fn run(
 }
 
 /// Where the root of the transactions is wrong, one of them that cannot be executed is the better reason.
-pub fn more_telling<T>(broken: Broken, execute: impl FnOnce() -> Result<T, Fault>) -> Fault {
-    if broken.rule != Rule::TransactionsRoot {
-        return broken.into();
+pub fn more_telling<T>(
+    violation: RuleViolation,
+    execute: impl FnOnce() -> Result<T, ExecutionError>,
+) -> ExecutionError {
+    if violation.rule != Rule::TransactionsRoot {
+        return violation.into();
     }
     match execute() {
-        Err(Fault::Broken(cause)) => cause.into(),
-        _ => broken.into(),
+        Err(ExecutionError::RuleViolation(cause)) => cause.into(),
+        _ => violation.into(),
     }
 }

@@ -6,14 +6,14 @@ use alloy_evm::block::{BlockExecutionError, BlockExecutor};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
 use alloy_evm::precompiles::PrecompilesMap;
-use alloy_evm::{Database, EthEvm, EthEvmFactory, EvmFactory};
+use alloy_evm::{Database, EthEvm, EthEvmFactory, Evm, EvmFactory};
 use alloy_primitives::Address;
 use revm::database::State;
 use revm::inspector::NoOpInspector;
 
 use crate::evm::block::impersonated_sender;
 use crate::evm::chain_spec::{ChainSpec, Rules};
-use crate::evm::environment::{evm_environment, net_metering, rules_of};
+use crate::evm::environment::{evm_environment, net_metering, precompiles, rules_of};
 
 type BlockEvm<'a, D> = EthEvm<&'a mut State<D>, NoOpInspector, PrecompilesMap>;
 pub type Executor<'a, D> = EthBlockExecutor<'a, BlockEvm<'a, D>, Rules<'a>, AlloyReceiptBuilder>;
@@ -27,7 +27,9 @@ pub fn executor<'a, D: Database>(
 ) -> Executor<'a, D> {
     let environment = evm_environment(spec, header);
     let is_net_metered = net_metering::is_in_force(&environment.cfg_env);
+    let contracts = precompiles(spec, &environment);
     let mut evm = EthEvmFactory::default().create_evm(state, environment);
+    *evm.precompiles_mut() = PrecompilesMap::from_static(contracts);
     if is_net_metered {
         let mut inner = evm.into_inner();
         net_metering::install(&mut inner.instruction);

@@ -1,50 +1,77 @@
 //! What a block's header promises about its execution.
 
-use alloy_consensus::proofs::calculate_receipt_root;
+use alloy_consensus::proofs::{calculate_receipt_root, ordered_trie_root_encoded};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{hex, keccak256, Bloom, B256};
 
 use super::Executed;
-use crate::error::{demand, Broken, Rule};
+use crate::chain::rows::{ReceiptsRow, RowError, Transaction};
+use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 
 /// The commitments to a list of receipts.
 #[derive(Debug, Clone, Copy)]
-pub struct Sealed {
+pub struct ReceiptCommitments {
     pub root: B256,
     pub bloom: Bloom,
 }
 
 /// The root and the bloom of `receipts`.
-pub fn seal_receipts(receipts: &[ReceiptEnvelope]) -> Sealed {
+pub fn seal_receipts(receipts: &[ReceiptEnvelope]) -> ReceiptCommitments {
     let mut bloom = Bloom::ZERO;
     receipts.iter().for_each(|receipt| bloom |= *receipt.logs_bloom());
-    Sealed { root: calculate_receipt_root(receipts), bloom }
+    ReceiptCommitments { root: calculate_receipt_root(receipts), bloom }
 }
 
 /// Compare everything but the state root, which is the most expensive to know.
-pub fn verify(header: &Header, executed: &Executed) -> Result<(), Broken> {
-    demand(Rule::GasUsed, executed.gas_used, header.gas_used)?;
-    verify_sealed(header, &executed.receipts)?;
-    match header.requests_hash {
-        Some(stated) => demand(Rule::RequestsHash, executed.requests.requests_hash(), stated),
-        None => Ok(()),
+pub fn verify(header: &Header, executed: &Executed) -> Result<(), RuleViolation> {
+    require_equal(Rule::GasUsed, executed.gas_used, header.gas_used)?;
+    verify_sealed(header, seal_receipts(&executed.receipts))?;
+    if let Some(stated) = header.requests_hash {
+        require_equal(Rule::RequestsHash, executed.requests.requests_hash(), stated)?;
     }
+    executed.access_list.as_ref().map_or(Ok(()), |list| list.verify(header))
 }
 
-/// Compare what receipts of others say with their block's header; each is of its transaction's type.
-pub fn verify_receipts(block: &UnverifiedBlock, receipts: &[ReceiptEnvelope]) -> Result<(), Broken> {
+/// Compare what the row of others' receipts says with their block's header.
+pub fn verify_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<(), RuleViolation> {
     // The root first: while that is wrong, nothing that the receipts say speaks against the block.
-    verify_sealed(&block.header, receipts)?;
-    let gas_used = receipts.last().map_or(0, |last| last.cumulative_gas_used());
-    demand(Rule::GasUsed, gas_used, block.header.gas_used)
+    let (sealed, gas_used) = seal_row(block, row)
+        .map_err(|reason| RuleViolation::new(Rule::ReceiptsRoot, "a receipt for each transaction", reason))?;
+    verify_sealed(&block.header, sealed)?;
+    if block.header.number == 0 {
+        // A genesis says what it likes: that decides the base fee of the first block.
+        return Ok(());
+    }
+    if block.header.block_access_list_hash.is_some() {
+        // From Amsterdam on the header has the larger of two sums, and receipts have what the senders paid (EIP-7778,
+        // EIP-8037): neither bounds the other.
+        return Ok(());
+    }
+    require_equal(Rule::GasUsed, gas_used, block.header.gas_used)
 }
 
-fn verify_sealed(header: &Header, receipts: &[ReceiptEnvelope]) -> Result<(), Broken> {
-    let sealed = seal_receipts(receipts);
-    demand(Rule::ReceiptsRoot, sealed.root, header.receipts_root)?;
+/// The commitments to the receipts in a row, and the gas that they say was used.
+fn seal_row(block: &UnverifiedBlock, row: &[u8]) -> Result<(ReceiptCommitments, u64), RowError> {
+    let row = ReceiptsRow::new(row)?;
+    let root = ordered_trie_root_encoded(&row.envelopes(block.transactions.iter().map(Transaction::kind))?);
+    let (mut bloom, mut gas_used) = (Bloom::ZERO, 0);
+    for index in 0..row.receipt_count() {
+        let receipt = row.receipt(index)?.ok_or(RowError::Corrupt("a receipt is not there"))?;
+        bloom |= receipt.bloom.bloom();
+        gas_used = receipt.cumulative_gas_used;
+    }
+    Ok((ReceiptCommitments { root, bloom }, gas_used))
+}
+
+fn verify_sealed(header: &Header, sealed: ReceiptCommitments) -> Result<(), RuleViolation> {
+    require_equal(Rule::ReceiptsRoot, sealed.root, header.receipts_root)?;
     if sealed.bloom != header.logs_bloom {
-        return Err(Broken::new(Rule::LogsBloom, shortened(&sealed.bloom), shortened(&header.logs_bloom)));
+        return Err(RuleViolation::new(
+            Rule::LogsBloom,
+            shortened(&sealed.bloom),
+            shortened(&header.logs_bloom),
+        ));
     }
     Ok(())
 }

@@ -2,27 +2,25 @@
 
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
-use alloy_eips::eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS;
-use alloy_eips::eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS;
 use alloy_eips::eip7685::Requests;
 use alloy_evm::block::{
     BlockExecutionError, BlockExecutor, BlockValidationError, InternalBlockExecutionError,
 };
 use alloy_evm::eth::EthBlockExecutionCtx;
 use alloy_evm::{Database, Evm};
-use alloy_hardforks::EthereumHardforks;
 use alloy_primitives::B256;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
 use revm::Database as _;
 
+use super::access_list::{self, AccessList};
 use super::dao;
 use super::executor::{execute_transaction, executor};
-use super::Fault;
-use crate::error::{Broken, Error, Rule};
+use super::ExecutionError;
+use crate::chain::rows::Transaction;
+use crate::error::{Error, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
-use crate::evm::chain_spec::{ChainSpec, Fork, Rules};
-use crate::evm::environment::rules_of;
+use crate::evm::chain_spec::{ChainSpec, Fork, FORKS};
 
 /// What the execution of a block brought forth.
 #[derive(Debug)]
@@ -30,6 +28,8 @@ pub struct Executed {
     pub receipts: Vec<ReceiptEnvelope>,
     pub requests: Requests,
     pub gas_used: u64,
+    /// From Amsterdam on.
+    pub access_list: Option<AccessList>,
     pub changes: BundleState,
     /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
     pub steps: Vec<BundleState>,
@@ -40,8 +40,9 @@ pub fn run<D: Database>(
     spec: &ChainSpec,
     block: &UnverifiedBlock,
     state: &mut State<D>,
-) -> Result<Executed, Fault> {
+) -> Result<Executed, ExecutionError> {
     dao::move_balances(spec, &block.header, state)?;
+    access_list::begin(spec, &block.header, state);
     let surroundings =
         surroundings(&block.header, &block.ommers, block.withdrawals.as_deref(), block.senders.len());
     let mut executor = executor(spec, &block.header, surroundings, &mut *state);
@@ -49,6 +50,8 @@ pub fn run<D: Database>(
     let has_steps = !spec.is_active(Fork::Byzantium, block.header.number);
     let mut steps = Vec::new();
     for (index, (transaction, sender)) in block.transactions.iter().zip(&block.senders).enumerate() {
+        access_list::enter(executor.evm_mut().db_mut(), index + 1);
+        let transaction = transaction.signed().ok_or_else(|| unexecutable(index, transaction))?;
         execute_transaction(&mut executor, transaction, *sender)
             .map_err(|reason| refused(&format!("transaction {index} to be valid"), reason))?;
         if has_steps {
@@ -57,32 +60,33 @@ pub fn run<D: Database>(
             steps.push(state.bundle_state.clone());
         }
     }
-    verify_system_contracts(&rules_of(spec, &block.header), &block.header, executor.evm_mut().db_mut())?;
+    verify_system_contracts(spec, &block.header, executor.evm_mut().db_mut())?;
+    access_list::enter(executor.evm_mut().db_mut(), block.transactions.len() + 1);
     let (_, result) = executor.finish().map_err(|reason| refused("requests and rewards", reason))?;
     state.merge_transitions(BundleRetention::PlainState);
     Ok(Executed {
         receipts: result.receipts,
         requests: result.requests,
         gas_used: result.gas_used,
+        access_list: AccessList::take(state),
         changes: state.take_bundle(),
         steps,
     })
 }
 
-/// From Prague on, the contracts that are asked for requests at the end of a block must be there.
+/// Check that the contracts are there that are asked for requests at the end of a block.
 fn verify_system_contracts<D: Database>(
-    rules: &Rules<'_>,
+    spec: &ChainSpec,
     header: &Header,
     state: &mut State<D>,
-) -> Result<(), Fault> {
-    if !rules.is_prague_active_at_timestamp(header.timestamp) {
-        return Ok(());
-    }
-    for address in [WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS] {
-        let account = state.basic(address).map_err(Error::internal)?;
+) -> Result<(), ExecutionError> {
+    let active = FORKS.iter().filter(|row| spec.is_active_at(row.fork, header.number, header.timestamp));
+    for address in active.flat_map(|row| row.request_contracts) {
+        // Read past the builder of the access list: this is no access of the block's.
+        let account = state.basic(*address).map_err(Error::internal)?;
         if account.is_none_or(|account| account.is_empty_code_hash()) {
             let wanted = format!("code of the system contract {address}");
-            return Err(Broken::new(Rule::RequestsHash, wanted, "none").into());
+            return Err(RuleViolation::new(Rule::RequestsHash, wanted, "none").into());
         }
     }
     Ok(())
@@ -102,20 +106,20 @@ pub fn surroundings<'a>(
         withdrawals: withdrawals.map(Into::into),
         extra_data: header.extra_data.clone(),
         tx_count_hint: Some(transactions),
-        slot_number: None,
+        slot_number: header.slot_number,
     }
 }
 
 /// What an error of the executor says about the block.
-pub fn refused(wanted: &str, reason: BlockExecutionError) -> Fault {
+pub fn refused(wanted: &str, reason: BlockExecutionError) -> ExecutionError {
     match reason {
         BlockExecutionError::Validation(reason) => {
-            Broken::new(Rule::Transaction, wanted, words(&reason)).into()
+            RuleViolation::new(Rule::Transaction, wanted, words(&reason)).into()
         }
         BlockExecutionError::Internal(InternalBlockExecutionError::EVM { error, .. }) => {
-            Fault::Engine(Error::internal(error))
+            ExecutionError::Engine(Error::internal(error))
         }
-        BlockExecutionError::Internal(reason) => Fault::Engine(Error::internal(reason)),
+        BlockExecutionError::Internal(reason) => ExecutionError::Engine(Error::internal(reason)),
     }
 }
 
@@ -133,4 +137,10 @@ pub fn set_root(receipt: &mut ReceiptEnvelope, root: B256) {
     if let ReceiptEnvelope::Legacy(with_bloom) = receipt {
         with_bloom.receipt.status = Eip658Value::PostState(root);
     }
+}
+
+/// The error of a system transaction, whose effects nothing here knows.
+fn unexecutable(index: usize, transaction: &Transaction) -> RuleViolation {
+    let found = format!("transaction {index} of type {:#x}", transaction.kind());
+    RuleViolation::new(Rule::TransactionType, "a type that can be executed", found)
 }

@@ -1,47 +1,59 @@
 //! The rules that bind a body to its header.
 
-use alloy_consensus::proofs::{calculate_ommers_root, calculate_withdrawals_root};
-use alloy_consensus::{Transaction, Typed2718};
-use alloy_primitives::B256;
+use alloy_consensus::proofs::calculate_ommers_root;
+use alloy_consensus::{Header, Transaction as _, TxEnvelope, Typed2718};
 
-use crate::error::{demand, Broken, Rule};
+use crate::chain::rows::Transaction;
+use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
-use crate::evm::chain_spec::{ChainSpec, Fork};
+use crate::evm::chain_spec::{BlobGas, ChainSpec, Fork};
 
 /// The largest block from Osaka on: what gossip carries, less what a beacon block may add.
 const MAXIMUM_SIZE: usize = (10 << 20) - (2 << 20);
 
-pub fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+/// The largest gas limit of a transaction from Amsterdam on, both of its dimensions together.
+pub const MAXIMUM_TRANSACTION_GAS: u64 = u32::MAX as u64;
+
+pub fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     verify_size(spec, block)?;
-    demand(Rule::OmmersHash, calculate_ommers_root(&block.ommers), block.header.ommers_hash)?;
-    demand(Rule::TransactionsRoot, block.transactions_root, block.header.transactions_root)?;
+    require_equal(Rule::OmmersHash, calculate_ommers_root(&block.ommers), block.header.ommers_hash)?;
+    require_equal(Rule::TransactionsRoot, block.transactions_root, block.header.transactions_root)?;
     verify_withdrawals(block)?;
     verify_types(spec, block)?;
-    verify_blob_gas(block)
+    signed(block).try_for_each(|transaction| verify_gas(spec, &block.header, transaction))?;
+    match spec.header_rules().blob_gas {
+        BlobGas::Ethereum => verify_blob_gas(block),
+        BlobGas::Unchecked => Ok(()),
+    }
 }
 
-fn verify_size(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+fn signed(block: &UnverifiedBlock) -> impl Iterator<Item = &TxEnvelope> {
+    block.transactions.iter().filter_map(Transaction::signed)
+}
+
+fn verify_size(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     let is_limited = spec.is_active_at(Fork::Osaka, block.header.number, block.header.timestamp);
     if is_limited && block.size > MAXIMUM_SIZE {
-        return Err(Broken::new(Rule::BlockSize, format!("at most {MAXIMUM_SIZE} bytes"), block.size));
+        return Err(RuleViolation::new(Rule::BlockSize, format!("at most {MAXIMUM_SIZE} bytes"), block.size));
     }
     Ok(())
 }
 
-fn verify_withdrawals(block: &UnverifiedBlock) -> Result<(), Broken> {
-    let root: Option<B256> = block.withdrawals.as_deref().map(calculate_withdrawals_root);
-    match (root, block.header.withdrawals_root) {
-        (Some(actual), Some(stated)) => demand(Rule::WithdrawalsRoot, actual, stated),
+fn verify_withdrawals(block: &UnverifiedBlock) -> Result<(), RuleViolation> {
+    match (block.withdrawals_root, block.header.withdrawals_root) {
+        (Some(actual), Some(stated)) => require_equal(Rule::WithdrawalsRoot, actual, stated),
         (None, None) => Ok(()),
-        (Some(_), None) => Err(Broken::new(Rule::WithdrawalsPresence, "no withdrawals", "withdrawals")),
-        (None, Some(_)) => Err(Broken::new(Rule::WithdrawalsPresence, "withdrawals", "none")),
+        (Some(_), None) => {
+            Err(RuleViolation::new(Rule::WithdrawalsPresence, "no withdrawals", "withdrawals"))
+        }
+        (None, Some(_)) => Err(RuleViolation::new(Rule::WithdrawalsPresence, "withdrawals", "none")),
     }
 }
 
 /// Every type of transaction has its fork.
-fn verify_types(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+fn verify_types(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     let (number, timestamp) = (block.header.number, block.header.timestamp);
-    for transaction in &block.transactions {
+    for transaction in signed(block) {
         let is_known = match transaction.ty() {
             0 => true,
             1 => spec.is_active(Fork::Berlin, number),
@@ -52,13 +64,27 @@ fn verify_types(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken>
         if !is_known {
             let fork = spec.fork_name(number, timestamp);
             let found = format!("{:#x}", transaction.ty());
-            return Err(Broken::new(Rule::TransactionType, format!("a type that {fork} knows"), found));
+            return Err(RuleViolation::new(
+                Rule::TransactionType,
+                format!("a type that {fork} knows"),
+                found,
+            ));
         }
     }
     Ok(())
 }
 
-fn verify_blob_gas(block: &UnverifiedBlock) -> Result<(), Broken> {
-    let used: u64 = block.transactions.iter().filter_map(|transaction| transaction.blob_gas_used()).sum();
-    demand(Rule::BlobGasUsed, used, block.header.blob_gas_used.unwrap_or(0))
+/// Check the gas limit of a transaction against the bound that Amsterdam sets (geth params: MaxTxTotalGas).
+pub fn verify_gas(spec: &ChainSpec, header: &Header, transaction: &TxEnvelope) -> Result<(), RuleViolation> {
+    let is_bounded = spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp);
+    if is_bounded && transaction.gas_limit() > MAXIMUM_TRANSACTION_GAS {
+        let bound = format!("gas of at most {MAXIMUM_TRANSACTION_GAS}");
+        return Err(RuleViolation::new(Rule::Transaction, bound, transaction.gas_limit()));
+    }
+    Ok(())
+}
+
+fn verify_blob_gas(block: &UnverifiedBlock) -> Result<(), RuleViolation> {
+    let used: u64 = signed(block).filter_map(|transaction| transaction.blob_gas_used()).sum();
+    require_equal(Rule::BlobGasUsed, used, block.header.blob_gas_used.unwrap_or(0))
 }

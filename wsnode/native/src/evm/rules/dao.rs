@@ -3,13 +3,13 @@
 use alloy_consensus::Header;
 use alloy_primitives::hex;
 
-use crate::error::{Broken, Rule};
+use crate::error::{Rule, RuleViolation};
 use crate::evm::chain_spec::ChainSpec;
 
 const EXTRA_DATA: &[u8] = b"dao-hard-fork";
 const MARKED_BLOCKS: u64 = 10;
 
-pub fn verify_extra_data(spec: &ChainSpec, header: &Header) -> Result<(), Broken> {
+pub fn verify_extra_data(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolation> {
     let Some((fork, supported)) = spec.dao_fork() else {
         return Ok(());
     };
@@ -19,5 +19,5 @@ pub fn verify_extra_data(spec: &ChainSpec, header: &Header) -> Result<(), Broken
         return Ok(());
     }
     let wanted = if supported { "dao-hard-fork" } else { "anything but dao-hard-fork" };
-    Err(Broken::new(Rule::DaoExtraData, wanted, hex::encode_prefixed(&header.extra_data)))
+    Err(RuleViolation::new(Rule::DaoExtraData, wanted, hex::encode_prefixed(&header.extra_data)))
 }

@@ -5,16 +5,59 @@ use alloy_eips::eip1559::INITIAL_BASE_FEE;
 use alloy_eips::eip1559::{calc_next_block_base_fee, BaseFeeParams};
 use alloy_eips::eip7840::BlobParams;
 
-use crate::evm::chain_spec::ChainSpec;
+use crate::evm::chain_spec::{BaseFee, ChainSpec};
 
 /// The base fee of the block after `parent`, or nothing before London.
+///
+/// Where a chain's rule is not known that is the parent's own.
 pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     if !spec.is_london(parent.number + 1) {
         return None;
     }
+    match (spec.header_rules().base_fee, next_fee_terms(parent)) {
+        (BaseFee::Ethereum, _) => {}
+        (BaseFee::Optimism, Some(terms)) => {
+            return parent.base_fee_per_gas.map(|fee| terms.next(parent, fee))
+        }
+        (BaseFee::Optimism, None) | (BaseFee::Unchecked, _) => return parent.base_fee_per_gas,
+    }
     let next =
         |fee| calc_next_block_base_fee(parent.gas_used, parent.gas_limit, fee, BaseFeeParams::ethereum());
     Some(parent.base_fee_per_gas.map_or(INITIAL_BASE_FEE, next))
+}
+
+/// How a block of the OP stack has the base fee of the next one move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeeTerms {
+    denominator: u32,
+    elasticity: u32,
+    /// In wei, from Jovian on.
+    least: Option<u64>,
+}
+
+/// The terms in the extra data of a block, from Holocene on (specs.optimism.io: protocol/holocene, protocol/jovian).
+pub fn next_fee_terms(header: &Header) -> Option<FeeTerms> {
+    let data = &header.extra_data;
+    let number = |at: usize| data.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let least = match (data.first(), data.len()) {
+        (Some(0), 9) => None,
+        (Some(1), 17) => Some(u64::from_be_bytes(data[9..].try_into().ok()?)),
+        _ => return None,
+    };
+    let (denominator, elasticity) = (number(1)?, number(5)?);
+    (denominator > 0 && elasticity > 0).then_some(FeeTerms { denominator, elasticity, least })
+}
+
+impl FeeTerms {
+    /// The base fee after `parent`, whose own is `fee`.
+    fn next(&self, parent: &Header, fee: u64) -> u64 {
+        // From Jovian on the footprint of the data, which stands in the place of blob gas, is metered as well.
+        let footprint = self.least.and(parent.blob_gas_used).unwrap_or(0);
+        let parameters = BaseFeeParams::new(self.denominator.into(), self.elasticity.into());
+        let next =
+            calc_next_block_base_fee(parent.gas_used.max(footprint), parent.gas_limit, fee, parameters);
+        next.max(self.least.unwrap_or(0))
+    }
 }
 
 /// The price of blob gas of the block after `parent` if it has the rules of `parent`, or nothing before blobs.

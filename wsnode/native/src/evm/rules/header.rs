@@ -4,12 +4,15 @@ use std::fmt::{self, Display};
 
 use alloy_consensus::Header;
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
-use alloy_primitives::{B64, U256};
+use alloy_primitives::{B256, B64, U256};
 
-use super::fees::{next_base_fee, next_excess_blob_gas};
+use super::fees::{next_base_fee, next_excess_blob_gas, next_fee_terms};
 use super::{dao, next_difficulty, Ancestor};
-use crate::error::{demand, Broken, Rule};
-use crate::evm::chain_spec::{ChainSpec, Fork, MAXIMUM_DIFFICULTY_BITS};
+use crate::error::{require_equal, Rule, RuleViolation};
+use crate::evm::chain_spec::{
+    BaseFee, BlobGas, ChainSpec, ExtraData, Fork, ForkRow, GasLimit, Members, Seal, TimestampRule, FORKS,
+    MAXIMUM_DIFFICULTY_BITS,
+};
 
 const MAXIMUM_EXTRA_DATA: usize = 32;
 const MINIMUM_GAS_LIMIT: u64 = 5000;
@@ -18,32 +21,50 @@ const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
 const ELASTICITY_MULTIPLIER: u64 = 2;
 
 /// The error of a block with an unknown parent.
-pub fn orphan(header: &Header) -> Broken {
-    Broken::new(Rule::ParentHash, "a known block", header.parent_hash)
+pub fn orphan(header: &Header) -> RuleViolation {
+    RuleViolation::new(Rule::ParentHash, "a known block", header.parent_hash)
 }
 
-pub fn verify_parent(header: &Header, parent: &Ancestor) -> Result<(), Broken> {
-    demand(Rule::ParentHash, parent.hash, header.parent_hash)?;
-    demand(Rule::Number, parent.header.number + 1, header.number)
+pub fn verify_parent(header: &Header, parent: &Ancestor) -> Result<(), RuleViolation> {
+    require_equal(Rule::ParentHash, parent.hash, header.parent_hash)?;
+    require_equal(Rule::Number, parent.header.number + 1, header.number)
 }
 
-pub fn verify_proof_of_stake(header: &Header) -> Result<(), Broken> {
-    demand(Rule::Difficulty, U256::ZERO, header.difficulty)?;
-    demand(Rule::Nonce, B64::ZERO, header.nonce)?;
-    demand(Rule::OmmersHash, alloy_consensus::EMPTY_OMMER_ROOT_HASH, header.ommers_hash)
+pub fn verify_proof_of_stake(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolation> {
+    match spec.header_rules().seal {
+        Seal::Ethereum => {
+            require_equal(Rule::Difficulty, U256::ZERO, header.difficulty)?;
+            require_equal(Rule::Nonce, B64::ZERO, header.nonce)?;
+        }
+        Seal::Arbitrum => require_equal(Rule::Difficulty, U256::ONE, header.difficulty)?,
+        Seal::Authority => {}
+    }
+    require_equal(Rule::OmmersHash, alloy_consensus::EMPTY_OMMER_ROOT_HASH, header.ommers_hash)
 }
 
-pub fn verify_proof_of_work(spec: &ChainSpec, header: &Header, parent: &Ancestor) -> Result<(), Broken> {
+pub fn verify_proof_of_work(
+    spec: &ChainSpec,
+    header: &Header,
+    parent: &Ancestor,
+) -> Result<(), RuleViolation> {
     if header.timestamp <= parent.header.timestamp {
         return Err(late(header, &parent.header));
     }
     if spec.is_active_at(Fork::Shanghai, header.number, header.timestamp) {
-        return Err(Broken::new(Rule::Difficulty, "proof of stake from Shanghai on", header.difficulty));
+        return Err(RuleViolation::new(
+            Rule::Difficulty,
+            "proof of stake from Shanghai on",
+            header.difficulty,
+        ));
     }
-    demand(Rule::Difficulty, next_difficulty(spec, header.timestamp, &parent.header), header.difficulty)?;
+    require_equal(
+        Rule::Difficulty,
+        next_difficulty(spec, header.timestamp, &parent.header),
+        header.difficulty,
+    )?;
     if header.difficulty.bit_len() > MAXIMUM_DIFFICULTY_BITS {
         let bound = format!("at most {MAXIMUM_DIFFICULTY_BITS} bits");
-        return Err(Broken::new(Rule::Difficulty, bound, header.difficulty));
+        return Err(RuleViolation::new(Rule::Difficulty, bound, header.difficulty));
     }
     dao::verify_extra_data(spec, header)
 }
@@ -58,41 +79,94 @@ pub struct Chosen {
 }
 
 /// The rules that hold before and after the merge, for blocks and for mined ommers.
-pub fn verify(spec: &ChainSpec, header: &Header, parent: &Header, chosen: Chosen) -> Result<(), Broken> {
-    if header.extra_data.len() > MAXIMUM_EXTRA_DATA {
-        let found = format!("{} bytes", header.extra_data.len());
-        return Err(Broken::new(Rule::ExtraData, "at most 32 bytes", found));
-    }
-    if header.timestamp <= parent.timestamp {
-        return Err(late(header, parent));
-    }
+pub fn verify(
+    spec: &ChainSpec,
+    header: &Header,
+    parent: &Header,
+    chosen: Chosen,
+) -> Result<(), RuleViolation> {
+    let rules = spec.header_rules();
+    verify_extra_data(rules.extra_data, header)?;
+    verify_time(rules.time, header, parent)?;
     verify_gas(header)?;
-    match chosen.gas_limit {
-        Some(limit) => demand(Rule::GasLimit, limit, header.gas_limit)?,
-        None => verify_gas_limit(spec, header, parent)?,
+    match (chosen.gas_limit, rules.gas_limit) {
+        (Some(limit), _) => require_equal(Rule::GasLimit, limit, header.gas_limit)?,
+        (None, GasLimit::Ethereum) => verify_gas_limit(spec, header, parent)?,
+        (None, GasLimit::Unchecked) => {}
     }
-    let base_fee = chosen.base_fee.or_else(|| next_base_fee(spec, parent));
-    demand(Rule::BaseFee, shown(base_fee), shown(header.base_fee_per_gas))?;
-    verify_presence(spec, header)?;
-    verify_blob_gas(spec, header, parent)
+    if is_base_fee_checked(rules.base_fee, parent) {
+        let base_fee = chosen.base_fee.or_else(|| next_base_fee(spec, parent));
+        require_equal(Rule::BaseFee, shown(base_fee), shown(header.base_fee_per_gas))?;
+    }
+    if rules.members == Members::Ethereum {
+        verify_presence(spec, header)?;
+    }
+    match rules.blob_gas {
+        BlobGas::Ethereum => verify_blob_gas(spec, header, parent),
+        BlobGas::Unchecked => Ok(()),
+    }
 }
 
-fn late(header: &Header, parent: &Header) -> Broken {
-    Broken::new(Rule::Timestamp, format!("more than {}", parent.timestamp), header.timestamp)
+fn verify_extra_data(rule: ExtraData, header: &Header) -> Result<(), RuleViolation> {
+    let found = || format!("{} bytes", header.extra_data.len());
+    match rule {
+        ExtraData::Ethereum if header.extra_data.len() > MAXIMUM_EXTRA_DATA => {
+            Err(RuleViolation::new(Rule::ExtraData, "at most 32 bytes", found()))
+        }
+        ExtraData::Arbitrum if header.extra_data.len() != B256::len_bytes() => {
+            Err(RuleViolation::new(Rule::ExtraData, "32 bytes, the root of the messages to L1", found()))
+        }
+        ExtraData::Optimism if !header.extra_data.is_empty() && next_fee_terms(header).is_none() => {
+            Err(RuleViolation::new(
+                Rule::ExtraData,
+                "nothing, or terms of the base fee in 9 or 17 bytes",
+                found(),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
-fn verify_gas(header: &Header) -> Result<(), Broken> {
+fn is_base_fee_checked(rule: BaseFee, parent: &Header) -> bool {
+    match rule {
+        BaseFee::Ethereum => true,
+        BaseFee::Optimism => next_fee_terms(parent).is_some(),
+        BaseFee::Unchecked => false,
+    }
+}
+
+fn verify_time(rule: TimestampRule, header: &Header, parent: &Header) -> Result<(), RuleViolation> {
+    match rule {
+        TimestampRule::Ethereum if header.timestamp <= parent.timestamp => Err(late(header, parent)),
+        TimestampRule::LaterOrEqual if header.timestamp < parent.timestamp => Err(RuleViolation::new(
+            Rule::Timestamp,
+            format!("at least {}", parent.timestamp),
+            header.timestamp,
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn late(header: &Header, parent: &Header) -> RuleViolation {
+    RuleViolation::new(Rule::Timestamp, format!("more than {}", parent.timestamp), header.timestamp)
+}
+
+fn verify_gas(header: &Header) -> Result<(), RuleViolation> {
     if header.gas_limit > MAXIMUM_GAS_LIMIT {
-        return Err(Broken::new(Rule::GasLimit, format!("at most {MAXIMUM_GAS_LIMIT}"), header.gas_limit));
+        return Err(RuleViolation::new(
+            Rule::GasLimit,
+            format!("at most {MAXIMUM_GAS_LIMIT}"),
+            header.gas_limit,
+        ));
     }
     if header.gas_used > header.gas_limit {
         let bound = format!("at most {}", header.gas_limit);
-        return Err(Broken::new(Rule::GasUsedAboveLimit, bound, header.gas_used));
+        return Err(RuleViolation::new(Rule::GasUsedAboveLimit, bound, header.gas_used));
     }
     Ok(())
 }
 
-fn verify_gas_limit(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), Broken> {
+fn verify_gas_limit(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), RuleViolation> {
     let becomes_london = spec.is_london(header.number) && !spec.is_london(parent.number);
     let before = if becomes_london {
         parent.gas_limit.saturating_mul(ELASTICITY_MULTIPLIER)
@@ -102,23 +176,35 @@ fn verify_gas_limit(spec: &ChainSpec, header: &Header, parent: &Header) -> Resul
     let step = before / GAS_LIMIT_BOUND_DIVISOR;
     if before.abs_diff(header.gas_limit) >= step || header.gas_limit < MINIMUM_GAS_LIMIT {
         let bound = format!("less than {step} from {before}, at least {MINIMUM_GAS_LIMIT}");
-        return Err(Broken::new(Rule::GasLimit, bound, header.gas_limit));
+        return Err(RuleViolation::new(Rule::GasLimit, bound, header.gas_limit));
     }
     Ok(())
 }
 
+/// The slot after that of `parent`; the first block that has one takes its own number.
+///
+/// Blocks of others may skip slots: nothing of it is a rule (EIP-7843).
+pub fn next_slot(parent: &Header) -> u64 {
+    parent.slot_number.unwrap_or(parent.number).saturating_add(1)
+}
+
 /// Members that a fork adds are there from that fork on and not before.
-fn verify_presence(spec: &ChainSpec, header: &Header) -> Result<(), Broken> {
-    let active = |fork| spec.is_active_at(fork, header.number, header.timestamp);
-    let (shanghai, cancun, prague) = (active(Fork::Shanghai), active(Fork::Cancun), active(Fork::Prague));
-    let members = [
-        (Rule::WithdrawalsPresence, shanghai, header.withdrawals_root.is_some()),
-        (Rule::BlobGasUsed, cancun, header.blob_gas_used.is_some()),
-        (Rule::ExcessBlobGas, cancun, header.excess_blob_gas.is_some()),
-        (Rule::ParentBeaconBlockRoot, cancun, header.parent_beacon_block_root.is_some()),
-        (Rule::RequestsHash, prague, header.requests_hash.is_some()),
-    ];
-    members.into_iter().try_for_each(|(rule, wanted, found)| demand(rule, presence(wanted), presence(found)))
+fn verify_presence(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolation> {
+    for row in FORKS.iter().filter(|row| !row.header.is_empty()) {
+        let wanted = presence(spec.is_active_at(row.fork, header.number, header.timestamp));
+        for (rule, is_present) in row.header {
+            require_equal(*rule, wanted, presence(is_present(header)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The fork to which members of a header belong that the chain's specification has not scheduled by then.
+pub fn unscheduled_fork(spec: &ChainSpec, header: &Header) -> Option<&'static ForkRow> {
+    FORKS.iter().rev().find(|row| {
+        !spec.is_active_at(row.fork, header.number, header.timestamp)
+            && row.header.iter().any(|(_, is_present)| is_present(header))
+    })
 }
 
 fn presence(is_present: bool) -> &'static str {
@@ -129,16 +215,16 @@ fn presence(is_present: bool) -> &'static str {
     }
 }
 
-fn verify_blob_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), Broken> {
+fn verify_blob_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), RuleViolation> {
     let Some((used, parameters)) = header.blob_gas_used.zip(spec.blob_parameters(header.timestamp)) else {
         return Ok(());
     };
     let maximum = parameters.max_blob_gas_per_block();
     if used > maximum || used % DATA_GAS_PER_BLOB != 0 {
         let bound = format!("a multiple of {DATA_GAS_PER_BLOB}, at most {maximum}");
-        return Err(Broken::new(Rule::BlobGasUsed, bound, used));
+        return Err(RuleViolation::new(Rule::BlobGasUsed, bound, used));
     }
-    demand(
+    require_equal(
         Rule::ExcessBlobGas,
         shown(next_excess_blob_gas(parameters, parent)),
         shown(header.excess_blob_gas),

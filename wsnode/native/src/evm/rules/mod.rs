@@ -13,11 +13,12 @@ mod ommers;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
 
+pub use body::{verify_gas as verify_transaction_gas, MAXIMUM_TRANSACTION_GAS};
 pub use difficulty::next_difficulty;
 pub use fees::{next_base_fee, next_blob_base_fee, next_excess_blob_gas};
-pub use header::Chosen;
+pub use header::{next_slot, unscheduled_fork, Chosen};
 
-use crate::error::Broken;
+use crate::error::RuleViolation;
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::ChainSpec;
 
@@ -33,7 +34,7 @@ pub struct Ancestor {
 pub const GENERATIONS: usize = 7;
 
 /// Check the rules that bind a body to its header, of which the hash is known to be right.
-pub fn verify_body(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), Broken> {
+pub fn verify_body(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     body::verify(spec, block)
 }
 
@@ -48,13 +49,13 @@ pub fn verify(
     ancestors: &[&Ancestor],
     parent_total_difficulty: U256,
     chosen: Chosen,
-) -> Result<(), Broken> {
+) -> Result<(), RuleViolation> {
     let Some(parent) = ancestors.first() else {
         return Err(header::orphan(&block.header));
     };
     header::verify_parent(&block.header, parent)?;
     if spec.is_proof_of_stake(parent_total_difficulty) {
-        header::verify_proof_of_stake(&block.header)?;
+        header::verify_proof_of_stake(spec, &block.header)?;
     } else {
         header::verify_proof_of_work(spec, &block.header, parent)?;
     }

@@ -6,12 +6,12 @@ use alloy_primitives::B256;
 use alloy_trie::root::ordered_trie_root_encoded;
 
 use super::call::{self, CallResult, End};
-use super::header::{self, Parent};
-use super::ledger::Ledger;
+use super::env::SimulationEnv;
+use super::header::{self, SimulationParent};
 use super::plan::Planned;
-use super::request::{Call, Options};
-use super::site::Site;
-use super::tracer::Tracer;
+use super::request::{Call, SimulationOptions};
+use super::simulated_state::SimulatedState;
+use super::tracer::SimulationTracer;
 use super::{overrides, system};
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
@@ -31,75 +31,107 @@ pub struct Simulated {
 /// Run the block that is planned after `parent`, with `budget` gas at most, which is counted down.
 pub fn run(
     spec: &ChainSpec,
-    ledger: &mut Ledger<'_>,
-    parent: &Parent,
+    simulated_state: &mut SimulatedState<'_>,
+    parent: &SimulationParent,
     mut planned: Planned,
-    options: &Options,
+    options: &SimulationOptions,
     budget: &mut u64,
 ) -> Result<Simulated, Error> {
-    super::check_watch(ledger.state.watch)?;
+    super::check_interrupted(simulated_state.state.work_budget)?;
     let mut header = header::begin(spec, parent, &planned, options.is_strict)?;
-    let mut site = Site::new(spec, &header, &planned, options)?;
-    let contracts = &mut site.precompiles.contracts.precompiles;
-    overrides::apply(&planned.block.state, ledger, contracts, site.is_prague)?;
-    let mut tracer = Tracer::new(options.traces_transfers);
-    system::before_calls(&mut site, ledger, &header, &mut tracer)?;
+    let mut env = SimulationEnv::new(spec, &header, &planned, options)?;
+    let contracts = &mut env.precompiles.contracts.precompiles;
+    overrides::apply(&planned.block.state, simulated_state, contracts, env.is_prague)?;
+    let has_list = spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp);
+    simulated_state.begin_access_list(has_list);
+    // From Amsterdam on the protocol itself logs transfers (EIP-7708).
+    let mut tracer = SimulationTracer::new(options.traces_transfers && !has_list);
+    system::before_calls(&mut env, simulated_state, &header, &mut tracer)?;
     let calls = std::mem::take(&mut planned.block.calls);
-    let (results, receipts) = run_calls(calls, &mut site, ledger, &header, &mut tracer, budget)?;
-    header.gas_used = results.iter().map(|result| result.gas_used).sum();
+    let ExecutedCalls { results, receipts, gas } =
+        run_calls(calls, &mut env, simulated_state, &header, &mut tracer, budget)?;
+    header.gas_used = gas.taken();
+    simulated_state.enter(results.len() + 1);
     let blob_gas = results.iter().map(|result| result.transaction.blob_gas).sum();
     header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas);
     let has_withdrawals = spec.is_active_at(Fork::Shanghai, header.number, header.timestamp);
     let withdrawals = has_withdrawals.then_some(planned.block.overrides.withdrawals);
     let paid = withdrawals.as_deref().unwrap_or_default();
-    let requests = system::after_calls(spec, &mut site, ledger, &header, paid, &receipts)?;
+    let requests = system::after_calls(spec, &mut env, simulated_state, &header, paid, &receipts)?;
     header.requests_hash = requests.map(|requests| requests.requests_hash());
     header.withdrawals_root = withdrawals.as_deref().map(calculate_withdrawals_root);
-    header.state_root = ledger.root()?;
-    ledger.seal();
+    header.block_access_list_hash = simulated_state.take_access_list();
+    header.state_root = simulated_state.root()?;
+    simulated_state.seal();
     close(&mut header, &results, &receipts);
     let hash = header.hash_slow();
-    ledger.name_block(header.number, hash)?;
+    simulated_state.name_block(header.number, hash)?;
     Ok(Simulated { header, hash, results, withdrawals })
 }
 
-type Run = (Vec<CallResult>, Vec<ReceiptEnvelope>);
+/// What the calls of a block came to.
+struct ExecutedCalls {
+    results: Vec<CallResult>,
+    receipts: Vec<ReceiptEnvelope>,
+    gas: BlockGas,
+}
+
+/// The gas of calls, for execution and from Amsterdam on for state.
+#[derive(Default)]
+struct BlockGas {
+    execution: u64,
+    state: u64,
+}
+
+impl BlockGas {
+    fn add(&mut self, result: &CallResult) {
+        self.execution += result.block_gas;
+        self.state += result.block_state_gas;
+    }
+
+    /// What they take of their block: the larger of the two sums (EIP-7778, EIP-8037).
+    fn taken(&self) -> u64 {
+        self.execution.max(self.state)
+    }
+}
 
 fn run_calls(
     calls: Vec<Call>,
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
     header: &Header,
-    tracer: &mut Tracer,
+    tracer: &mut SimulationTracer,
     budget: &mut u64,
-) -> Result<Run, Error> {
+) -> Result<ExecutedCalls, Error> {
     let (mut results, mut receipts) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
-    let mut used = 0;
-    for call in calls {
-        super::check_watch(ledger.state.watch)?;
+    let (mut used, mut gas) = (0, BlockGas::default());
+    for (index, call) in calls.into_iter().enumerate() {
+        simulated_state.enter(index + 1);
+        super::check_interrupted(simulated_state.state.work_budget)?;
         let message = match call {
             Call::Message(message) => message,
             Call::Refused(words) => return Err(refuse("arguments", words)),
         };
-        let remaining = header.gas_limit - used;
-        let result = call::run(message, site, ledger, tracer, remaining, *budget)?;
+        let remaining = header.gas_limit.saturating_sub(gas.taken());
+        let result = call::run(message, env, simulated_state, tracer, remaining, *budget)?;
+        gas.add(&result);
         used += result.gas_used;
         *budget -= result.gas_used;
-        receipts.push(receipt(&result, used, site, ledger)?);
+        receipts.push(receipt(&result, used, env, simulated_state)?);
         results.push(result);
     }
-    Ok((results, receipts))
+    Ok(ExecutedCalls { results, receipts, gas })
 }
 
 fn receipt(
     result: &CallResult,
     cumulative_gas_used: u64,
-    site: &Site,
-    ledger: &mut Ledger<'_>,
+    env: &SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
 ) -> Result<ReceiptEnvelope, Error> {
-    let status = match site.has_status {
+    let status = match env.has_status {
         true => Eip658Value::Eip658(matches!(result.end, End::Success(_))),
-        false => Eip658Value::PostState(ledger.root()?),
+        false => Eip658Value::PostState(simulated_state.root()?),
     };
     let receipt = Receipt { status, cumulative_gas_used, logs: result.receipt_logs.clone() };
     Ok(ReceiptEnvelope::from_typed(result.transaction.kind, receipt))

@@ -4,23 +4,22 @@ use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_evm::EvmEnv;
 use alloy_primitives::{Bytes, U256};
 use revm::context::result::{EVMError, ExecutionResult, HaltReason, Output, ResultAndState};
-use revm::context::TxEnv;
+use revm::context::{Cfg, CfgEnv, TxEnv};
 use revm::inspector::InspectEvm;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::TxKind;
 
-use super::ledger::Ledger;
+use super::env::SimulationEnv;
 use super::precompiles::Borrowed;
-use super::site::Site;
-use super::tracer::{NumberedLog, Tracer};
+use super::simulated_state::SimulatedState;
+use super::tracer::{NumberedLog, SimulationTracer};
 use super::transaction::Unsigned;
 use crate::error::Error;
 use crate::evm::call::evm::build_with;
 use crate::evm::call::fees::Fees;
 use crate::evm::call::refusal::{self, refuse};
-use crate::evm::call::unsigned::Terms;
-use crate::evm::call::{halt, scene, Message};
-use crate::evm::chain_spec::MAXIMUM_INITCODE;
+use crate::evm::call::unsigned::UnsignedTerms;
+use crate::evm::call::{env, halt, with_supplied_gas, Message};
 
 const CAPPED: &str = " (gas limit was capped by the RPC server's global gas cap)";
 
@@ -33,6 +32,10 @@ pub struct CallResult {
     /// Logs of the call itself, without transfers.
     pub receipt_logs: Vec<alloy_primitives::Log>,
     pub gas_used: u64,
+    /// What it takes of the block's gas: what was used, and from Amsterdam on that for execution, before refunds.
+    pub block_gas: u64,
+    /// What it takes for state, from Amsterdam on.
+    pub block_state_gas: u64,
     /// Before refunds.
     pub max_used_gas: u64,
     pub end: End,
@@ -56,27 +59,28 @@ struct Supply {
 /// Run `message` where `remaining` gas is left in the block and `budget` in the whole simulation.
 pub fn run(
     message: Box<Message>,
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
-    tracer: &mut Tracer,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
+    tracer: &mut SimulationTracer,
     remaining: u64,
     budget: u64,
 ) -> Result<CallResult, Error> {
     let supply = supply(&message, remaining, budget)?;
-    let account = ledger.account(message.sender)?;
+    let account = simulated_state.account(message.sender)?;
     let nonce = message.nonce.unwrap_or(account.nonce);
-    let base_fee = site.base_fee;
-    let terms = Terms { chain_id: site.chain_id, nonce, gas: supply.gas, has_base_fee: base_fee.is_some() };
+    let base_fee = env.base_fee;
+    let terms =
+        UnsignedTerms { chain_id: env.chain_id, nonce, gas: supply.gas, has_base_fee: base_fee.is_some() };
     let fees = Fees::of(&message, base_fee);
-    check(&message, &fees, site, nonce, account.nonce)
+    check(&message, &fees, env, nonce, account.nonce)
         .and_then(|()| refusal::check_balance(&message, &fees, supply.gas, account.balance))
         .map_err(|error| supplied(error, supply.gas))?;
     let transaction = Unsigned::new(&message, terms)?;
     tracer.wraps_nonce = message.to != TxKind::Create && account.nonce == u64::MAX;
-    let executed = execute(&message, &fees, terms, account.balance, site, ledger, tracer)
+    let executed = execute(&message, &fees, terms, account.balance, env, simulated_state, tracer)
         .map_err(|error| supplied(error, supply.gas))?;
-    ledger.commit(executed.state, site.clears_empty)?;
-    Ok(result(executed.result, message, transaction, tracer, supply))
+    simulated_state.commit(executed.state, env.clears_empty)?;
+    Ok(result(executed.result, message, transaction, tracer, supply, env.environment.cfg_env.spec))
 }
 
 fn supply(message: &Message, remaining: u64, budget: u64) -> Result<Supply, Error> {
@@ -91,23 +95,29 @@ fn supply(message: &Message, remaining: u64, budget: u64) -> Result<Supply, Erro
 fn supplied(error: Error, gas: u64) -> Error {
     match error {
         Error::InvalidTransaction { kind, message } if kind != "interrupted" => {
-            refuse(kind, format!("err: {message} (supplied gas {gas})"))
+            refuse(kind, with_supplied_gas(&message, gas))
         }
         other => other,
     }
 }
 
 /// Check what geth checks before the balance, in its order.
-fn check(message: &Message, fees: &Fees, site: &Site, nonce: u64, state_nonce: u64) -> Result<(), Error> {
-    if site.is_strict {
+fn check(
+    message: &Message,
+    fees: &Fees,
+    env: &SimulationEnv,
+    nonce: u64,
+    state_nonce: u64,
+) -> Result<(), Error> {
+    if env.is_strict {
         check_nonce(message, nonce, state_nonce)?;
     }
-    if site.is_strict {
-        refusal::check_strictly(message, fees, &site.environment)?;
+    if env.is_strict {
+        refusal::check_strictly(message, fees, &env.environment)?;
     } else {
-        refusal::check(message, fees, &site.environment)?;
+        refusal::check(message, fees, &env.environment)?;
     }
-    check_initcode(message, site.environment.cfg_env.spec)
+    check_initcode(message, &env.environment.cfg_env)
 }
 
 fn check_nonce(message: &Message, nonce: u64, state_nonce: u64) -> Result<(), Error> {
@@ -123,10 +133,10 @@ fn check_nonce(message: &Message, nonce: u64, state_nonce: u64) -> Result<(), Er
     Err(refuse(kind, format!("{words}: address {sender}, tx: {nonce} state: {state_nonce}")))
 }
 
-fn check_initcode(message: &Message, rules: SpecId) -> Result<(), Error> {
+fn check_initcode(message: &Message, settings: &CfgEnv) -> Result<(), Error> {
     let size = message.input.len();
-    let limit = MAXIMUM_INITCODE;
-    if message.to != TxKind::Create || !rules.is_enabled_in(SpecId::SHANGHAI) || size <= limit {
+    let limit = settings.max_initcode_size();
+    if message.to != TxKind::Create || !settings.spec.is_enabled_in(SpecId::SHANGHAI) || size <= limit {
         return Ok(());
     }
     Err(refuse("initcode_size", format!("max initcode size exceeded: code size {size} limit {limit}")))
@@ -135,24 +145,25 @@ fn check_initcode(message: &Message, rules: SpecId) -> Result<(), Error> {
 fn execute(
     message: &Message,
     fees: &Fees,
-    terms: Terms,
+    terms: UnsignedTerms,
     balance: U256,
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
-    tracer: &mut Tracer,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
+    tracer: &mut SimulationTracer,
 ) -> Result<ResultAndState, Error> {
-    let mut environment = site.environment.clone();
-    let mut transaction = scene::transaction(message, fees, terms.gas, environment.cfg_env.spec);
+    let mut environment = env.environment.clone();
+    let mut transaction = env::transaction(message, fees, terms.gas, environment.cfg_env.spec);
     name_price(&mut transaction, fees, environment.cfg_env.spec);
     let spent = fees.cap.saturating_mul(U256::from(terms.gas)).saturating_add(message.value);
     name_blob_fee(&mut transaction, &mut environment, balance.saturating_sub(spent));
-    let precompiles = Borrowed(&mut site.precompiles);
-    let mut evm = build_with(&mut ledger.state, environment, precompiles, std::mem::take(tracer));
+    let initcode_limit = environment.cfg_env.max_initcode_size();
+    let precompiles = Borrowed(&mut env.precompiles);
+    let mut evm = build_with(&mut simulated_state.state, environment, precompiles, std::mem::take(tracer));
     let result = evm.inspect_tx(transaction);
     *tracer = evm.inspector;
-    super::check_watch(ledger.state.watch)?;
+    super::check_interrupted(simulated_state.state.work_budget)?;
     result.map_err(|error| match error {
-        EVMError::Transaction(reason) => refusal::from_revm(&reason, message),
+        EVMError::Transaction(reason) => refusal::from_revm(&reason, message, initcode_limit),
         EVMError::Database(error) => error.into(),
         other => Error::internal(other),
     })
@@ -183,11 +194,16 @@ fn result(
     executed: ExecutionResult,
     message: Box<Message>,
     transaction: Unsigned,
-    tracer: &mut Tracer,
+    tracer: &mut SimulationTracer,
     supply: Supply,
+    rules: SpecId,
 ) -> CallResult {
     let gas = executed.gas();
     let (gas_used, max_used_gas) = (gas.tx_gas_used(), gas.total_gas_spent().max(gas.floor_gas()));
+    let (block_gas, block_state_gas) = match rules.is_enabled_in(SpecId::AMSTERDAM) {
+        true => (gas.block_regular_gas_used(), gas.block_state_gas_used()),
+        false => (gas_used, 0),
+    };
     let mut logs = tracer.take_logs();
     let mut receipt_logs = Vec::new();
     let end = match executed {
@@ -202,7 +218,17 @@ fn result(
         ExecutionResult::Revert { output, .. } => End::Revert(output),
         ExecutionResult::Halt { reason, .. } => End::Halt(halted(halt::words(&reason, tracer.last), supply)),
     };
-    CallResult { transaction, message, logs, receipt_logs, gas_used, max_used_gas, end }
+    CallResult {
+        transaction,
+        message,
+        logs,
+        receipt_logs,
+        gas_used,
+        block_gas,
+        block_state_gas,
+        max_used_gas,
+        end,
+    }
 }
 
 fn halted(words: String, supply: Supply) -> String {

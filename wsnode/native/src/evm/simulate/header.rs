@@ -9,17 +9,22 @@ use super::request::BlockOverrides;
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
-use crate::evm::rules::{next_base_fee, next_excess_blob_gas};
+use crate::evm::rules::{next_base_fee, next_excess_blob_gas, next_slot};
 
 /// A block that others follow on.
 #[derive(Debug, Clone)]
-pub struct Parent {
+pub struct SimulationParent {
     pub header: Header,
     pub hash: B256,
 }
 
 /// Begin the block after `parent`; without a base fee that the caller sets, one is only asked for strictly.
-pub fn begin(spec: &ChainSpec, parent: &Parent, planned: &Planned, is_strict: bool) -> Result<Header, Error> {
+pub fn begin(
+    spec: &ChainSpec,
+    parent: &SimulationParent,
+    planned: &Planned,
+    is_strict: bool,
+) -> Result<Header, Error> {
     let Planned { number, timestamp, block } = planned;
     let (wanted, before) = (&block.overrides, &parent.header);
     let active = |fork| spec.is_active_at(fork, *number, *timestamp);
@@ -28,7 +33,7 @@ pub fn begin(spec: &ChainSpec, parent: &Parent, planned: &Planned, is_strict: bo
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
         beneficiary: wanted.fee_recipient.unwrap_or(before.beneficiary),
-        difficulty: difficulty(spec, parent, planned),
+        difficulty: difficulty(spec, parent, planned)?,
         number: *number,
         gas_limit: wanted.gas_limit.map_or(before.gas_limit, |limit| limit.to()),
         timestamp: *timestamp,
@@ -36,6 +41,7 @@ pub fn begin(spec: &ChainSpec, parent: &Parent, planned: &Planned, is_strict: bo
         base_fee_per_gas: base_fee(spec, before, wanted, is_strict)?,
         excess_blob_gas: blobs.map(|parameters| next_excess_blob_gas(parameters, before)),
         parent_beacon_block_root: blobs.map(|_| wanted.beacon_root.unwrap_or_default()),
+        slot_number: active(Fork::Amsterdam).then(|| next_slot(before)),
         ..Header::default()
     })
 }
@@ -60,12 +66,16 @@ fn base_fee(
 }
 
 /// Once no difficulty, always none; and none where the forks say that the merge was long ago.
-fn difficulty(spec: &ChainSpec, parent: &Parent, planned: &Planned) -> U256 {
-    let before = parent.header.difficulty;
-    if before.is_zero() || is_merged(spec, planned) {
-        return U256::ZERO;
+fn difficulty(spec: &ChainSpec, parent: &SimulationParent, planned: &Planned) -> Result<U256, Error> {
+    let (before, wanted) = (parent.header.difficulty, planned.block.overrides.difficulty);
+    if !before.is_zero() && !is_merged(spec, planned) {
+        return Ok(wanted.unwrap_or(before));
     }
-    planned.block.overrides.difficulty.unwrap_or(before)
+    if wanted.is_some() {
+        let words = "difficulty override is not allowed after the merge";
+        return Err(refuse("difficulty", format!("block {}: {words}", planned.number)));
+    }
+    Ok(U256::ZERO)
 }
 
 fn is_merged(spec: &ChainSpec, Planned { number, timestamp, .. }: &Planned) -> bool {

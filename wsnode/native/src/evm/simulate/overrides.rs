@@ -6,14 +6,14 @@ use alloy_primitives::{Address, Bytes, B256};
 use alloy_rpc_types_eth::state::{AccountOverride, StateOverride};
 use revm::bytecode::Bytecode;
 
-use super::ledger::Ledger;
+use super::simulated_state::SimulatedState;
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 
 /// Put the overrides into the state, and move and forget precompiled contracts.
 pub fn apply(
     overrides: &StateOverride,
-    ledger: &mut Ledger<'_>,
+    simulated_state: &mut SimulatedState<'_>,
     precompiles: &mut PrecompilesMap,
     has_delegations: bool,
 ) -> Result<(), Error> {
@@ -29,8 +29,8 @@ pub fn apply(
             targets.insert(target);
         }
         forget(*address, precompiles);
-        set_account(*address, account, ledger, has_delegations)?;
-        set_storage(*address, account, ledger)?;
+        set_account(*address, account, simulated_state, has_delegations)?;
+        set_storage(*address, account, simulated_state)?;
     }
     Ok(())
 }
@@ -64,13 +64,13 @@ fn move_precompile(
 fn set_account(
     address: Address,
     account: &AccountOverride,
-    ledger: &mut Ledger<'_>,
+    simulated_state: &mut SimulatedState<'_>,
     has_delegations: bool,
 ) -> Result<(), Error> {
     if account.nonce.is_none() && account.code.is_none() && account.balance.is_none() {
         return Ok(());
     }
-    let mut info = ledger.account(address)?;
+    let mut info = simulated_state.account(address)?;
     info.nonce = account.nonce.unwrap_or(info.nonce);
     info.balance = account.balance.unwrap_or(info.balance);
     if let Some(code) = &account.code {
@@ -78,7 +78,7 @@ fn set_account(
         info.code_hash = code.hash_slow();
         info.code = Some(code);
     }
-    ledger.set(address, info)
+    simulated_state.set(address, info)
 }
 
 /// Any bytes are code, also such as only look like a delegation.
@@ -86,25 +86,35 @@ fn bytecode(code: &Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code.clone()))
 }
 
-fn set_storage(address: Address, account: &AccountOverride, ledger: &mut Ledger<'_>) -> Result<(), Error> {
+fn set_storage(
+    address: Address,
+    account: &AccountOverride,
+    simulated_state: &mut SimulatedState<'_>,
+) -> Result<(), Error> {
     match (&account.state, &account.state_diff) {
         (Some(_), Some(_)) => Err(wrong(address, "has both 'state' and 'stateDiff'")),
         (None, None) => Ok(()),
         (Some(slots), None) => {
-            let info = ledger.account(address)?;
-            ledger.set(address, info)?;
-            ledger.wipe(address)?;
-            set_slots(address, slots, ledger)
+            let info = simulated_state.account(address)?;
+            simulated_state.set(address, info)?;
+            simulated_state.wipe(address)?;
+            set_slots(address, slots, simulated_state)
         }
         (None, Some(slots)) if slots.is_empty() => Ok(()),
         (None, Some(slots)) => {
-            let info = ledger.account(address)?;
-            ledger.set(address, info)?;
-            set_slots(address, slots, ledger)
+            let info = simulated_state.account(address)?;
+            simulated_state.set(address, info)?;
+            set_slots(address, slots, simulated_state)
         }
     }
 }
 
-fn set_slots(address: Address, slots: &B256Map<B256>, ledger: &mut Ledger<'_>) -> Result<(), Error> {
-    slots.iter().try_for_each(|(slot, value)| ledger.set_slot(address, (*slot).into(), (*value).into()))
+fn set_slots(
+    address: Address,
+    slots: &B256Map<B256>,
+    simulated_state: &mut SimulatedState<'_>,
+) -> Result<(), Error> {
+    slots
+        .iter()
+        .try_for_each(|(slot, value)| simulated_state.set_slot(address, (*slot).into(), (*value).into()))
 }

@@ -75,7 +75,7 @@ mod tests {
         Block { overrides, ..Block::default() }
     }
 
-    fn places(blocks: Vec<Block>) -> Result<Vec<(u64, u64)>, String> {
+    fn planned_blocks(blocks: Vec<Block>) -> Result<Vec<(u64, u64)>, String> {
         let base = Header { number: 10, timestamp: 100, ..Header::default() };
         let planned = plan(blocks, &base).map_err(|error| error.to_string())?;
         Ok(planned.iter().map(|planned| (planned.number, planned.timestamp)).collect())
@@ -84,20 +84,20 @@ mod tests {
     #[test]
     fn gaps_are_filled_with_blocks_twelve_seconds_apart() {
         let blocks = vec![at(Some(13), None), at(None, Some(200))];
-        assert_eq!(places(blocks).unwrap(), [(11, 112), (12, 124), (13, 136), (14, 200)]);
+        assert_eq!(planned_blocks(blocks).unwrap(), [(11, 112), (12, 124), (13, 136), (14, 200)]);
     }
 
     #[test]
     fn numbers_and_times_must_rise() {
         let error = "block numbers must be in order: 10 <= 10";
-        assert_eq!(places(vec![at(Some(10), None)]).unwrap_err(), error);
+        assert_eq!(planned_blocks(vec![at(Some(10), None)]).unwrap_err(), error);
         let error = "block timestamps must be in order: 112 <= 124";
-        assert_eq!(places(vec![at(Some(13), Some(112))]).unwrap_err(), error);
+        assert_eq!(planned_blocks(vec![at(Some(13), Some(112))]).unwrap_err(), error);
     }
 
     #[test]
     fn no_block_lies_more_than_256_above_the_base() {
-        assert_eq!(places(vec![at(Some(266), None)]).unwrap().len(), 256);
-        assert_eq!(places(vec![at(Some(267), None)]).unwrap_err(), "too many blocks");
+        assert_eq!(planned_blocks(vec![at(Some(266), None)]).unwrap().len(), 256);
+        assert_eq!(planned_blocks(vec![at(Some(267), None)]).unwrap_err(), "too many blocks");
     }
 }

@@ -5,28 +5,27 @@ use alloy_primitives::map::AddressSet;
 use alloy_primitives::Address;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, InterpreterResult};
-use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::precompile::Precompiles;
 use revm::primitives::hardfork::SpecId;
 
-use crate::evm::call::evm::{CallContext, WatchedPrecompiles};
+use crate::evm::call::evm::{CallContext, MeteredPrecompiles};
 
 /// The contracts at their places in one block.
 #[derive(Debug)]
 pub struct BlockPrecompiles {
-    pub contracts: WatchedPrecompiles,
+    pub contracts: MeteredPrecompiles,
     warm: &'static AddressSet,
 }
 
 impl BlockPrecompiles {
-    /// Those of a fork, all in place.
-    pub fn of(rules: SpecId) -> Self {
-        let all = Precompiles::new(PrecompileSpecId::from_spec_id(rules));
-        let contracts = WatchedPrecompiles {
-            precompiles: PrecompilesMap::from_static(all),
-            rules,
-            moves: <_>::default(),
-        };
-        Self { contracts, warm: all.addresses_set() }
+    /// All in place.
+    pub fn new(contracts: &'static Precompiles) -> Self {
+        let precompiles = PrecompilesMap::from_static(contracts);
+        let moved_precompiles = <_>::default();
+        Self {
+            contracts: MeteredPrecompiles { precompiles, contracts, moved_precompiles },
+            warm: contracts.addresses_set(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::tracer::NumberedLog;
 use super::transaction::Unsigned;
 use crate::chain::rows::{encode_body_of, encode_header, BodyRow, HeaderRow, LogRow};
 use crate::error::Error;
-use crate::evm::call::revert_reason;
+use crate::evm::call::revert_message;
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec};
 use crate::json::{render_block, write_log, BlockContext, BlockStyle, TotalDifficulty, Writer};
 
@@ -100,7 +100,7 @@ fn write_numbered(
 fn write_failure(text: &mut Writer, failure: &End) {
     let (code, message) = match failure {
         End::Halt(words) => (HALTED, words.clone()),
-        End::Revert(output) => (REVERTED, reverted(output)),
+        End::Revert(output) => (REVERTED, revert_message(output)),
         End::Success(_) => return,
     };
     text.fixed(b"\",\"status\":\"0x0\",\"error\":{\"message\":");
@@ -113,9 +113,4 @@ fn write_failure(text: &mut Writer, failure: &End) {
         text.fixed(b"\"");
     }
     text.fixed(b"}}");
-}
-
-fn reverted(output: &[u8]) -> String {
-    let words = "execution reverted";
-    revert_reason(output).map_or_else(|| words.into(), |reason| format!("{words}: {reason}"))
 }

@@ -12,14 +12,14 @@ use crate::evm::call::Message;
 
 /// Blocks on top of each other, and how they are run.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SimulationRequest {
     pub blocks: Vec<Block>,
-    pub options: Options,
+    pub options: SimulationOptions,
 }
 
 /// How all blocks are run.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct SimulationOptions {
     /// Nonces and fees count as in real blocks.
     pub is_strict: bool,
     /// Every transfer of ether is shown as a log.

@@ -8,6 +8,10 @@ use alloy_eips::eip6110::DEPOSIT_REQUEST_TYPE;
 use alloy_eips::eip7002::{WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, WITHDRAWAL_REQUEST_TYPE};
 use alloy_eips::eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE};
 use alloy_eips::eip7685::Requests;
+use alloy_eips::eip8282::{
+    BUILDER_DEPOSIT_CONTRACT_ADDRESS, BUILDER_DEPOSIT_REQUEST_TYPE, BUILDER_EXIT_CONTRACT_ADDRESS,
+    BUILDER_EXIT_REQUEST_TYPE,
+};
 use alloy_evm::block::calc::base_block_reward_pre_merge;
 use alloy_evm::eth::eip6110::accumulate_deposits_from_receipts;
 use alloy_evm::eth::spec::EthExecutorSpec;
@@ -15,28 +19,36 @@ use alloy_primitives::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
 use revm::inspector::InspectSystemCallEvm;
 
-use super::ledger::Ledger;
+use super::env::SimulationEnv;
 use super::precompiles::Borrowed;
-use super::site::Site;
-use super::tracer::Tracer;
+use super::simulated_state::SimulatedState;
+use super::tracer::SimulationTracer;
 use crate::error::Error;
 use crate::evm::call::evm::build_with;
 use crate::evm::call::refusal::refuse;
-use crate::evm::chain_spec::ChainSpec;
+use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::environment::rules_of;
+
+/// Contracts that queue requests, in the order of their types; the last two are there from Amsterdam on.
+const QUEUES: [(u8, Address, &str); 4] = [
+    (WITHDRAWAL_REQUEST_TYPE, WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, "withdrawal"),
+    (CONSOLIDATION_REQUEST_TYPE, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, "consolidation"),
+    (BUILDER_DEPOSIT_REQUEST_TYPE, BUILDER_DEPOSIT_CONTRACT_ADDRESS, "builder deposit"),
+    (BUILDER_EXIT_REQUEST_TYPE, BUILDER_EXIT_CONTRACT_ADDRESS, "builder exit"),
+];
 
 /// Tell the contracts that keep them the roots and hashes of blocks before.
 pub fn before_calls(
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
     header: &Header,
-    tracer: &mut Tracer,
+    tracer: &mut SimulationTracer,
 ) -> Result<(), Error> {
     if let Some(root) = header.parent_beacon_block_root {
-        system_call(site, ledger, BEACON_ROOTS_ADDRESS, root.into(), tracer)?;
+        system_call(env, simulated_state, BEACON_ROOTS_ADDRESS, root.into(), tracer)?;
     }
-    if site.is_prague {
-        system_call(site, ledger, HISTORY_STORAGE_ADDRESS, header.parent_hash.into(), tracer)?;
+    if env.is_prague {
+        system_call(env, simulated_state, HISTORY_STORAGE_ADDRESS, header.parent_hash.into(), tracer)?;
     }
     Ok(())
 }
@@ -44,27 +56,28 @@ pub fn before_calls(
 /// Pay withdrawals and rewards, and collect requests where there are such.
 pub fn after_calls(
     spec: &ChainSpec,
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
     header: &Header,
     withdrawals: &[Withdrawal],
     receipts: &[ReceiptEnvelope],
 ) -> Result<Option<Requests>, Error> {
     for withdrawal in withdrawals {
-        ledger.credit(withdrawal.address, withdrawal.amount_wei(), site.clears_empty)?;
+        simulated_state.credit(withdrawal.address, withdrawal.amount_wei(), env.clears_empty)?;
     }
-    let requests = if site.is_prague { Some(requests(spec, site, ledger, header, receipts)?) } else { None };
+    let requests =
+        if env.is_prague { Some(requests(spec, env, simulated_state, header, receipts)?) } else { None };
     if !header.difficulty.is_zero() {
         let reward = base_block_reward_pre_merge(rules_of(spec, header), header.number);
-        ledger.credit(header.beneficiary, U256::from(reward), site.clears_empty)?;
+        simulated_state.credit(header.beneficiary, U256::from(reward), env.clears_empty)?;
     }
     Ok(requests)
 }
 
 fn requests(
     spec: &ChainSpec,
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
     header: &Header,
     receipts: &[ReceiptEnvelope],
 ) -> Result<Requests, Error> {
@@ -74,11 +87,9 @@ fn requests(
         .map_err(|reason| refuse("system_call", format!("failed to parse deposit logs: {reason}")))?;
     let mut requests = Requests::default();
     requests.push_request_with_type(DEPOSIT_REQUEST_TYPE, deposits);
-    for (kind, contract, name) in [
-        (WITHDRAWAL_REQUEST_TYPE, WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, "withdrawal"),
-        (CONSOLIDATION_REQUEST_TYPE, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, "consolidation"),
-    ] {
-        let output = drain(site, ledger, contract)
+    let is_amsterdam = spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp);
+    for (kind, contract, name) in QUEUES.iter().take(if is_amsterdam { 4 } else { 2 }).copied() {
+        let output = drain(env, simulated_state, contract)
             .map_err(|reason| refuse("system_call", format!("failed to process {name} queue: {reason}")))?;
         requests.push_request_with_type(kind, output);
     }
@@ -86,11 +97,15 @@ fn requests(
 }
 
 /// Take the requests out of a contract that queues them.
-fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<Bytes, Error> {
-    if ledger.account(contract)?.is_empty_code_hash() {
+fn drain(
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
+    contract: Address,
+) -> Result<Bytes, Error> {
+    if simulated_state.account(contract)?.is_empty_code_hash() {
         return Err(refuse("system_call", format!("empty system contract: no code at {contract}")));
     }
-    match system_call(site, ledger, contract, Bytes::new(), &mut Tracer::default())? {
+    match system_call(env, simulated_state, contract, Bytes::new(), &mut SimulationTracer::default())? {
         ExecutionResult::Success { output, .. } => Ok(output.into_data()),
         ExecutionResult::Revert { .. } => {
             Err(refuse("system_call", "system call failed to execute: execution reverted"))
@@ -104,22 +119,22 @@ fn drain(site: &mut Site, ledger: &mut Ledger<'_>, contract: Address) -> Result<
 
 /// Logs of system calls belong to no transaction, but they count.
 fn system_call(
-    site: &mut Site,
-    ledger: &mut Ledger<'_>,
+    env: &mut SimulationEnv,
+    simulated_state: &mut SimulatedState<'_>,
     contract: Address,
     input: Bytes,
-    tracer: &mut Tracer,
+    tracer: &mut SimulationTracer,
 ) -> Result<ExecutionResult, Error> {
-    let environment = site.environment.clone();
-    let precompiles = Borrowed(&mut site.precompiles);
-    let mut evm = build_with(&mut ledger.state, environment, precompiles, std::mem::take(tracer));
+    let environment = env.environment.clone();
+    let precompiles = Borrowed(&mut env.precompiles);
+    let mut evm = build_with(&mut simulated_state.state, environment, precompiles, std::mem::take(tracer));
     let result = evm.inspect_system_call(contract, input);
     *tracer = evm.inspector;
     tracer.take_logs();
-    super::check_watch(ledger.state.watch)?;
+    super::check_interrupted(simulated_state.state.work_budget)?;
     let mut result = result.map_err(Error::internal)?;
     // Unlike other calls, those of the system do not touch an account without code.
     result.state.retain(|address, account| *address != contract || !account.info.is_empty());
-    ledger.commit(result.state, site.clears_empty)?;
+    simulated_state.commit(result.state, env.clears_empty)?;
     Ok(result.result)
 }

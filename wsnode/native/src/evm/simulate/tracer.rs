@@ -25,7 +25,7 @@ pub struct NumberedLog {
 
 /// Watches the calls of a block.
 #[derive(Debug, Default)]
-pub struct Tracer {
+pub struct SimulationTracer {
     pub traces_transfers: bool,
     pub last: LastStep,
     /// The next call's sender has the greatest nonce there is: after it comes 0, as in geth.
@@ -44,7 +44,7 @@ struct Transfer {
     value: U256,
 }
 
-impl Tracer {
+impl SimulationTracer {
     pub fn new(traces_transfers: bool) -> Self {
         Self { traces_transfers, ..Self::default() }
     }
@@ -81,7 +81,7 @@ impl Tracer {
     }
 }
 
-impl Inspector<CallContext<'_, '_>> for Tracer {
+impl Inspector<CallContext<'_, '_>> for SimulationTracer {
     fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CallContext<'_, '_>) {
         let code = interpreter.bytecode.opcode();
         self.last.step(interpreter, context);

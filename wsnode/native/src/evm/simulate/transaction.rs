@@ -7,7 +7,7 @@ use alloy_primitives::{keccak256, B256, U256};
 use crate::chain::rows::StoredTransaction;
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
-use crate::evm::call::unsigned::Terms;
+use crate::evm::call::unsigned::UnsignedTerms;
 use crate::evm::call::Message;
 
 /// A transaction with a signature of zeros.
@@ -30,7 +30,7 @@ impl StoredTransaction for Unsigned {
 }
 
 impl Unsigned {
-    pub fn new(message: &Message, terms: Terms) -> Result<Self, Error> {
+    pub fn new(message: &Message, terms: UnsignedTerms) -> Result<Self, Error> {
         let (kind, envelope) = (terms.kind(message), terms.envelope(message, narrow)?);
         let blobs = message.blob_hashes.as_ref().filter(|_| kind == TxType::Eip4844).map_or(0, Vec::len);
         let blob_gas = blobs as u64 * DATA_GAS_PER_BLOB;

@@ -1,6 +1,6 @@
 //! Transactions of a stored block, run again from the state before it.
 
-use alloy_consensus::{Header, Transaction, TxEnvelope};
+use alloy_consensus::{Header, Transaction as _, TxEnvelope};
 use alloy_eips::BlockNumHash;
 use alloy_evm::{EvmEnv, FromRecoveredTx};
 use alloy_primitives::{Address, B256};
@@ -8,24 +8,25 @@ use alloy_rpc_types_eth::TransactionInfo;
 use revm::context::result::{EVMError, ResultAndState};
 use revm::context::TxEnv;
 use revm::inspector::{InspectEvm, Inspector, NoOpInspector};
+use revm::precompile::Precompiles;
 use revm::ExecuteEvm;
 use revm_inspectors::tracing::TracingInspectorConfig;
 
 use super::flat::Position;
-use super::options::Options;
-use super::recorder::{Recorded, Recorder};
-use super::run::{Limits, Run, Stopped};
-use super::tracer::{Ended, Surroundings, Tracer};
-use super::{precompiles, Traced};
-use crate::chain::rows::{BodyRow, HeaderRow};
+use super::options::TraceOptions;
+use super::recorder::{RecordedTrace, TraceRecorder};
+use super::run::{Stopped, TraceLimits, TracerRun};
+use super::tracer::{Ended, TraceContext, Tracer};
+use super::Traced;
+use crate::chain::rows::{BodyRow, HeaderRow, Transaction};
 use crate::error::Error;
 use crate::evm::build::pending_state;
 use crate::evm::call::database::commit;
+use crate::evm::call::env::EvmResult;
 use crate::evm::call::refusal;
-use crate::evm::call::scene::EvmResult;
-use crate::evm::call::{build_evm, CallContext, CallState, Layer, Watch};
+use crate::evm::call::{build_evm, CallContext, CallState, Layer, WorkBudget};
 use crate::evm::chain_spec::ChainSpec;
-use crate::evm::environment::evm_environment;
+use crate::evm::environment::{evm_environment, precompiles};
 use crate::state::{StateError, StateReader};
 
 /// A block's transactions on the state before them, one after the other.
@@ -33,6 +34,7 @@ use crate::state::{StateError, StateReader};
 pub struct Replay<'a> {
     state: CallState<'a>,
     environment: EvmEnv,
+    precompiles: &'static Precompiles,
     block_hash: B256,
     block_number: u64,
     transactions: Vec<TxEnvelope>,
@@ -41,13 +43,23 @@ pub struct Replay<'a> {
     logs: usize,
 }
 
+/// The transactions of a block whose state can be known by executing them.
+fn signed(transactions: Vec<Transaction>) -> Result<Vec<TxEnvelope>, Error> {
+    let unknown = StateError::Unproved("effects of system transactions");
+    let signed = transactions.into_iter().map(|transaction| match transaction {
+        Transaction::Signed(signed) => Some(signed),
+        Transaction::System(_) => None,
+    });
+    signed.collect::<Option<_>>().ok_or(unknown.into())
+}
+
 impl<'a> Replay<'a> {
     /// The state after the system calls of the block, before its first transaction.
     pub fn new(
         spec: &ChainSpec,
         reader: &'a StateReader,
         (header_row, body_row): (&[u8], &'a [u8]),
-        watch: &'a Watch,
+        work_budget: &'a WorkBudget,
     ) -> Result<Self, Error> {
         let row = HeaderRow::new(header_row)?;
         let header: Header = row.header()?;
@@ -57,13 +69,19 @@ impl<'a> Replay<'a> {
         let mut environment = evm_environment(spec, &header);
         // Contracts send no transactions, except impersonated ones; no stored block holds any other.
         environment.cfg_env.disable_eip3607 = true;
-        let transactions = body.transactions()?;
+        let transactions = signed(body.transactions()?)?;
         // A block that has left a development chain may be older than the id that its number has by now.
-        if let Some(named) = transactions.iter().find_map(Transaction::chain_id) {
+        if let Some(named) = transactions.iter().find_map(TxEnvelope::chain_id) {
             environment.cfg_env.chain_id = named;
         }
         Ok(Self {
-            state: CallState { layer: Layer::Cached(Box::new(cache)), watch },
+            state: CallState::new(
+                Layer::Cached(Box::new(cache)),
+                work_budget,
+                spec,
+                environment.cfg_env.spec,
+            ),
+            precompiles: precompiles(spec, &environment),
             environment,
             block_hash: *row.hash(),
             block_number: header.number,
@@ -101,11 +119,17 @@ impl<'a> Replay<'a> {
     pub fn skip(&mut self, index: usize) -> Result<bool, Error> {
         let transaction = self.transaction(index);
         let result = {
-            let moves = Vec::new();
-            let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, NoOpInspector)?;
+            let moved_precompiles = Vec::new();
+            let mut evm = build_evm(
+                &mut self.state,
+                self.environment.clone(),
+                self.precompiles,
+                &moved_precompiles,
+                NoOpInspector,
+            )?;
             evm.transact(transaction.clone())
         };
-        if self.state.watch.is_stopped() {
+        if self.state.work_budget.is_stopped() {
             return Ok(false);
         }
         self.keep(result.map_err(|error| self.refused(error, &transaction))?);
@@ -113,19 +137,24 @@ impl<'a> Replay<'a> {
     }
 
     /// Run a transaction and write its trace.
-    pub fn trace(&mut self, index: usize, options: &Options, limits: &Limits) -> Result<Traced, Error> {
+    pub fn trace(
+        &mut self,
+        index: usize,
+        options: &TraceOptions,
+        limits: &TraceLimits,
+    ) -> Result<Traced, Error> {
         let surroundings = self.surroundings(index);
         let Some(mut tracer) = Tracer::new(options, &surroundings) else {
             return Ok(Traced::UnknownTracer);
         };
         let transaction = self.transaction(index);
         tracer.prepare(&mut self.state, &transaction, surroundings.beneficiary);
-        let mut run = Run::new(tracer, limits, &surroundings.precompiles);
+        let mut run = TracerRun::new(tracer, limits, surroundings.precompiles);
         let result = self.inspect(&transaction, &mut run)?;
         if let Some(stopped) = run.clock.stopped {
             return Ok(Traced::Stopped(stopped));
         }
-        if self.state.watch.is_stopped() {
+        if self.state.work_budget.is_stopped() {
             return Ok(Traced::Stopped(Stopped::Cancelled));
         }
         let result = result.map_err(|error| self.refused(error, &transaction))?;
@@ -141,26 +170,32 @@ impl<'a> Replay<'a> {
         &mut self,
         index: usize,
         config: TracingInspectorConfig,
-        limits: &Limits,
-    ) -> Result<Result<Recorded, Stopped>, Error> {
-        let mut recorder = Recorder::new(config, limits);
+        limits: &TraceLimits,
+    ) -> Result<Result<RecordedTrace, Stopped>, Error> {
+        let mut recorder = TraceRecorder::new(config, limits);
         let transaction = self.transaction(index);
         let result = self.inspect(&transaction, &mut recorder)?;
         let Some(traces) = recorder.finish() else {
             return Ok(Err(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
         };
-        if self.state.watch.is_stopped() {
+        if self.state.work_budget.is_stopped() {
             return Ok(Err(Stopped::Cancelled));
         }
-        Ok(Ok(Recorded { traces, result: result.map_err(|error| self.refused(error, &transaction))? }))
+        Ok(Ok(RecordedTrace { traces, result: result.map_err(|error| self.refused(error, &transaction))? }))
     }
 
     fn inspect<I>(&mut self, transaction: &TxEnv, inspector: I) -> Result<EvmResult, Error>
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,
     {
-        let moves = Vec::new();
-        let mut evm = build_evm(&mut self.state, self.environment.clone(), &moves, inspector)?;
+        let moved_precompiles = Vec::new();
+        let mut evm = build_evm(
+            &mut self.state,
+            self.environment.clone(),
+            self.precompiles,
+            &moved_precompiles,
+            inspector,
+        )?;
         Ok(evm.inspect_tx(transaction.clone()))
     }
 
@@ -203,11 +238,10 @@ impl<'a> Replay<'a> {
         TxEnv::from_recovered_tx(&self.transactions[index], self.senders[index])
     }
 
-    fn surroundings(&self, index: usize) -> Surroundings {
-        let rules = self.environment.cfg_env.spec;
-        Surroundings {
-            rules,
-            precompiles: precompiles(rules),
+    fn surroundings(&self, index: usize) -> TraceContext {
+        TraceContext {
+            rules: self.environment.cfg_env.spec,
+            precompiles: self.precompiles,
             beneficiary: self.environment.block_env.beneficiary,
             position: Position {
                 block_hash: Some(self.block_hash),

@@ -7,11 +7,11 @@ use revm::interpreter::{
     CallInputs, CallScheme, CreateInputs, CreateScheme, InstructionResult, InterpreterAction,
     InterpreterResult,
 };
-use revm::precompile::{PrecompileSpecId, Precompiles};
+use revm::precompile::Precompiles;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::Log;
 
-use super::fault::{self, Begun};
+use super::fault::{self, StepStart};
 use super::reading::{account, as_address, item, Frame};
 use crate::evm::call::{fault_words, precompile_words, revert_reason, CallContext, LastStep};
 use crate::json::traces;
@@ -34,7 +34,7 @@ pub struct CallFrame {
     pub calls: Vec<CallFrame>,
     logs: Vec<CallLog>,
     revert_reason: Option<String>,
-    begun: Option<Begun>,
+    start: Option<StepStart>,
     last: LastStep,
     fault: Option<String>,
 }
@@ -54,6 +54,7 @@ pub struct Calls {
     /// Logs of the block before the run.
     first_log: usize,
     rules: SpecId,
+    precompiles: &'static Precompiles,
     open: Vec<CallFrame>,
     depth: usize,
     destruct: Option<CallFrame>,
@@ -61,12 +62,19 @@ pub struct Calls {
 }
 
 impl Calls {
-    pub fn new(only_top_call: bool, with_log: bool, first_log: usize, rules: SpecId) -> Self {
+    pub fn new(
+        only_top_call: bool,
+        with_log: bool,
+        first_log: usize,
+        rules: SpecId,
+        precompiles: &'static Precompiles,
+    ) -> Self {
         Self {
             only_top_call,
             with_log,
             first_log,
             rules,
+            precompiles,
             open: Vec::new(),
             depth: 0,
             destruct: None,
@@ -119,9 +127,9 @@ impl Calls {
         if self.only_top_call && self.depth > 0 {
             return;
         }
-        let rules = self.rules;
+        let precompiles = self.precompiles;
         let Some(frame) = self.open.last_mut() else { return };
-        frame.end(result, precompile, rules);
+        frame.end(result, precompile, precompiles);
         self.size += frame.output.len();
         if self.depth > 0 {
             let frame = self.open.pop().unwrap_or_default();
@@ -136,7 +144,7 @@ impl Calls {
         let stack = frame.stack.data();
         if let Some(open) = self.open.last_mut() {
             let (gas, second) = (frame.gas.remaining(), item(stack, 2).unwrap_or_default());
-            open.begun = Some(Begun { opcode, gas, stack: stack.len(), rules: self.rules });
+            open.start = Some(StepStart { opcode, gas, stack: stack.len(), rules: self.rules });
             open.last = LastStep { opcode, stack: stack.len(), second };
         }
         let beneficiary = stack.last().filter(|_| opcode == opcode::SELFDESTRUCT);
@@ -155,7 +163,7 @@ impl Calls {
     pub fn end(&mut self, frame: &mut Frame) {
         if let Some(InterpreterAction::Return(result)) = frame.bytecode.action() {
             if let Some(open) = self.open.last_mut() {
-                open.fault = open.begun.and_then(|begun| fault::words(&begun, result.result));
+                open.fault = open.start.and_then(|start| fault::words(&start, result.result));
             }
         }
         let Some(destruct) = self.destruct.take() else { return };
@@ -190,10 +198,15 @@ impl Calls {
 }
 
 impl CallFrame {
-    fn end(&mut self, result: &InterpreterResult, precompile: Option<&str>, rules: SpecId) {
+    fn end(&mut self, result: &InterpreterResult, precompile: Option<&str>, contracts: &Precompiles) {
         let end = result.result;
         let is_create = self.kind.starts_with("CREATE");
-        self.gas_used = if end.is_ok_or_revert() { result.gas.total_gas_spent() } else { self.gas };
+        self.gas_used = match () {
+            () if end.is_ok() => result.gas.total_gas_spent(),
+            // The caller gets back what was taken for state that is not kept (EIP-8037).
+            () if end.is_revert() => result.gas.total_gas_spent() - result.gas.state_gas_spilled(),
+            () => self.gas,
+        };
         if end.is_ok() {
             self.output = result.output.clone();
             return;
@@ -205,10 +218,12 @@ impl CallFrame {
         }
         self.error = Some(match end {
             InstructionResult::Revert => "execution reverted".into(),
-            InstructionResult::PrecompileError => match precompile.or_else(|| self.precompile_words(rules)) {
-                Some(words) => words.into(),
-                None => fault_words(end, last),
-            },
+            InstructionResult::PrecompileError => {
+                match precompile.or_else(|| self.precompile_words(contracts)) {
+                    Some(words) => words.into(),
+                    None => fault_words(end, last),
+                }
+            }
             other => self.fault.take().unwrap_or_else(|| fault_words(other, last)),
         });
         if is_create {
@@ -221,8 +236,8 @@ impl CallFrame {
     }
 
     /// The error of a precompiled contract in a nested call: the EVM reports only a transaction's own.
-    fn precompile_words(&self, rules: SpecId) -> Option<&'static str> {
-        let contract = Precompiles::new(PrecompileSpecId::from_spec_id(rules)).get(&self.to?)?;
+    fn precompile_words(&self, contracts: &Precompiles) -> Option<&'static str> {
+        let contract = contracts.get(&self.to?)?;
         contract.execute(&self.input, self.gas, 0).ok()?.halt_reason().map(precompile_words)
     }
 

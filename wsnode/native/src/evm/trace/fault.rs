@@ -25,14 +25,14 @@ const WRITE_PROTECTION: &str = "out of gas: write protection";
 
 /// The cost of an instruction, with words where it did not get to run.
 #[derive(Debug)]
-pub struct Fault {
+pub struct StepCost {
     pub cost: u64,
     pub words: Option<String>,
 }
 
 /// An instruction and what it met.
 #[derive(Debug)]
-pub struct Step<'a> {
+pub struct FaultingStep<'a> {
     pub opcode: u8,
     pub gas: u64,
     pub stack: &'a [U256],
@@ -43,90 +43,90 @@ pub struct Step<'a> {
 }
 
 /// How `step`, which spent some gas, ended with `result`: geth notes only what keeps an instruction from running.
-pub fn of(step: &Step<'_>, result: InstructionResult, spent: u64) -> Fault {
+pub fn of(step: &FaultingStep<'_>, result: InstructionResult, spent: u64) -> StepCost {
     let constant = constant(step.opcode, step.rules);
-    let words = words(&Begun::from(step), result);
+    let words = words(&StepStart::from(step), result);
     let cost = match (&words, result) {
         (None, End::OpcodeNotFound | End::NotActivated | End::InvalidFEOpcode) => 0,
         (None, End::OutOfOffset | End::StateChangeDuringStaticCall) => {
             let cost = constant + dynamic(step).unwrap_or_default();
             let words = (cost > step.gas).then(|| OUT_OF_GAS.into());
-            return Fault { cost, words };
+            return StepCost { cost, words };
         }
         (None, _) => spent,
         (Some(reason), End::OutOfGas | End::MemoryOOG | End::MemoryLimitOOG)
             if reason == OUT_OF_GAS && step.gas >= constant =>
         {
             return match dynamic(step) {
-                Some(gas) => Fault { cost: constant + gas, words },
-                None => Fault { cost: constant, words: Some(OVERFLOW.into()) },
+                Some(gas) => StepCost { cost: constant + gas, words },
+                None => StepCost { cost: constant, words: Some(OVERFLOW.into()) },
             };
         }
         (Some(_), _) => constant,
     };
-    Fault { cost, words }
+    StepCost { cost, words }
 }
 
 /// As much of a step as says why it fails.
 #[derive(Debug, Clone, Copy)]
-pub struct Begun {
+pub struct StepStart {
     pub opcode: u8,
     pub gas: u64,
     pub stack: usize,
     pub rules: SpecId,
 }
 
-impl From<&Step<'_>> for Begun {
-    fn from(step: &Step<'_>) -> Self {
+impl From<&FaultingStep<'_>> for StepStart {
+    fn from(step: &FaultingStep<'_>) -> Self {
         Self { opcode: step.opcode, gas: step.gas, stack: step.stack.len(), rules: step.rules }
     }
 }
 
 /// What kept an instruction from running, if anything did.
-pub fn words(begun: &Begun, result: InstructionResult) -> Option<String> {
-    let last = LastStep { opcode: begun.opcode, stack: begun.stack, ..LastStep::default() };
+pub fn words(start: &StepStart, result: InstructionResult) -> Option<String> {
+    let last = LastStep { opcode: start.opcode, stack: start.stack, ..LastStep::default() };
     match result {
         End::StackUnderflow | End::StackOverflow => Some(fault_words(result, last)),
         End::StateChangeDuringStaticCall | End::CallNotAllowedInsideStatic => {
-            let runs = matches!(begun.opcode, opcode::TSTORE | opcode::LOG0..=opcode::LOG4);
-            let is_paid = begun.gas >= constant(begun.opcode, begun.rules);
+            let runs = matches!(start.opcode, opcode::TSTORE | opcode::LOG0..=opcode::LOG4);
+            let is_paid = start.gas >= constant(start.opcode, start.rules);
             (!runs).then(|| if is_paid { WRITE_PROTECTION } else { OUT_OF_GAS }.into())
         }
         End::OutOfGas
         | End::MemoryOOG
         | End::MemoryLimitOOG
         | End::InvalidOperandOOG
-        | End::ReentrancySentryOOG => Some(out_of_gas(begun, result, last)),
+        | End::ReentrancySentryOOG => Some(out_of_gas(start, result, last)),
         _ => None,
     }
 }
 
-fn out_of_gas(begun: &Begun, result: InstructionResult, last: LastStep) -> String {
+fn out_of_gas(start: &StepStart, result: InstructionResult, last: LastStep) -> String {
     // geth checks the stack first.
-    let is_known = OpCode::new(begun.opcode).is_some_and(|known| begun.stack < usize::from(known.inputs()));
+    let is_known = OpCode::new(start.opcode).is_some_and(|known| start.stack < usize::from(known.inputs()));
     if is_known {
         return fault_words(End::StackUnderflow, last);
     }
-    let has_constant = begun.gas >= constant(begun.opcode, begun.rules);
-    let is_sentry = begun.opcode == opcode::SSTORE
-        && begun.gas <= CALL_STIPEND
-        && begun.rules.is_enabled_in(SpecId::ISTANBUL);
+    let has_constant = start.gas >= constant(start.opcode, start.rules);
+    let is_sentry = start.opcode == opcode::SSTORE
+        && start.gas <= CALL_STIPEND
+        && start.rules.is_enabled_in(SpecId::ISTANBUL);
     match result {
         _ if is_sentry => SENTRY.into(),
-        _ if has_constant && is_charged_early(begun) => EARLY.into(),
+        _ if has_constant && is_charged_early(start) => EARLY.into(),
         End::InvalidOperandOOG if has_constant => OVERFLOW.into(),
         _ => OUT_OF_GAS.into(),
     }
 }
 
 /// Whether geth charges an instruction step by step, and so never knows what it would have cost in all.
-fn is_charged_early(begun: &Begun) -> bool {
-    match begun.opcode {
+fn is_charged_early(start: &StepStart) -> bool {
+    match start.opcode {
         opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL => {
-            begun.rules.is_enabled_in(SpecId::BERLIN)
+            start.rules.is_enabled_in(SpecId::BERLIN)
         }
         opcode::SELFDESTRUCT => {
-            begun.rules.is_enabled_in(SpecId::BERLIN) && begun.gas < DESTRUCT_GAS + COLD_ACCOUNT_ACCESS
+            start.rules.is_enabled_in(SpecId::BERLIN) && start.gas < DESTRUCT_GAS + COLD_ACCOUNT_ACCESS
         }
         _ => false,
     }
@@ -146,7 +146,7 @@ fn constant(code: u8, rules: SpecId) -> u64 {
 }
 
 /// The rest of the cost, None beyond 64 bits.
-fn dynamic(step: &Step<'_>) -> Option<u64> {
+fn dynamic(step: &FaultingStep<'_>) -> Option<u64> {
     let word = |depth| item(step.stack, depth).unwrap_or_default();
     let memory = |offset, size| expansion(step.memory, word(offset), word(size));
     let words = |depth| u64::try_from(word(depth)).ok().map(|size| size.div_ceil(32));
@@ -202,7 +202,7 @@ fn write_gas(slot: &Slot, new: U256, rules: SpecId) -> u64 {
     }
 }
 
-fn initcode(step: &Step<'_>, words: u64) -> u64 {
+fn initcode(step: &FaultingStep<'_>, words: u64) -> u64 {
     if step.rules.is_enabled_in(SpecId::SHANGHAI) {
         2 * words
     } else {

@@ -1,6 +1,7 @@
 //! geth's flatCallTracer: the calls one after the other, each with its place in the tree, as Parity shows them.
 
 use alloy_primitives::{Address, B256};
+use revm::precompile::Precompiles;
 
 use super::calls::CallFrame;
 use crate::json::traces;
@@ -38,7 +39,7 @@ pub struct Flat<'a> {
     pub position: Position,
     pub converts_errors: bool,
     /// The precompiled contracts, calls of which are left out.
-    pub hidden: &'a [Address],
+    pub hidden: Option<&'a Precompiles>,
 }
 
 impl Flat<'_> {
@@ -61,10 +62,10 @@ impl Flat<'_> {
 
     fn is_shown(&self, call: &CallFrame) -> bool {
         let is_plain = matches!(call.kind, "CALL" | "STATICCALL");
-        !(is_plain && call.to.is_some_and(|to| self.hidden.contains(&to)))
+        !(is_plain && call.to.zip(self.hidden).is_some_and(|(to, hidden)| hidden.contains(&to)))
     }
 
-    fn write_call(&self, text: &mut Vec<u8>, call: &CallFrame, place: &mut Vec<usize>) {
+    fn write_call(&self, text: &mut Vec<u8>, call: &CallFrame, path: &mut Vec<usize>) {
         text.extend_from_slice(b"{\"action\":");
         write_action(text, call);
         text.extend_from_slice(b",\"blockHash\":");
@@ -80,7 +81,7 @@ impl Flat<'_> {
         }
         text.extend_from_slice(format!(",\"subtraces\":{}", call.calls.len()).as_bytes());
         text.extend_from_slice(b",\"traceAddress\":");
-        traces::list(text, place.iter(), |text, index| traces::decimal(text, *index as u64));
+        traces::list(text, path.iter(), |text, index| traces::decimal(text, *index as u64));
         text.extend_from_slice(b",\"transactionHash\":");
         write_hash(text, self.position.transaction_hash);
         text.extend_from_slice(format!(",\"transactionPosition\":{}", self.position.index).as_bytes());
@@ -92,9 +93,9 @@ impl Flat<'_> {
         text.extend_from_slice(format!(",\"type\":\"{kind}\"}}").as_bytes());
         for (index, inner) in call.calls.iter().enumerate() {
             text.push(b',');
-            place.push(index);
-            self.write_call(text, inner, place);
-            place.pop();
+            path.push(index);
+            self.write_call(text, inner, path);
+            path.pop();
         }
     }
 

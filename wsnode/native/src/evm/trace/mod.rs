@@ -15,25 +15,26 @@ mod steps;
 mod storage_range;
 mod tracer;
 
-pub use options::Options;
-pub use run::{Limits, Stopped};
-pub use storage_range::{storage_range, Range};
+pub use options::TraceOptions;
+pub use run::{Stopped, TraceLimits};
+pub use storage_range::{storage_range, SlotRange};
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use alloy_eips::BlockNumHash;
-use alloy_primitives::{Address, Bytes};
-use revm::precompile::{PrecompileSpecId, Precompiles};
-use revm::primitives::hardfork::SpecId;
+use alloy_primitives::{Bytes, U256};
 
 use crate::chain::rows::HeaderRow;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::call::{failure, Layer, Message, Overrides, Place, Scene, Watch};
+use crate::evm::call::{failure, CallEnv, CallSite, ConsoleMessages, Layer, Message, Overrides, WorkBudget};
 use crate::evm::chain_spec::ChainSpec;
 use crate::json::traces;
 use block::Replay;
 use flat::Position;
-use run::Run;
-use tracer::{Ended, Surroundings, Tracer};
+use run::TracerRun;
+use tracer::{Ended, TraceContext, Tracer};
 
 /// What tracing came to.
 #[derive(Debug)]
@@ -54,11 +55,11 @@ pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
     index: usize,
-    options: &Options,
-    limits: &Limits,
+    options: &TraceOptions,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &watch)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &work_budget)?;
     match replay.skip_to(index)? {
         true => replay.trace(index, options, limits),
         false => Ok(Traced::Stopped(Stopped::Cancelled)),
@@ -69,11 +70,11 @@ pub fn trace_transaction(
 pub fn trace_block(
     engine: &Engine,
     rows: Rows<'_>,
-    options: &Options,
-    limits: &Limits,
+    options: &TraceOptions,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &watch)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &work_budget)?;
     let mut text = vec![b'['];
     for index in 0..replay.len() {
         if index > 0 {
@@ -93,9 +94,27 @@ pub fn trace_block(
     Ok(Traced::Text(text))
 }
 
+/// What each transaction of a block says to the console; None if that is cancelled.
+pub fn console_messages(
+    engine: &Engine,
+    rows: Rows<'_>,
+    stop: Arc<AtomicBool>,
+) -> Result<Option<Vec<ConsoleMessages>>, Error> {
+    let work_budget = WorkBudget::new(None, Some(stop));
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &work_budget)?;
+    let mut console_messages = Vec::with_capacity(replay.len());
+    for index in 0..replay.len() {
+        if !replay.skip(index)? {
+            return Ok(None);
+        }
+        console_messages.push(work_budget.take_console_messages());
+    }
+    Ok(Some(console_messages))
+}
+
 /// The place of a traced call: after a block, or after a number of its transactions.
 #[derive(Debug)]
-pub struct CallPlace<'a> {
+pub struct TraceCallSite<'a> {
     pub rows: Rows<'a>,
     pub transactions: Option<usize>,
     pub overrides: Overrides,
@@ -105,18 +124,18 @@ pub struct CallPlace<'a> {
 /// Trace a message.
 pub fn trace_call(
     engine: &Engine,
-    place: CallPlace<'_>,
+    site: TraceCallSite<'_>,
     message: &Message,
-    options: &Options,
-    limits: &Limits,
+    options: &TraceOptions,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let row = HeaderRow::new(place.rows.0)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let row = HeaderRow::new(site.rows.0)?;
     let header = row.header()?;
-    let layer = match place.transactions {
+    let layer = match site.transactions {
         None => Layer::Plain(engine.reader.at(BlockNumHash::new(header.number, *row.hash()))?),
         Some(count) => {
-            let mut replay = Replay::new(&engine.spec, &engine.reader, place.rows, &watch)?;
+            let mut replay = Replay::new(&engine.spec, &engine.reader, site.rows, &work_budget)?;
             if !replay.skip_to(count)? {
                 return Ok(Traced::Stopped(Stopped::Cancelled));
             }
@@ -124,51 +143,53 @@ pub fn trace_call(
         }
     };
     let spec: &ChainSpec = &engine.spec;
-    let gas = message.gas.map_or(place.gas_cap, |gas| gas.min(place.gas_cap));
-    let scene = Scene::set(Place { spec, layer, header: &header, overrides: place.overrides }, &watch)?;
-    trace_scene(scene, message, gas, options, limits)
+    let gas = message.gas.map_or(site.gas_cap, |gas| gas.min(site.gas_cap));
+    let next = header.number.saturating_add(1);
+    let is_next = site.overrides.number().is_some_and(|number| number == U256::from(next));
+    let mut env =
+        CallEnv::new(CallSite { spec, layer, header: &header, overrides: site.overrides }, &work_budget)?;
+    if is_next {
+        // A contract that finds no hash of the block before could act differently where it is watched.
+        env.state.named_below = next;
+    }
+    trace_env(env, message, gas, options, limits)
 }
 
-fn trace_scene(
-    mut scene: Scene<'_>,
+fn trace_env(
+    mut env: CallEnv<'_>,
     message: &Message,
     gas: u64,
-    options: &Options,
-    limits: &Limits,
+    options: &TraceOptions,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
-    let surroundings = surroundings_of(&scene);
+    let surroundings = surroundings_of(&env);
     let Some(tracer) = Tracer::new(options, &surroundings) else {
         return Ok(Traced::UnknownTracer);
     };
-    let mut run = Run::new(tracer, limits, &surroundings.precompiles);
-    let (result, transaction) = scene.inspect(message, gas, &mut run, |run, state, transaction| {
+    let mut run = TracerRun::new(tracer, limits, surroundings.precompiles);
+    let (result, transaction) = env.inspect(message, gas, &mut run, |run, state, transaction| {
         run.tracer.prepare(state, transaction, surroundings.beneficiary);
     })?;
     if let Some(stopped) = run.clock.stopped {
         return Ok(Traced::Stopped(stopped));
     }
-    if scene.state.watch.is_stopped() {
+    if env.state.work_budget.is_stopped() {
         return Ok(Traced::Stopped(Stopped::Cancelled));
     }
-    let result = result.map_err(|error| failure(error, message))?;
+    let result = result.map_err(|error| failure(error, message, env.initcode_limit()))?;
     let mut text = Vec::new();
     let ended = Ended { transaction: &transaction, result: &result };
-    run.tracer.finish(&mut text, &mut scene.state, &surroundings, &ended);
+    run.tracer.finish(&mut text, &mut env.state, &surroundings, &ended);
     Ok(Traced::Text(text))
 }
 
-fn surroundings_of(scene: &Scene<'_>) -> Surroundings {
-    let rules = scene.environment.cfg_env.spec;
-    Surroundings {
-        rules,
-        precompiles: precompiles(rules),
-        beneficiary: scene.environment.block_env.beneficiary,
+fn surroundings_of(env: &CallEnv<'_>) -> TraceContext {
+    TraceContext {
+        rules: env.environment.cfg_env.spec,
+        precompiles: env.precompiles,
+        beneficiary: env.environment.block_env.beneficiary,
         // A call is nowhere.
         position: Position::default(),
         first_log: 0,
     }
-}
-
-fn precompiles(rules: SpecId) -> Vec<Address> {
-    Precompiles::new(PrecompileSpecId::from_spec_id(rules)).addresses().copied().collect()
 }

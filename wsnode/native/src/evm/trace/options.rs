@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A tracer by geth's name, and its settings. Without a name, struct logs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Options {
+pub struct TraceOptions {
     pub tracer: Option<String>,
     pub tracer_config: TracerConfig,
     #[serde(flatten)]

@@ -14,7 +14,7 @@ use revm::primitives::hardfork::SpecId;
 use revm::primitives::{TxKind, KECCAK_EMPTY};
 use revm::state::AccountInfo;
 
-use super::fault::{self, Begun};
+use super::fault::{self, StepStart};
 use super::options::TracerConfig;
 use super::reading::{account, as_address, code, item, storage, stored_account, Frame};
 use crate::evm::call::{CallContext, CallState};
@@ -28,17 +28,17 @@ const ENTRY_SIZE: usize = 256;
 pub struct Prestate {
     config: TracerConfig,
     rules: SpecId,
-    before: BTreeMap<Address, State>,
+    before: BTreeMap<Address, AccountBefore>,
     created: BTreeSet<Address>,
     deleted: BTreeSet<Address>,
-    begun: Begun,
-    noted: Vec<Noted>,
+    start: StepStart,
+    entries: Vec<PrestateEntry>,
     size: usize,
 }
 
-/// What the current instruction noted: forgotten again if it does not get to run.
+/// What the current instruction added: forgotten again if it does not get to run.
 #[derive(Debug)]
-enum Noted {
+enum PrestateEntry {
     Account(Address),
     Slot(Address, U256),
     Created(Address),
@@ -46,7 +46,7 @@ enum Noted {
 }
 
 #[derive(Debug, Default, Clone)]
-struct State {
+struct AccountBefore {
     balance: Option<U256>,
     nonce: u64,
     code: Option<Bytes>,
@@ -58,8 +58,8 @@ struct State {
 impl Prestate {
     pub fn new(config: TracerConfig, rules: SpecId) -> Self {
         let (created, deleted) = (BTreeSet::new(), BTreeSet::new());
-        let begun = Begun { opcode: 0, gas: 0, stack: 0, rules };
-        Self { config, rules, before: BTreeMap::new(), created, deleted, begun, noted: Vec::new(), size: 0 }
+        let start = StepStart { opcode: 0, gas: 0, stack: 0, rules };
+        Self { config, rules, before: BTreeMap::new(), created, deleted, start, entries: Vec::new(), size: 0 }
     }
 
     /// Bytes that are kept so far.
@@ -97,7 +97,7 @@ impl Prestate {
         if !self.before.contains_key(&address) {
             let found = account(context, address);
             self.note(context.journaled_state.database, address, &found);
-            self.noted.push(Noted::Account(address));
+            self.entries.push(PrestateEntry::Account(address));
         }
     }
 
@@ -105,7 +105,7 @@ impl Prestate {
         let code = code(state, found);
         self.size += ENTRY_SIZE + code.len();
         let is_empty = found.nonce == 0 && found.balance.is_zero() && code.is_empty();
-        let entry = State {
+        let entry = AccountBefore {
             balance: Some(found.balance),
             nonce: found.nonce,
             code_hash: (!code.is_empty()).then_some(found.code_hash),
@@ -129,10 +129,10 @@ impl Prestate {
     pub fn begin(&mut self, frame: &Frame, context: &mut CallContext<'_, '_>) {
         let stack = frame.stack.data();
         let here = frame.input.target_address();
-        self.noted.clear();
-        self.begun.opcode = frame.bytecode.opcode();
-        self.begun.gas = frame.gas.remaining();
-        self.begun.stack = stack.len();
+        self.entries.clear();
+        self.start.opcode = frame.bytecode.opcode();
+        self.start.gas = frame.gas.remaining();
+        self.start.stack = stack.len();
         match frame.bytecode.opcode() {
             opcode::SLOAD | opcode::SSTORE => {
                 if let Some(slot) = item(stack, 1).filter(|_| !self.config.disable_storage) {
@@ -172,30 +172,30 @@ impl Prestate {
             if let Entry::Vacant(entry) = state.storage.entry(slot) {
                 entry.insert(value);
                 self.size += ENTRY_SIZE;
-                self.noted.push(Noted::Slot(address, slot));
+                self.entries.push(PrestateEntry::Slot(address, slot));
             }
         }
     }
 
     fn note_deleted(&mut self, address: Address) {
         if self.deleted.insert(address) {
-            self.noted.push(Noted::Deleted(address));
+            self.entries.push(PrestateEntry::Deleted(address));
         }
     }
 
     pub fn end(&mut self, frame: &mut Frame) {
         let Some(InterpreterAction::Return(result)) = frame.bytecode.action() else { return };
-        if fault::words(&self.begun, result.result).is_none() {
+        if fault::words(&self.start, result.result).is_none() {
             return;
         }
-        for noted in self.noted.drain(..) {
-            match noted {
-                Noted::Account(address) => drop(self.before.remove(&address)),
-                Noted::Slot(address, slot) => {
+        for entry in self.entries.drain(..) {
+            match entry {
+                PrestateEntry::Account(address) => drop(self.before.remove(&address)),
+                PrestateEntry::Slot(address, slot) => {
                     self.before.get_mut(&address).map(|state| state.storage.remove(&slot));
                 }
-                Noted::Created(address) => drop(self.created.remove(&address)),
-                Noted::Deleted(address) => drop(self.deleted.remove(&address)),
+                PrestateEntry::Created(address) => drop(self.created.remove(&address)),
+                PrestateEntry::Deleted(address) => drop(self.deleted.remove(&address)),
             }
         }
     }
@@ -212,7 +212,7 @@ impl Prestate {
     fn note_created(&mut self, context: &mut CallContext<'_, '_>, address: Address) {
         self.note_current(context, address);
         if self.created.insert(address) {
-            self.noted.push(Noted::Created(address));
+            self.entries.push(PrestateEntry::Created(address));
         }
     }
 
@@ -249,7 +249,11 @@ impl Prestate {
         text.push(b'}');
     }
 
-    fn changes(&mut self, state: &mut CallState<'_>, result: &ResultAndState) -> BTreeMap<Address, State> {
+    fn changes(
+        &mut self,
+        state: &mut CallState<'_>,
+        result: &ResultAndState,
+    ) -> BTreeMap<Address, AccountBefore> {
         let mut after = BTreeMap::new();
         let before = std::mem::take(&mut self.before);
         for (address, mut was) in before {
@@ -271,8 +275,8 @@ impl Prestate {
         state: &mut CallState<'_>,
         result: &ResultAndState,
         address: Address,
-        was: &mut State,
-    ) -> Option<State> {
+        was: &mut AccountBefore,
+    ) -> Option<AccountBefore> {
         let changed = result.state.get(&address);
         let info = match changed {
             Some(account) if account.is_selfdestructed() => AccountInfo::default(),
@@ -283,12 +287,12 @@ impl Prestate {
         let exists = !info.is_empty() || !self.rules.is_enabled_in(SpecId::SPURIOUS_DRAGON);
         let hash = if exists { info.code_hash } else { B256::ZERO };
         let known = was.code.clone().unwrap_or_default();
-        let mut is = State {
+        let mut is = AccountBefore {
             balance: (was.balance != Some(info.balance)).then_some(info.balance),
             nonce: if info.nonce == was.nonce { 0 } else { info.nonce },
             code_hash: (hash != was.code_hash.unwrap_or(KECCAK_EMPTY)).then_some(hash),
             code: (!self.config.disable_code && code != known).then_some(code),
-            ..State::default()
+            ..AccountBefore::default()
         };
         let mut is_modified =
             is.balance.is_some() || info.nonce != was.nonce || is.code_hash.is_some() || is.code.is_some();
@@ -311,7 +315,7 @@ impl Prestate {
     }
 }
 
-fn write_states(text: &mut Vec<u8>, states: &BTreeMap<Address, State>) {
+fn write_states(text: &mut Vec<u8>, states: &BTreeMap<Address, AccountBefore>) {
     traces::object(text, states, |text, (address, state)| {
         traces::data(text, address.as_slice());
         text.push(b':');
@@ -319,7 +323,7 @@ fn write_states(text: &mut Vec<u8>, states: &BTreeMap<Address, State>) {
     });
 }
 
-impl State {
+impl AccountBefore {
     fn write(&self, text: &mut Vec<u8>) {
         let mut members: Vec<Vec<u8>> = Vec::new();
         let mut member = |name: &str, write: &dyn Fn(&mut Vec<u8>)| {

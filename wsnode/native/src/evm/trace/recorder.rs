@@ -11,7 +11,7 @@ use revm::primitives::Log;
 use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
 
 use super::reading::{account, as_address, item, Frame};
-use super::run::{Clock, Limits};
+use super::run::{Clock, TraceLimits};
 use crate::evm::call::CallContext;
 
 /// About what a call takes besides its input and output, and a step besides the words that it pushes.
@@ -23,14 +23,14 @@ type Inner<'s, 'a> = dyn Inspector<CallContext<'s, 'a>, EthInterpreter>;
 
 /// What a run did, and what it came to.
 #[derive(Debug)]
-pub struct Recorded<R = ResultAndState> {
+pub struct RecordedTrace<R = ResultAndState> {
     pub traces: TracingInspector,
     pub result: R,
 }
 
 /// Records calls, and steps where they are wanted.
 #[derive(Debug)]
-pub struct Recorder<'a> {
+pub struct TraceRecorder<'a> {
     pub clock: Clock<'a>,
     inner: TracingInspector,
     /// About the bytes of text that what is kept will be.
@@ -39,8 +39,8 @@ pub struct Recorder<'a> {
     destruct: Option<(Address, Address, U256)>,
 }
 
-impl<'a> Recorder<'a> {
-    pub fn new(config: TracingInspectorConfig, limits: &'a Limits) -> Self {
+impl<'a> TraceRecorder<'a> {
+    pub fn new(config: TracingInspectorConfig, limits: &'a TraceLimits) -> Self {
         Self { clock: Clock::new(limits), inner: TracingInspector::new(config), size: 0, destruct: None }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Recorder<'_> {
+impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for TraceRecorder<'_> {
     fn initialize_interp(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
         if self.has_steps() {
             self.size += 2 * frame.bytecode.bytecode_len();
@@ -68,7 +68,7 @@ impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Recorder<'_> {
     }
 
     fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
-        self.clock.look(self.total());
+        self.clock.check(self.total());
         if self.clock.is_stopped() {
             return;
         }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-use alloy_primitives::Address;
 use revm::inspector::Inspector;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::LegacyBytecode;
 use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome};
+use revm::precompile::Precompiles;
 use revm::primitives::Log;
 
 use super::reading::Frame;
@@ -28,7 +28,7 @@ pub enum Stopped {
 
 /// What a run may take.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct TraceLimits {
     pub seconds: f64,
     /// Bytes of text.
     pub size: usize,
@@ -40,19 +40,19 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Clock<'a> {
     pub stopped: Option<Stopped>,
-    limits: &'a Limits,
+    limits: &'a TraceLimits,
     begun: Instant,
     steps: u32,
 }
 
 impl<'a> Clock<'a> {
-    pub fn new(limits: &'a Limits) -> Self {
+    pub fn new(limits: &'a TraceLimits) -> Self {
         Self { stopped: None, limits, begun: Instant::now(), steps: 0 }
     }
 
     /// Look, before a step, at the time and at the bytes kept so far. One step can hold megabytes of memory, so room is
     /// looked at always.
-    pub fn look(&mut self, size: usize) {
+    pub fn check(&mut self, size: usize) {
         let stopped = match () {
             () if size > self.limits.size => Some(Stopped::TooLarge),
             () if self.steps.is_multiple_of(STEPS) && self.is_late() => Some(Stopped::Late),
@@ -76,22 +76,22 @@ impl<'a> Clock<'a> {
 
 /// A tracer at work.
 #[derive(Debug)]
-pub struct Run<'a> {
+pub struct TracerRun<'a> {
     pub tracer: Tracer,
     pub clock: Clock<'a>,
-    precompiles: &'a [Address],
+    precompiles: &'a Precompiles,
     is_running: bool,
 }
 
-impl<'a> Run<'a> {
-    pub fn new(tracer: Tracer, limits: &'a Limits, precompiles: &'a [Address]) -> Self {
+impl<'a> TracerRun<'a> {
+    pub fn new(tracer: Tracer, limits: &'a TraceLimits, precompiles: &'a Precompiles) -> Self {
         Self { tracer, clock: Clock::new(limits), precompiles, is_running: true }
     }
 }
 
-impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for Run<'_> {
+impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for TracerRun<'_> {
     fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
-        self.clock.look(self.tracer.size());
+        self.clock.check(self.tracer.size());
         // geth does not run code that is not there; the EVM stops at once.
         self.is_running = frame.bytecode.bytecode_len() > 0;
         if !self.clock.is_stopped() && self.is_running {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{hex, Address};
+use revm::precompile::Precompiles;
 
 use crate::json::traces;
 
@@ -14,7 +15,7 @@ pub struct Selectors {
 
 impl Selectors {
     /// Count a call unless it is of a precompiled contract.
-    pub fn enter_call(&mut self, to: Address, input: &[u8], precompiles: &[Address]) {
+    pub fn enter_call(&mut self, to: Address, input: &[u8], precompiles: &Precompiles) {
         if let (Some(selector), false) = (input.get(..4), precompiles.contains(&to)) {
             let name = format!("{}-{}", hex::encode_prefixed(selector), input.len() - 4);
             *self.counts.entry(name).or_default() += 1;

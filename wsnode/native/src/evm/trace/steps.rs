@@ -8,7 +8,7 @@ use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl, ReturnD
 use revm::interpreter::{FrameInput, InstructionResult, InterpreterAction};
 use revm::primitives::hardfork::SpecId;
 
-use super::fault::{self, Fault};
+use super::fault::{self, StepCost};
 use super::options::StepOptions;
 use super::reading::{item, slot, storage, Frame, Slot};
 use crate::evm::call::{opcode_name, CallContext};
@@ -39,6 +39,8 @@ struct Step {
     opcode: u8,
     pc: u64,
     gas: u64,
+    /// Gas for state that was taken from the gas for execution (EIP-8037).
+    state_gas: u64,
     stack: Vec<U256>,
     memory: usize,
     slot: Option<Slot>,
@@ -81,6 +83,7 @@ impl Steps {
         step.opcode = frame.bytecode.opcode();
         step.pc = frame.bytecode.pc() as u64;
         step.gas = frame.gas.remaining();
+        step.state_gas = frame.gas.state_gas_spilled();
         step.memory = frame.memory.len();
         step.stack.clear();
         step.stack.extend_from_slice(frame.stack.data());
@@ -138,20 +141,22 @@ impl Steps {
         if !self.step.is_logged {
             return;
         }
-        let spent = self.step.gas.saturating_sub(frame.gas.remaining());
+        // geth charges for state after it has told a tracer what the instruction costs.
+        let state_gas = frame.gas.state_gas_spilled().saturating_sub(self.step.state_gas);
+        let spent = self.step.gas.saturating_sub(frame.gas.remaining()).saturating_sub(state_gas);
         let fault = match frame.bytecode.action() {
             Some(InterpreterAction::NewFrame(FrameInput::Create(create))) => {
                 // geth counts what a creation gets as its own, not as the instruction's cost.
-                return self.write(Fault { cost: spent - create.gas_limit(), words: None });
+                return self.write(StepCost { cost: spent - create.gas_limit(), words: None });
             }
             Some(InterpreterAction::Return(result)) => self.fault(result.result, spent),
-            _ => Fault { cost: spent, words: None },
+            _ => StepCost { cost: spent, words: None },
         };
         self.write(fault);
     }
 
-    fn fault(&self, result: InstructionResult, spent: u64) -> Fault {
-        let step = fault::Step {
+    fn fault(&self, result: InstructionResult, spent: u64) -> StepCost {
+        let step = fault::FaultingStep {
             opcode: self.step.opcode,
             gas: self.step.gas,
             stack: &self.step.stack,
@@ -162,7 +167,7 @@ impl Steps {
         fault::of(&step, result, spent)
     }
 
-    fn write(&mut self, Fault { cost, words }: Fault) {
+    fn write(&mut self, StepCost { cost, words }: StepCost) {
         let start = self.logs.len();
         if start > 0 {
             self.logs.push(b',');

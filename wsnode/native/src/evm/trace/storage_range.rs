@@ -9,13 +9,13 @@ use revm::primitives::StorageKeyMap;
 use super::block::Replay;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::call::{Layer, Watch};
+use crate::evm::call::{Layer, WorkBudget};
 use crate::json::traces;
 use crate::state::{Bounds, HistoryView, StateError};
 
 /// Which slots are wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Range<'a> {
+pub struct SlotRange<'a> {
     /// Transactions of the block that come before.
     pub transactions: usize,
     pub address: Address,
@@ -28,15 +28,15 @@ pub struct Range<'a> {
 pub fn storage_range(
     engine: &Engine,
     rows: Rows<'_>,
-    range: Range<'_>,
-    watch: &Watch,
+    range: SlotRange<'_>,
+    work_budget: &WorkBudget,
     bounds: Bounds<'_>,
 ) -> Result<Vec<u8>, Error> {
-    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, watch)?;
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, work_budget)?;
     if !replay.skip_to(range.transactions)? {
         return Err(StateError::Cancelled.into());
     }
-    let mut found = Found::new(range);
+    let mut found = LeastSlots::new(range);
     match replay.into_layer() {
         Layer::Plain(view) => found.add_stored(&view, &StorageKeyMap::default(), bounds)?,
         Layer::Cached(cache) => match cache.cache.accounts.get(&range.address) {
@@ -55,14 +55,14 @@ pub fn storage_range(
 }
 
 /// The least slots of those seen, with one more than wanted.
-struct Found<'a> {
-    range: Range<'a>,
+struct LeastSlots<'a> {
+    range: SlotRange<'a>,
     least: BinaryHeap<(B256, U256, U256)>,
     has_any: bool,
 }
 
-impl<'a> Found<'a> {
-    fn new(range: Range<'a>) -> Self {
+impl<'a> LeastSlots<'a> {
+    fn new(range: SlotRange<'a>) -> Self {
         Self { range, least: BinaryHeap::new(), has_any: false }
     }
 

@@ -4,12 +4,13 @@ use alloy_primitives::{Address, Bytes};
 use revm::context::result::ResultAndState;
 use revm::context::TxEnv;
 use revm::interpreter::{CallInputs, CreateInputs, InterpreterResult};
+use revm::precompile::Precompiles;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::Log;
 
 use super::calls::Calls;
 use super::flat::{Flat, Position};
-use super::options::{Options, TracerConfig};
+use super::options::{TraceOptions, TracerConfig};
 use super::prestate::Prestate;
 use super::reading::Frame;
 use super::selectors::Selectors;
@@ -19,9 +20,9 @@ use crate::json::traces;
 
 /// What a tracer knows besides what it sees.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct TraceContext {
     pub rules: SpecId,
-    pub precompiles: Vec<Address>,
+    pub precompiles: &'static Precompiles,
     pub beneficiary: Address,
     pub position: Position,
     /// Logs of the block before the run.
@@ -48,15 +49,16 @@ pub enum Tracer {
 
 impl Tracer {
     /// The requested tracer; None for an unknown name.
-    pub fn new(options: &Options, surroundings: &Surroundings) -> Option<Self> {
+    pub fn new(options: &TraceOptions, surroundings: &TraceContext) -> Option<Self> {
         match &options.tracer {
             None => Some(Self::Steps(Box::new(Steps::new(options.steps, surroundings.rules)))),
             Some(name) => Self::named(name, &options.tracer_config, surroundings),
         }
     }
 
-    fn named(name: &str, config: &TracerConfig, surroundings: &Surroundings) -> Option<Self> {
-        let calls = |top, logs| Calls::new(top, logs, surroundings.first_log, surroundings.rules);
+    fn named(name: &str, config: &TracerConfig, surroundings: &TraceContext) -> Option<Self> {
+        let TraceContext { first_log, rules, precompiles, .. } = *surroundings;
+        let calls = |top, logs| Calls::new(top, logs, first_log, rules, precompiles);
         Some(match name {
             "callTracer" => Self::Calls(calls(config.only_top_call, config.with_log)),
             "flatCallTracer" => Self::Flat(calls(false, false), config.clone()),
@@ -127,7 +129,7 @@ impl Tracer {
         });
     }
 
-    pub fn enter_call(&mut self, inputs: &CallInputs, input: &Bytes, precompiles: &[Address]) {
+    pub fn enter_call(&mut self, inputs: &CallInputs, input: &Bytes, precompiles: &Precompiles) {
         self.each(&mut |tracer| match tracer {
             Self::Steps(steps) => steps.enter(),
             Self::Calls(calls) | Self::Flat(calls, _) => calls.enter_call(inputs, input.clone()),
@@ -158,7 +160,7 @@ impl Tracer {
         self,
         text: &mut Vec<u8>,
         state: &mut CallState<'_>,
-        surroundings: &Surroundings,
+        surroundings: &TraceContext,
         ended: &Ended<'_>,
     ) {
         let result = &ended.result.result;
@@ -173,7 +175,7 @@ impl Tracer {
                 None => text.extend_from_slice(b"null"),
             },
             Self::Flat(calls, config) => {
-                let hidden = if config.include_precompiles { &[] } else { &surroundings.precompiles[..] };
+                let hidden = (!config.include_precompiles).then_some(surroundings.precompiles);
                 let converts_errors = config.convert_parity_errors;
                 let flat = Flat { position: surroundings.position, converts_errors, hidden };
                 match calls.finish(gas_limit, gas_used) {

@@ -7,13 +7,13 @@ use alloy_primitives::{Bytes, B256};
 use revm::database::State;
 
 use crate::engine::{Engine, Rows};
-use crate::error::{demand, Error, Rule};
+use crate::error::{require_equal, Error, Rule};
 use crate::evm::block::from_rows;
 use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::Fork;
-use crate::evm::execute::{run, Fault};
+use crate::evm::execute::{run, ExecutionError};
 use crate::state::Bounds;
-use recorder::Recorder;
+use recorder::WitnessRecorder;
 
 /// What a block needs of its parent's state.
 #[derive(Debug)]
@@ -40,19 +40,19 @@ pub fn execution_witness(engine: &Engine, rows: Rows<'_>, bounds: Bounds<'_>) ->
         ));
     }
     let parent = BlockNumHash::new(number - 1, parent_hash);
-    let recorder = Recorder::new(engine.reader.at(parent)?, parent.number, bounds);
+    let recorder = WitnessRecorder::new(engine.reader.at(parent)?, parent.number, bounds);
     let mut state = State::builder().with_database_ref(&recorder).with_bundle_update().build();
     let executed = run(&engine.spec, &block, &mut state);
     drop(state);
     let mut recorded = recorder.finish()?;
     let executed = executed.map_err(|fault| match fault {
-        Fault::Broken(broken) => broken.by(Some(number), Some(block.hash)).into(),
-        Fault::Engine(error) => error,
+        ExecutionError::RuleViolation(violation) => violation.in_block(Some(number), Some(block.hash)).into(),
+        ExecutionError::Engine(error) => error,
     })?;
     recorded.add_made_again(&executed.changes);
     let proved = engine.reader.proving_nodes(parent, &recorded.state, &executed.changes, bounds)?;
-    demand(Rule::StateRoot, proved.root, block.header.state_root)
-        .map_err(|broken| broken.by(Some(number), Some(block.hash)))?;
+    require_equal(Rule::StateRoot, proved.root, block.header.state_root)
+        .map_err(|violation| violation.in_block(Some(number), Some(block.hash)))?;
     let (state_root, nodes) = (proved.before, proved.nodes);
     Ok(Witness { state_root, nodes, codes: recorded.sorted_codes(), oldest: recorded.oldest })
 }

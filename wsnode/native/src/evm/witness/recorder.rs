@@ -14,7 +14,7 @@ use crate::state::{Bounds, HistoryView, StateError, StateRead};
 
 /// What a block read of its parent's state.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedReads {
     pub state: StateRead,
     pub codes: B256Map<Bytes>,
     /// The code hashes of the accounts.
@@ -26,7 +26,7 @@ pub struct Recorded {
     failure: Option<StateError>,
 }
 
-impl Recorded {
+impl RecordedReads {
     /// Add code that an account held before the block if the block has made it once more: runs of it then find
     /// the new one.
     pub fn add_made_again(&mut self, made: &BundleState) {
@@ -45,21 +45,22 @@ impl Recorded {
 
 /// The state after a block, within bounds.
 #[derive(Debug)]
-pub struct Recorder<'s> {
+pub struct WitnessRecorder<'s> {
     view: HistoryView<'s>,
     bounds: Bounds<'s>,
-    recorded: RefCell<Recorded>,
+    recorded: RefCell<RecordedReads>,
 }
 
-impl<'s> Recorder<'s> {
+impl<'s> WitnessRecorder<'s> {
     pub fn new(view: HistoryView<'s>, parent: u64, bounds: Bounds<'s>) -> Self {
         let (state, codes, held) = <_>::default();
-        let recorded = RefCell::new(Recorded { state, codes, held, oldest: parent, bytes: 0, failure: None });
+        let recorded =
+            RefCell::new(RecordedReads { state, codes, held, oldest: parent, bytes: 0, failure: None });
         Self { view, bounds, recorded }
     }
 
     /// What was read, unless a bound ended it: the EVM hands on words only.
-    pub fn finish(self) -> Result<Recorded, StateError> {
+    pub fn finish(self) -> Result<RecordedReads, StateError> {
         let mut recorded = self.recorded.into_inner();
         match recorded.failure.take() {
             Some(failure) => Err(failure),
@@ -78,7 +79,7 @@ impl<'s> Recorder<'s> {
     }
 }
 
-impl DatabaseRef for Recorder<'_> {
+impl DatabaseRef for WitnessRecorder<'_> {
     type Error = StateError;
 
     fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {

@@ -4,6 +4,7 @@ use alloy_primitives::U256;
 
 use crate::chain::rows::{BodyRow, HeaderFields, HeaderRow, RowError};
 
+use super::arbitrum::L1Position;
 use super::context::BlockContext;
 use super::header::{write_hash, write_header};
 use super::transaction::write_transaction;
@@ -124,6 +125,9 @@ fn write_end(text: &mut Writer, fields: &HeaderFields<'_>, body: &BodyRow<'_>) -
     if let Some(withdrawals) = body.withdrawals_rlp()? {
         text.fixed(b",\"withdrawals\":");
         write_withdrawals(text, withdrawals)?;
+    }
+    if let Some(position) = L1Position::of_block(fields, body)? {
+        position.write_block_members(text);
     }
     write_withdrawals_root(text, fields);
     Ok(())

@@ -51,13 +51,25 @@ impl<'a> BlockContext<'a> {
         text.fixed(b"\",\"from\":\"0x");
     }
 
-    /// Writes `"blockHash":` to `"contractAddress":`, the start of a receipt object.
+    /// Writes `"blockHash":` to the number and a comma, the start of a receipt object.
     #[inline]
     pub fn write_receipt_start(&self, text: &mut Writer) {
         text.fixed(b"\"blockHash\":\"0x");
         text.hash(&self.hash.0);
         text.fixed(b"\",\"blockNumber\":\"0x");
         text.quantity(self.number);
-        text.fixed(b"\",\"contractAddress\":");
+        text.fixed(b"\",");
+    }
+}
+
+/// Writes `","to":` and the recipient, or null.
+pub fn write_recipient(text: &mut Writer, to: Option<&[u8; 20]>) {
+    match to {
+        Some(address) => {
+            text.fixed(b"\",\"to\":\"0x");
+            text.hash(address);
+            text.fixed(b"\"");
+        }
+        None => text.fixed(b"\",\"to\":null"),
     }
 }

@@ -4,20 +4,22 @@ use alloy_primitives::B256;
 
 use crate::chain::rows::{HeaderFields, HeaderRow, RowError};
 
+use super::bsc::write_milli_timestamp;
 use super::header::write_hash;
 use crate::json::Writer;
 
 /// Writes the header in the order of its RLP, its hash last.
 ///
 /// Unlike a block object it has a null for each member that its fork does not know yet, as geth's core/types has it
-/// (gen_header_json.go); the last two are of no fork known here.
+/// (gen_header_json.go).
 pub fn render_header(text: &mut Writer, header: &HeaderRow<'_>) -> Result<(), RowError> {
     let fields = header.fields()?;
     text.reserve(2048);
     write_roots(text, &fields);
     write_numbers(text, &fields);
     write_fork_members(text, &fields);
-    write_hash(text, b",\"blockAccessListHash\":null,\"slotNumber\":null,\"hash\":\"0x", header.hash());
+    write_milli_timestamp(text, &fields);
+    write_hash(text, b",\"hash\":\"0x", header.hash());
     text.fixed(b"\"}");
     Ok(())
 }
@@ -60,6 +62,8 @@ fn write_fork_members(text: &mut Writer, fields: &HeaderFields<'_>) {
     write_quantity_or_null(text, b",\"excessBlobGas\":", fields.excess_blob_gas);
     write_hash_or_null(text, b",\"parentBeaconBlockRoot\":", fields.parent_beacon_block_root);
     write_hash_or_null(text, b",\"requestsHash\":", fields.requests_hash);
+    write_hash_or_null(text, b",\"blockAccessListHash\":", fields.block_access_list_hash);
+    write_quantity_or_null(text, b",\"slotNumber\":", fields.slot_number);
 }
 
 fn write_quantity_or_null<const N: usize>(text: &mut Writer, key: &[u8; N], number: Option<u64>) {

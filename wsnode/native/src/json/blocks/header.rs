@@ -4,6 +4,7 @@ use alloy_primitives::B256;
 
 use crate::chain::rows::HeaderFields;
 
+use super::bsc::write_milli_timestamp;
 use crate::json::Writer;
 
 /// Writes `{` and the members before `stateRoot`, in whose middle `hash`, bloom and nonce are null while pending.
@@ -12,6 +13,7 @@ pub fn write_header(text: &mut Writer, fields: &HeaderFields<'_>, hash: &B256, s
     write_gas(text, fields);
     write_sealed(text, b"\"hash\":", &hash.0, pending);
     write_sealed(text, b",\"logsBloom\":", fields.logs_bloom, pending);
+    write_milli_timestamp(text, fields);
     text.fixed(b",\"miner\":\"0x");
     text.hash(&fields.beneficiary.0 .0);
     write_hash(text, b"\",\"mixHash\":\"0x", fields.mix_hash);
@@ -25,6 +27,10 @@ pub fn write_header(text: &mut Writer, fields: &HeaderFields<'_>, hash: &B256, s
     write_hash(text, b"\",\"sha3Uncles\":\"0x", fields.ommers_hash);
     text.fixed(b"\",\"size\":\"0x");
     text.quantity(size as u64);
+    if let Some(slot) = fields.slot_number {
+        text.fixed(b"\",\"slotNumber\":\"0x");
+        text.quantity(slot);
+    }
     write_hash(text, b"\",\"stateRoot\":\"0x", fields.state_root);
     text.fixed(b"\",\"timestamp\":\"0x");
     text.quantity(fields.timestamp);
@@ -34,6 +40,10 @@ pub fn write_header(text: &mut Writer, fields: &HeaderFields<'_>, hash: &B256, s
 fn write_gas(text: &mut Writer, fields: &HeaderFields<'_>) {
     write_optional_quantity(text, b"\"baseFeePerGas\":\"0x", fields.base_fee);
     write_optional_quantity(text, b"\"blobGasUsed\":\"0x", fields.blob_gas_used);
+    if let Some(hash) = fields.block_access_list_hash {
+        write_hash(text, b"\"blockAccessListHash\":\"0x", hash);
+        text.fixed(b"\",");
+    }
     text.fixed(b"\"difficulty\":\"0x");
     text.big_quantity(fields.difficulty);
     text.fixed(b"\",");

@@ -2,15 +2,20 @@
 //!
 //! A value is decoded only as far as its text needs: a hash goes from the row to the text through one loop without a table.
 
+mod arbitrum;
 mod block;
+mod bsc;
 mod context;
 mod envelope;
+mod fast_lz;
 mod head;
 mod header;
+mod l1_fees;
 mod log;
 mod payload;
 mod pooled;
 mod receipt;
+mod system;
 mod transaction;
 mod withdrawals;
 
@@ -19,7 +24,7 @@ pub use context::BlockContext;
 pub use envelope::{Envelope, Price};
 pub use head::render_header;
 pub use log::{render_log, render_logs, write_log, LogSelection};
-pub use payload::{render_payload, render_payload_body};
+pub use payload::{render_payload, render_payload_body, BodyList};
 pub use pooled::render_pooled_transaction;
 pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;

@@ -1,6 +1,6 @@
 //! Payloads of the Engine API.
 //!
-//! Source: execution-apis, src/engine/{paris,shanghai,cancun}.md.
+//! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md.
 
 use crate::chain::rows::{BodyRow, HeaderFields, HeaderRow, RowError};
 
@@ -8,8 +8,13 @@ use super::header::write_hash;
 use super::withdrawals::write_withdrawals;
 use crate::json::Writer;
 
-/// Writes the payload of a block after the merge.
-pub fn render_payload(text: &mut Writer, header: &HeaderRow<'_>, body: &BodyRow<'_>) -> Result<(), RowError> {
+/// Writes the payload of a block after the merge, with the RLP of its access list from Amsterdam on.
+pub fn render_payload(
+    text: &mut Writer,
+    header: &HeaderRow<'_>,
+    body: &BodyRow<'_>,
+    access_list: Option<&[u8]>,
+) -> Result<(), RowError> {
     let fields = header.fields()?;
     write_hash(text, b"{\"parentHash\":\"0x", fields.parent_hash);
     text.fixed(b"\",\"feeRecipient\":\"0x");
@@ -30,18 +35,43 @@ pub fn render_payload(text: &mut Writer, header: &HeaderRow<'_>, body: &BodyRow<
         text.fixed(b",\"withdrawals\":");
         write_withdrawals(text, withdrawals)?;
     }
+    if let Some(list) = access_list {
+        text.fixed(b",\"blockAccessList\":");
+        text.quoted_bytes(list);
+    }
+    write_optional(text, b",\"slotNumber\":\"0x", fields.slot_number);
     text.fixed(b"}");
     Ok(())
 }
 
+/// Access list beside a payload's body: absent in the first version, and null where a block has none.
+#[derive(Debug, Clone, Copy)]
+pub enum BodyList<'a> {
+    Absent,
+    Null,
+    Rlp(&'a [u8]),
+}
+
 /// Writes what a block holds beside its header; the withdrawals are null before there were any.
-pub fn render_payload_body(text: &mut Writer, body: &BodyRow<'_>) -> Result<(), RowError> {
+pub fn render_payload_body(
+    text: &mut Writer,
+    body: &BodyRow<'_>,
+    access_list: BodyList<'_>,
+) -> Result<(), RowError> {
     text.fixed(b"{\"transactions\":");
     write_transactions(text, body)?;
     text.fixed(b",\"withdrawals\":");
     match body.withdrawals_rlp()? {
         Some(withdrawals) => write_withdrawals(text, withdrawals)?,
         None => text.fixed(b"null"),
+    }
+    match access_list {
+        BodyList::Absent => {}
+        BodyList::Null => text.fixed(b",\"blockAccessList\":null"),
+        BodyList::Rlp(list) => {
+            text.fixed(b",\"blockAccessList\":");
+            text.quoted_bytes(list);
+        }
     }
     text.fixed(b"}");
     Ok(())

@@ -26,5 +26,5 @@ pub fn render_pooled_transaction(
     sender: &Address,
     envelope: &[u8],
 ) -> Result<(), RowError> {
-    write_transaction(text, &NO_BLOCK, 0, &TransactionRow { hash, sender, envelope })
+    write_transaction(text, &NO_BLOCK, 0, &TransactionRow { hash, sender, envelope, deposit: None })
 }

@@ -2,12 +2,17 @@
 
 use alloy_primitives::Address;
 
-use crate::chain::rows::{BodyRow, HeaderRow, Outcome, ReceiptRow, ReceiptsRow, RowError, TransactionRow};
+use crate::chain::rows::rlp::number;
+use crate::chain::rows::transaction::system::{SystemFields, DEPOSIT, UNSIGNED};
+use crate::chain::rows::{
+    BodyRow, HeaderRow, ReceiptOutcome, ReceiptRow, ReceiptsRow, RowError, TransactionRow,
+};
 
-use super::context::BlockContext;
-use super::envelope::Envelope;
+use super::arbitrum::L1Position;
+use super::context::{write_recipient, BlockContext};
+use super::envelope::{Envelope, Price};
+use super::l1_fees::L1Terms;
 use super::log::write_log;
-use super::transaction::write_recipient;
 use crate::json::Writer;
 
 const GAS_PER_BLOB: u64 = 131_072;
@@ -23,7 +28,7 @@ pub fn render_receipt(
     let (Some(transaction), Some(receipt)) = (body.transaction(index)?, receipts.receipt(index)?) else {
         return Ok(false);
     };
-    let block = BlockContext::new(header, false)?;
+    let block = ReceiptsContext::new(header, body)?;
     write_receipt(text, &block, receipts, index, &transaction, &receipt)?;
     Ok(true)
 }
@@ -38,7 +43,7 @@ pub fn render_receipts(
     if body.transaction_count() != receipts.receipt_count() {
         return Err(RowError::Corrupt("receipts of another block"));
     }
-    let block = BlockContext::new(header, false)?;
+    let block = ReceiptsContext::new(header, body)?;
     text.reserve(1024 * receipts.receipt_count() + 640 * receipts.log_count());
     text.list(body.transaction_rows().enumerate().map(numbered), |text, (index, transaction)| {
         let receipt = receipts.receipt(index)?.ok_or(RowError::Corrupt("no such receipt"))?;
@@ -50,23 +55,81 @@ fn numbered<T>((index, row): (usize, Result<T, RowError>)) -> Result<(usize, T),
     row.map(|row| (index, row))
 }
 
+/// What the receipts of a block share.
+struct ReceiptsContext<'a> {
+    block: BlockContext<'a>,
+    /// What its transactions pay on L1, in a block of the OP stack.
+    terms: Option<L1Terms<'a>>,
+    /// What the header says of L1, in a block of Arbitrum.
+    position: Option<L1Position<'a>>,
+}
+
+impl<'a> ReceiptsContext<'a> {
+    fn new(header: &HeaderRow<'a>, body: &BodyRow<'a>) -> Result<Self, RowError> {
+        let (block, terms) = (BlockContext::new(header, false)?, L1Terms::of_block(body)?);
+        Ok(Self { block, terms, position: L1Position::of_block(&header.fields()?, body)? })
+    }
+
+    /// The price that a transaction paid, by what it offered.
+    fn price(&self, offered: Option<&Price<'_>>) -> Result<u128, RowError> {
+        match (&self.position, offered) {
+            (None, None) => Ok(0),
+            (None, Some(price)) => price.effective(self.block.base_fee),
+            (Some(position), Some(price)) if position.pays_tips => price.effective(self.block.base_fee),
+            (Some(_), _) => Ok(self.block.base_fee.unwrap_or_default().into()),
+        }
+    }
+}
+
+/// Members of a transaction that its receipt shows or follows from.
+struct Receipted<'a> {
+    kind: u8,
+    to: Option<&'a [u8; 20]>,
+    /// The nonce of the account that it is from, if the block has it.
+    nonce: Option<u64>,
+    price: u128,
+}
+
+impl<'a> Receipted<'a> {
+    fn signed(envelope: &Envelope<'a>, price: u128) -> Self {
+        Self { kind: envelope.kind, to: envelope.to, nonce: Some(envelope.nonce), price }
+    }
+
+    fn system(fields: &SystemFields<'a>, row: &TransactionRow<'_>, price: u128) -> Self {
+        let nonce = match fields.row.kind {
+            DEPOSIT => Some(row.deposit.map_or(0, |deposit| deposit.nonce)),
+            UNSIGNED => fields.value("nonce").and_then(|nonce| number(nonce).ok()),
+            _ => None,
+        };
+        Self { kind: fields.row.kind, to: fields.recipient(), nonce, price }
+    }
+}
+
 fn write_receipt(
     text: &mut Writer,
-    block: &BlockContext<'_>,
+    context: &ReceiptsContext<'_>,
     receipts: &ReceiptsRow<'_>,
     index: usize,
     transaction: &TransactionRow<'_>,
     receipt: &ReceiptRow<'_>,
 ) -> Result<(), RowError> {
-    let envelope = Envelope::new(transaction.envelope)?;
+    let block = &context.block;
+    let system = SystemFields::read(transaction.envelope)?;
     text.fixed(b"{");
-    write_blob_gas(text, block, &envelope)?;
+    let shown = match &system {
+        Some(fields) => Receipted::system(fields, transaction, context.price(None)?),
+        None => {
+            let envelope = Envelope::new(transaction.envelope)?;
+            write_blob_gas(text, block, &envelope)?;
+            Receipted::signed(&envelope, context.price(Some(&envelope.price))?)
+        }
+    };
     block.write_receipt_start(text);
-    write_created(text, transaction.sender, &envelope);
-    text.fixed(b",\"cumulativeGasUsed\":\"0x");
+    write_created(text, transaction.sender, &shown);
+    text.fixed(b"\"cumulativeGasUsed\":\"0x");
     text.quantity(receipt.cumulative_gas_used);
     text.fixed(b"\",\"effectiveGasPrice\":\"0x");
-    text.wide_quantity(envelope.price.effective(block.base_fee)?);
+    text.wide_quantity(shown.price);
     text.fixed(b"\",\"from\":\"0x");
     text.hash(&transaction.sender.0 .0);
     text.fixed(b"\",\"gasUsed\":\"0x");
@@ -76,15 +139,39 @@ fn write_receipt(
     text.fixed(b",\"logsBloom\":\"0x");
     text.hash(&receipt.bloom.bloom().0 .0);
     write_outcome(text, receipt.outcome);
-    write_recipient(text, envelope.to);
+    write_recipient(text, shown.to);
     text.fixed(b",\"transactionHash\":\"0x");
     text.hash(&transaction.hash.0);
     text.fixed(b"\",\"transactionIndex\":\"0x");
     text.quantity(index as u64);
     text.fixed(b"\",\"type\":\"0x");
-    text.quantity(u64::from(envelope.kind));
-    text.fixed(b"\"}");
+    text.quantity(u64::from(shown.kind));
+    text.fixed(b"\"");
+    write_family_members(text, context, transaction, system.is_some());
+    text.fixed(b"}");
     Ok(())
+}
+
+/// Writes what receipts of other families than Ethereum's have besides.
+fn write_family_members(
+    text: &mut Writer,
+    context: &ReceiptsContext<'_>,
+    transaction: &TransactionRow<'_>,
+    is_system: bool,
+) {
+    if let Some(deposit) = transaction.deposit {
+        text.fixed(b",\"depositNonce\":\"0x");
+        text.quantity(deposit.nonce);
+        text.fixed(b"\",\"depositReceiptVersion\":\"0x");
+        text.quantity(deposit.version);
+        text.fixed(b"\"");
+    }
+    if let Some(terms) = context.terms.as_ref().filter(|_| !is_system) {
+        terms.write_members(text, transaction.envelope);
+    }
+    if let Some(position) = &context.position {
+        position.write_receipt_members(text);
+    }
 }
 
 fn write_blob_gas(
@@ -104,14 +191,19 @@ fn write_blob_gas(
     Ok(())
 }
 
-/// Writes the address of the contract that the transaction was to create, or null.
-fn write_created(text: &mut Writer, sender: &Address, envelope: &Envelope<'_>) {
-    if envelope.to.is_some() {
-        return text.fixed(b"null");
+/// Writes the address of the contract that the transaction was to create, or null, with a comma after it.
+///
+/// Nothing is written of a contract whose creator has a nonce that no root commits to.
+fn write_created(text: &mut Writer, sender: &Address, shown: &Receipted<'_>) {
+    match (shown.to, shown.nonce) {
+        (Some(_), _) => text.fixed(b"\"contractAddress\":null,"),
+        (None, Some(nonce)) => {
+            text.fixed(b"\"contractAddress\":\"0x");
+            text.hash(&sender.create(nonce).0 .0);
+            text.fixed(b"\",");
+        }
+        (None, None) => {}
     }
-    text.fixed(b"\"0x");
-    text.hash(&sender.create(envelope.nonce).0 .0);
-    text.fixed(b"\"");
 }
 
 fn write_logs(
@@ -129,11 +221,11 @@ fn write_logs(
 }
 
 /// Writes the status, or before Byzantium the state root.
-fn write_outcome(text: &mut Writer, outcome: Outcome<'_>) {
+fn write_outcome(text: &mut Writer, outcome: ReceiptOutcome<'_>) {
     match outcome {
-        Outcome::Success => text.fixed(b"\",\"status\":\"0x1"),
-        Outcome::Failure => text.fixed(b"\",\"status\":\"0x0"),
-        Outcome::StateRoot(root) => {
+        ReceiptOutcome::Success => text.fixed(b"\",\"status\":\"0x1"),
+        ReceiptOutcome::Failure => text.fixed(b"\",\"status\":\"0x0"),
+        ReceiptOutcome::StateRoot(root) => {
             text.fixed(b"\",\"root\":\"0x");
             text.hash(&root.0);
         }

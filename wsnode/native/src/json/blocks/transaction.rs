@@ -1,10 +1,12 @@
 //! Transaction objects.
 
 use crate::chain::rows::rlp::Items;
+use crate::chain::rows::transaction::system::SystemFields;
 use crate::chain::rows::{BodyRow, HeaderRow, RowError, TransactionRow};
 
-use super::context::BlockContext;
+use super::context::{write_recipient, BlockContext};
 use super::envelope::{legacy_chain_id, Envelope, Price};
+use super::system::write_system_transaction;
 use crate::json::Writer;
 
 /// Writes the transaction at `index`; false, and nothing written, when there is none.
@@ -33,8 +35,12 @@ pub fn write_transaction(
     index: usize,
     row: &TransactionRow<'_>,
 ) -> Result<(), RowError> {
-    let envelope = Envelope::new(row.envelope)?;
     text.reserve(expected_length(row.envelope.len()));
+    if let Some(fields) = SystemFields::read(row.envelope)? {
+        write_system_transaction(text, block, index, row, &fields);
+        return Ok(());
+    }
+    let envelope = Envelope::new(row.envelope)?;
     block.write_transaction_start(text);
     text.hash(&row.sender.0 .0);
     write_gas(text, block, &envelope)?;
@@ -71,18 +77,6 @@ fn write_gas(text: &mut Writer, block: &BlockContext<'_>, envelope: &Envelope<'_
         text.big_quantity(fee);
     }
     Ok(())
-}
-
-/// Writes `","to":` and the recipient, or null.
-pub fn write_recipient(text: &mut Writer, to: Option<&[u8; 20]>) {
-    match to {
-        Some(address) => {
-            text.fixed(b"\",\"to\":\"0x");
-            text.hash(address);
-            text.fixed(b"\"");
-        }
-        None => text.fixed(b"\",\"to\":null"),
-    }
 }
 
 fn write_index(text: &mut Writer, pending: bool, index: usize) {

@@ -2,7 +2,7 @@
 
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::layout::account::Account;
-use crate::trie::{AccountChange, Fate};
+use crate::trie::{AccountChange, AccountUpdate};
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{keccak256, Address, B256, U256};
 
@@ -25,10 +25,11 @@ impl Hashes {
         delta.accounts.iter().map(|account| self.change(account))
     }
 
-    fn change(&mut self, delta: &AccountDelta) -> AccountChange {
+    /// The same of one account.
+    pub(in crate::state) fn change(&mut self, delta: &AccountDelta) -> AccountChange {
         AccountChange {
             hashed_address: self.address(delta.address),
-            fate: delta.account.map_or(Fate::Kept, Account::fate),
+            update: delta.account.map_or(AccountUpdate::Unchanged, Account::update),
             is_emptied: false,
             slots: delta.slots.iter().map(|(slot, value)| (self.slot(*slot), *value)).collect(),
         }

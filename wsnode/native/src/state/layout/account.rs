@@ -1,7 +1,7 @@
 //! An account's flat state and its row.
 
 use crate::state::StateError;
-use crate::trie::Fate;
+use crate::trie::AccountUpdate;
 use alloy_primitives::{B256, U256};
 use alloy_trie::KECCAK_EMPTY;
 use revm::state::AccountInfo;
@@ -52,9 +52,9 @@ impl Account {
     }
 
     /// The account in the form of the trie.
-    pub(in crate::state) fn fate(account: Option<Self>) -> Fate {
-        let set = |Self { nonce, balance, code_hash }| Fate::Set { nonce, balance, code_hash };
-        account.map_or(Fate::Removed, set)
+    pub(in crate::state) fn update(account: Option<Self>) -> AccountUpdate {
+        let set = |Self { nonce, balance, code_hash }| AccountUpdate::Set { nonce, balance, code_hash };
+        account.map_or(AccountUpdate::Removed, set)
     }
 }
 

@@ -5,16 +5,15 @@
 //! the store: 80 bytes for a changed slot instead of some 12.
 
 use super::keys::{append_number, split_number, LATEST};
-use super::tables::Table;
 use crate::state::StateError;
-use heed::{RoTxn, RwTxn};
+use crate::store::{ReadTxn, Table, WriteTxn};
 
 /// A row this long takes no more versions: to read is to scan half a row, 0.1 us.
 const FULL: usize = 400;
 
 /// The value after block `number`, of the versions under `key` without its block.
 pub fn value_at<'t>(
-    txn: &'t RoTxn<'_>,
+    txn: &'t ReadTxn<'_>,
     table: Table,
     key: &[u8],
     number: u64,
@@ -28,7 +27,7 @@ pub fn value_at<'t>(
 
 /// The blocks up to `last` that have a version under `key`, newest first, `limit` of them at most.
 pub fn numbers_up_to(
-    txn: &RoTxn<'_>,
+    txn: &ReadTxn<'_>,
     table: Table,
     key: &[u8],
     last: u64,
@@ -49,7 +48,7 @@ pub fn numbers_up_to(
 
 /// The blocks from `first` on that have a version under `key`, oldest first, `limit` of them at most.
 pub fn numbers_from(
-    txn: &RoTxn<'_>,
+    txn: &ReadTxn<'_>,
     table: Table,
     key: &[u8],
     first: u64,
@@ -58,7 +57,7 @@ pub fn numbers_from(
     let mut numbers = Vec::new();
     let mut begin = row_at(txn, table, key, first)?.map_or(first, |(oldest, _)| oldest);
     loop {
-        let found = table.get_greater_than_or_equal_to(txn, &append_number(key, begin))?;
+        let found = table.at_or_after(txn, &append_number(key, begin))?;
         let found = found.filter(|(found, _)| found.len() == key.len() + 8 && found.starts_with(key));
         let Some((found, row)) = found else { break };
         let oldest = split_number(found).1;
@@ -91,7 +90,7 @@ pub fn versions_in(mut row: &[u8], first: u64) -> Result<Vec<(u64, &[u8])>, Stat
 
 /// Add versions, sorted by key: each key ends with its version's block.
 pub fn put<const N: usize, V>(
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     table: Table,
     versions: &[([u8; N], V)],
     encode: impl Fn(&V, &mut Vec<u8>),
@@ -99,12 +98,12 @@ pub fn put<const N: usize, V>(
     let mut value = Vec::with_capacity(80);
     for same in versions.chunk_by(|one, next| one.0[..N - 8] == next.0[..N - 8]) {
         let (key, first) = split_number(&same[0].0);
-        let mut row = Row::last(txn, table, key, first)?;
+        let mut row = GrowingRow::last(txn, table, key, first)?;
         for (version, decoded) in same {
             let number = split_number(version).1;
             if row.length() >= FULL {
                 table.put(txn, &append_number(key, row.first), &row.encoded())?;
-                row = Row { first: number, ..Row::default() };
+                row = GrowingRow { first: number, ..GrowingRow::default() };
             }
             value.clear();
             encode(decoded, &mut value);
@@ -116,7 +115,7 @@ pub fn put<const N: usize, V>(
 }
 
 /// Drop the versions under `key` of block `number` and of later ones.
-pub fn drop_from(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
+pub fn drop_from(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     while let Some((first, row)) = row_at(txn, table, key, LATEST)? {
         let name = append_number(key, first);
         if first < number {
@@ -130,7 +129,7 @@ pub fn drop_from(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> 
 
 /// Drop the versions under `key` that later ones up to block `number` replace, and one that is left of them if it is
 /// empty: so is what has no version.
-pub fn drop_before(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
+pub fn drop_before(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     let Some((first, row)) = row_at(txn, table, key, number)? else {
         return Ok(());
     };
@@ -152,7 +151,7 @@ pub fn drop_before(txn: &mut RwTxn<'_>, table: Table, key: &[u8], number: u64) -
 
 /// Write a row of these versions, newest first.
 fn put_row(
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     table: Table,
     key: &[u8],
     versions: &[(u64, &[u8])],
@@ -160,19 +159,19 @@ fn put_row(
     let Some((first, _)) = versions.last() else {
         return Ok(());
     };
-    let mut row = Row { first: *first, ..Row::default() };
+    let mut row = GrowingRow { first: *first, ..GrowingRow::default() };
     versions.iter().rev().for_each(|(number, value)| row.push(*number, value));
     Ok(table.put(txn, &append_number(key, *first), &row.encoded())?)
 }
 
 /// The row whose oldest version is the last up to block `number`, and that version's block.
 fn row_at<'t>(
-    txn: &'t RoTxn<'_>,
+    txn: &'t ReadTxn<'_>,
     table: Table,
     key: &[u8],
     number: u64,
 ) -> Result<Option<(u64, &'t [u8])>, StateError> {
-    let found = table.get_lower_than_or_equal_to(txn, &append_number(key, number))?;
+    let found = table.at_or_before(txn, &append_number(key, number))?;
     let found = found.filter(|(found, _)| found.len() == key.len() + 8 && found.starts_with(key));
     Ok(found.map(|(found, row)| (split_number(found).1, row)))
 }
@@ -210,7 +209,7 @@ fn corrupt() -> StateError {
 
 /// A row being extended.
 #[derive(Default)]
-struct Row {
+struct GrowingRow {
     first: u64,
     old: Vec<u8>,
     /// New versions, oldest first, and where each begins.
@@ -218,9 +217,9 @@ struct Row {
     begins: Vec<usize>,
 }
 
-impl Row {
+impl GrowingRow {
     /// The last row under `key`, or a new one that begins with block `number`.
-    fn last(txn: &RoTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<Self, StateError> {
+    fn last(txn: &ReadTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<Self, StateError> {
         let found = row_at(txn, table, key, LATEST)?;
         let (first, old) = found.map_or((number, Vec::new()), |(first, row)| (first, row.to_vec()));
         Ok(Self { first, old, ..Self::default() })

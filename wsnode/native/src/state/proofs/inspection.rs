@@ -10,12 +10,13 @@ use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use crate::state::environment::Snapshot;
 use crate::state::layout::account::{decode_value, Account};
 use crate::state::layout::keys::{split_number, ADDRESS, SLOT};
-use crate::state::layout::tables::{Head, Table};
+use crate::state::layout::tables::Head;
 use crate::state::layout::versions::versions_in;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;
 use crate::state::StateError;
-use crate::trie::{inspect, Found, Trie, TrieError};
+use crate::store::Table;
+use crate::trie::{inspect, Trie, TrieError, TrieItem};
 
 /// Nodes that a trie keeps in memory from one look-up to the next: some 300 bytes each.
 const NODES_KEPT: usize = 50_000;
@@ -39,9 +40,27 @@ pub struct Inspected {
 }
 
 impl StateReader {
-    /// Look at all of the state after the head of this moment.
+    /// Check the checksum of each row; return how many do not have theirs.
+    pub fn check_rows(&self, watcher: &mut impl Watcher) -> Result<u64, StateError> {
+        let snapshot = self.read()?;
+        let mut damaged = 0;
+        for (name, table) in snapshot.tables.named() {
+            let (rows, mut done) = (table.len(&snapshot.txn)?, 0);
+            table.check_rows(&snapshot.txn, |key, is_damaged| {
+                done += 1;
+                if is_damaged {
+                    damaged += 1;
+                    watcher.fault(name, format!("row 0x{} does not have its checksum", hex::encode(key)));
+                }
+                watcher.progress(name, done, rows)
+            })?;
+        }
+        Ok(damaged)
+    }
+
+    /// Look at all of the state after the head of this moment, whose rows have their checksums.
     pub fn inspect(&self, watcher: &mut impl Watcher) -> Result<Inspected, StateError> {
-        let snapshot = self.environment.read()?;
+        let snapshot = self.read()?;
         let inspected = Inspected { head: snapshot.head, ..Inspected::default() };
         let mut inspection =
             Inspection { snapshot: &snapshot, watcher, inspected, in_tries: Counts::default() };
@@ -56,7 +75,7 @@ impl StateReader {
 
     /// Hash and state root of blocks from `first` on, at most `limit`, each with the root that its header has.
     pub fn blocks(&self, first: u64, limit: usize) -> Result<Vec<(Head, B256)>, StateError> {
-        let snapshot = self.environment.read()?;
+        let snapshot = self.read()?;
         let mut blocks = Vec::new();
         for number in first..first.saturating_add(limit as u64) {
             let Some(block) = snapshot.block(number)? else { break };
@@ -91,9 +110,7 @@ impl<W: Watcher> Inspection<'_, '_, W> {
             self.watcher.fault("hashes", format!("block {} is not the head's {}", head.number, head.hash));
         }
         let beyond = (head.number + 1).to_be_bytes();
-        if let Some((key, _)) =
-            self.snapshot.tables.hashes.get_greater_than_or_equal_to(&self.snapshot.txn, &beyond)?
-        {
+        if let Some((key, _)) = self.snapshot.tables.hashes.at_or_after(&self.snapshot.txn, &beyond)? {
             self.watcher.fault("hashes", format!("a row beyond the head: {}", hex::encode(key)));
         }
         let last = self.snapshot.tables.changes.last(&self.snapshot.txn)?;
@@ -106,9 +123,9 @@ impl<W: Watcher> Inspection<'_, '_, W> {
     fn tries(&mut self) -> Result<(), StateError> {
         let (snapshot, root) = (self.snapshot, root_of(&self.snapshot.head));
         inspect(snapshot, None, root, &mut |found| match found {
-            Found::Row => self.row("account_nodes"),
-            Found::Broken(error) => self.broken("account_nodes", error),
-            Found::Leaf { path, mut value } => match TrieAccount::decode(&mut value) {
+            TrieItem::Row => self.row("account_nodes"),
+            TrieItem::Broken(error) => self.broken("account_nodes", error),
+            TrieItem::Leaf { path, mut value } => match TrieAccount::decode(&mut value) {
                 Ok(account) => self.storage_trie(B256::from_slice(&path.pack()), account.storage_root),
                 Err(error) => self.broken("account_nodes", error.into()),
             },
@@ -118,9 +135,9 @@ impl<W: Watcher> Inspection<'_, '_, W> {
     fn storage_trie(&mut self, owner: B256, root: B256) -> Result<(), StateError> {
         self.in_tries.accounts += 1;
         inspect(self.snapshot, Some(&owner), root, &mut |found| match found {
-            Found::Row => self.row("storage_nodes"),
-            Found::Broken(error) => self.broken("storage_nodes", error),
-            Found::Leaf { .. } => {
+            TrieItem::Row => self.row("storage_nodes"),
+            TrieItem::Broken(error) => self.broken("storage_nodes", error),
+            TrieItem::Leaf { .. } => {
                 self.in_tries.slots += 1;
                 Ok(())
             }

@@ -7,18 +7,18 @@ use alloy_primitives::B256;
 use super::inspection::Watcher;
 use crate::state::caches::hashes::Hashes;
 use crate::state::changes::merged;
-use crate::state::delta::Touched;
+use crate::state::delta::TouchedState;
 use crate::state::environment::Snapshot;
 use crate::state::layout::keys::{changes_key, slot_key};
-use crate::state::layout::tables::Table;
 use crate::state::layout::versions::numbers_up_to;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;
 use crate::state::StateError;
+use crate::store::Table;
 use crate::trie::StateTries;
 
 /// What each block of a list changed.
-type ByBlock = BTreeMap<u64, Touched>;
+type ByBlock = BTreeMap<u64, TouchedState>;
 
 impl StateReader {
     /// Take the state back to block `first`, or until the tries have more than `nodes` in memory; the block reached.
@@ -30,7 +30,7 @@ impl StateReader {
         nodes: usize,
         watcher: &mut impl Watcher,
     ) -> Result<u64, StateError> {
-        let snapshot = self.environment.read()?;
+        let snapshot = self.read()?;
         let head = snapshot.head;
         let mut past = Past {
             tries: StateTries::new(root_of(&head)),
@@ -86,7 +86,7 @@ impl Past<'_, '_> {
     }
 
     /// Go to the state before block `number`, which changed this.
-    fn take_back(&mut self, number: u64, changed: Option<&Touched>) -> Result<(), StateError> {
+    fn take_back(&mut self, number: u64, changed: Option<&TouchedState>) -> Result<(), StateError> {
         let Some(changed) = changed else { return Ok(()) };
         let before = changed.values(
             |address| self.snapshot.account_at(address, number - 1),
@@ -101,7 +101,7 @@ impl Snapshot<'_> {
     /// The last list of changes that ends with this block or before, and its own last block.
     fn list_at_or_before(&self, number: u64) -> Result<Option<(u64, Vec<u8>)>, StateError> {
         let (table, txn) = (self.tables.changes, &self.txn);
-        let Some((key, _)) = table.get_lower_than_or_equal_to(txn, &changes_key(number, u32::MAX))? else {
+        let Some((key, _)) = table.at_or_before(txn, &changes_key(number, u32::MAX))? else {
             return Ok(None);
         };
         let last = key.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));

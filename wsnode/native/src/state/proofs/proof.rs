@@ -50,6 +50,7 @@ impl TrialTries<'_> {
         // Of a state known by proofs alone: what is not known is found before its nodes are missed.
         view.account(address)?;
         slots.iter().try_for_each(|slot| view.storage(address, (*slot).into()).map(drop))?;
+        snapshot.require_nodes(&[(address, slots.iter().map(|slot| (*slot).into()).collect())])?;
         let account = tries.account(snapshot, &hashed_address)?;
         let nodes = tries.account_proof(snapshot, &hashed_address)?;
         let proved = slots.iter().map(|slot| {

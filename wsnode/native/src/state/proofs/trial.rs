@@ -3,16 +3,15 @@
 use crate::state::bounds::{BoundedNodes, Bounds, Taken};
 use crate::state::caches::code::CodeCache;
 use crate::state::caches::hashes::Hashes;
-use crate::state::delta::{AccountDelta, Delta, LiveSlots};
+use crate::state::delta::{AccountDelta, Delta};
 use crate::state::environment::Snapshot;
 use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;
-use crate::state::view::{HistoryView, StateAfter, Uncommitted};
+use crate::state::view::{known_or, HistoryView, StateAfter, Uncommitted};
 use crate::state::StateError;
-use crate::trie::{StateTries, TrieError};
+use crate::trie::{AccountChange, StateTries, TrieError};
 use alloy_eips::BlockNumHash;
-use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
 use revm::database::BundleState;
 use std::fmt;
@@ -23,6 +22,8 @@ use std::rc::Rc;
 pub struct ChangedAccount {
     pub address: Address,
     pub account: Option<Account>,
+    /// Whether every slot that is not among these is zero now.
+    pub is_emptied: bool,
     pub slots: Vec<(U256, U256)>,
 }
 
@@ -63,7 +64,7 @@ impl StateReader {
         bounds: Bounds<'_>,
     ) -> Result<TrialTries<'a>, StateError> {
         let StateAfter { committed, above } = block.into();
-        let snapshot = Rc::new(self.environment.read_after(committed)?);
+        let snapshot = Rc::new(self.read_after(committed)?);
         let (tries, taken) = tries_at(&snapshot, committed, bounds)?;
         let (codes, hashes) = (&*self.codes, Hashes::default());
         let number = committed.number;
@@ -84,14 +85,20 @@ impl<'s> TrialTries<'s> {
         HistoryView::of(self.snapshot.clone(), self.codes, self.number, self.above.clone())
     }
 
-    /// The state root with `changes` on top of all earlier ones. All slots of an account that is gone must be zero.
+    /// The state root with `changes` on top of all earlier ones. An account that is gone must be emptied.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = ChangedAccount>) -> Result<B256, StateError> {
-        let delta = |change: ChangedAccount| AccountDelta {
-            address: change.address,
-            account: Some(change.account),
-            slots: change.slots,
-        };
-        self.update(&Delta { accounts: changes.into_iter().map(delta).collect(), code: Vec::new() })
+        let changes: Vec<_> = changes.into_iter().collect();
+        // Of a trie that is emptied no node is read.
+        let slots = |change: &ChangedAccount| if change.is_emptied { 0 } else { change.slots.len() };
+        let values = changes.iter().map(|change| (change.address, &change.slots[..slots(change)]));
+        require_nodes(&self.snapshot, values)?;
+        let hashes = &mut self.hashes;
+        let hashed = changes.into_iter().map(|change| {
+            let ChangedAccount { address, account, is_emptied, slots } = change;
+            let delta = AccountDelta { address, account: Some(account), slots };
+            AccountChange { is_emptied, ..hashes.change(&delta) }
+        });
+        moved(&self.snapshot, self.tries.apply(&*self.snapshot, hashed))
     }
 
     /// The state root of the next block, which changes what `changes` says.
@@ -100,19 +107,35 @@ impl<'s> TrialTries<'s> {
         self.update(&delta)
     }
 
-    /// Every slot of `address` that was not zero after the block.
-    pub fn live_slots(&self, address: Address) -> Result<HashSet<U256>, StateError> {
-        Ok(self.view().live_slots(address)?.into_keys().collect())
-    }
-
     fn update(&mut self, delta: &Delta) -> Result<B256, StateError> {
-        match self.tries.apply(&*self.snapshot, self.hashes.changes(delta)) {
-            // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
-            Err(TrieError::Missing(_)) if self.snapshot.is_proved => {
-                Err(StateError::Unproved("root of the state that follows"))
-            }
-            applied => Ok(applied?),
+        let values = delta.accounts.iter().map(|change| (change.address, change.slots.as_slice()));
+        require_nodes(&self.snapshot, values)?;
+        moved(&self.snapshot, self.tries.apply(&*self.snapshot, self.hashes.changes(delta)))
+    }
+}
+
+/// An error if a snapshot is known by proofs alone and lacks those of accounts or slots that change.
+fn require_nodes<'c>(
+    snapshot: &Snapshot<'_>,
+    changes: impl Iterator<Item = (Address, &'c [(U256, U256)])>,
+) -> Result<(), StateError> {
+    if !snapshot.is_proved {
+        return Ok(());
+    }
+    let values: Vec<_> =
+        changes.map(|(address, slots)| (address, slots.iter().map(|(slot, _)| *slot).collect())).collect();
+    // A run that goes on without values may find more of them by the nodes that are known.
+    known_or(snapshot.require_nodes(&values), ())
+}
+
+/// The root that tries were moved to, by the nodes of a snapshot.
+fn moved(snapshot: &Snapshot<'_>, applied: Result<B256, TrieError>) -> Result<B256, StateError> {
+    match applied {
+        // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
+        Err(TrieError::Missing(_)) if snapshot.is_proved => {
+            Err(StateError::Unproved("root of the state that follows"))
         }
+        applied => Ok(applied?),
     }
 }
 

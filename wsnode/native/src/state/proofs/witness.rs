@@ -16,7 +16,7 @@ use crate::state::layout::account::Account;
 use crate::state::reader::StateReader;
 use crate::state::store::root_of;
 use crate::state::StateError;
-use crate::trie::{AccountChange, Fate, NodeRows, NodeStore, StateTries, TrieError};
+use crate::trie::{AccountChange, AccountUpdate, NodeRows, NodeStore, StateTries, TrieError};
 
 /// The accounts that a block read, there or not, each with the slots that it read.
 pub type StateRead = AddressMap<HashSet<U256>>;
@@ -41,7 +41,7 @@ impl StateReader {
         changes: &BundleState,
         bounds: Bounds<'_>,
     ) -> Result<ProvingNodes, StateError> {
-        let snapshot = self.environment.read_after(parent)?;
+        let snapshot = self.read_after(parent)?;
         snapshot.require_whole("witnesses")?;
         let bounded = BoundedNodes(&snapshot, bounds);
         let before = root_of(&snapshot.require(parent)?);
@@ -81,12 +81,12 @@ fn changed_rows(rows: Vec<NodeRows>) -> HashMap<Path, Option<Vec<u8>>> {
 
 /// What was read, each node once.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadNodes {
     nodes: HashSet<Bytes>,
     bytes: usize,
 }
 
-impl Read {
+impl ReadNodes {
     fn add(&mut self, node: &[u8], bounds: Bounds<'_>) -> Result<(), StateError> {
         if self.nodes.insert(Bytes::copy_from_slice(node)) {
             self.bytes += node.len();
@@ -106,7 +106,7 @@ struct RecordedNodes<'s, S> {
     changed: HashMap<Path, Option<Vec<u8>>>,
     store: &'s S,
     bounds: Bounds<'s>,
-    read: RefCell<Read>,
+    read: RefCell<ReadNodes>,
 }
 
 impl<S: NodeStore> NodeStore for RecordedNodes<'_, S> {
@@ -140,7 +140,7 @@ fn ordered(changes: &BundleState) -> Vec<AccountChange> {
     let (mut set, mut removed) = (Vec::new(), Vec::new());
     for (address, account) in &changes.state {
         match change(*address, account) {
-            Some(change) if matches!(change.fate, Fate::Removed) => removed.push(change),
+            Some(change) if matches!(change.update, AccountUpdate::Removed) => removed.push(change),
             Some(change) => set.push(change),
             None => {}
         }
@@ -154,13 +154,14 @@ fn change(address: Address, account: &BundleAccount) -> Option<AccountChange> {
     let hashed_address = keccak256(address);
     let is_emptied = account.was_destroyed();
     let is_changed = account.is_info_changed() || is_emptied;
-    let fate = match is_changed {
-        true => Account::fate(account.info.as_ref().map(Account::from)),
-        false => Fate::Kept,
+    let update = match is_changed {
+        true => Account::update(account.info.as_ref().map(Account::from)),
+        false => AccountUpdate::Unchanged,
     };
     // The storage of an account that is gone goes with it, unread.
-    let slots = if matches!(fate, Fate::Removed) { Vec::new() } else { slots(account, is_emptied) };
-    (is_changed || !slots.is_empty()).then_some(AccountChange { hashed_address, fate, is_emptied, slots })
+    let slots =
+        if matches!(update, AccountUpdate::Removed) { Vec::new() } else { slots(account, is_emptied) };
+    (is_changed || !slots.is_empty()).then_some(AccountChange { hashed_address, update, is_emptied, slots })
 }
 
 /// The hashed slots that change, those that are set first.

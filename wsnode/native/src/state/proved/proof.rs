@@ -44,6 +44,11 @@ impl Proved {
         Ok(Verified { account, slots })
     }
 
+    /// Verify without keeping what follows.
+    pub fn check(&self, state_root: B256) -> Result<(), StateError> {
+        self.verify(state_root).map(drop)
+    }
+
     fn verify_code(&self, account: Option<&TrieAccount>) -> Result<(), StateError> {
         let Some(code) = &self.code else {
             return Ok(());
@@ -56,9 +61,15 @@ impl Proved {
     }
 }
 
+/// The nodes on the way to a value: a branch for each nibble of its key, and a leaf.
+const MOST_NODES: usize = 65;
+
 /// The value at a key, or that there is none, in the trie with this root.
 fn proved_value(root: B256, key: B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>>, StateError> {
-    let nodes = Sent(nodes.iter().map(|node| (keccak256(node), node.as_ref())).collect());
+    if nodes.len() > MOST_NODES {
+        return Err(StateError::WrongProof(format!("{} nodes, more than a proof can have", nodes.len())));
+    }
+    let nodes = ProofNodes(nodes.iter().map(|node| (keccak256(node), node.as_ref())).collect());
     let mut trie = Trie::new(None, root);
     let found = trie.get(&nodes, &Nibbles::unpack(key)).map_err(wrong)?;
     Ok(found.map(<[u8]>::to_vec))
@@ -69,9 +80,9 @@ fn wrong(reason: TrieError) -> StateError {
 }
 
 /// Nodes by their hashes.
-struct Sent<'p>(B256Map<&'p [u8]>);
+struct ProofNodes<'p>(B256Map<&'p [u8]>);
 
-impl NodeStore for Sent<'_> {
+impl NodeStore for ProofNodes<'_> {
     fn node(&self, _: Option<&B256>, _: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
         Ok(None)
     }

@@ -40,17 +40,34 @@ fn a_map_grows_beside_readers_of_its_process() {
 }
 
 #[test]
+fn a_pinned_reader_goes_on_while_the_map_grows() {
+    let folder = Folder::new();
+    let mut chain = Chain::with_map(&folder.0, 7, 128 << 10);
+    let pinned = chain.store.reader().pin().unwrap();
+    let before = pinned.committed_head().unwrap();
+    for _ in 0..150 {
+        chain.advance();
+        chain.store.commit(false).unwrap();
+        assert_eq!(pinned.committed_head().unwrap(), before);
+    }
+    assert!(chain.store.environment.map_size() > 256 << 10);
+    let view = pinned.at(name_of(before)).unwrap();
+    assert!(view.account(Address::repeat_byte(9)).unwrap().is_some());
+    chain.check_history();
+}
+
+#[test]
 fn an_unknown_schema_version_is_refused() {
     let folder = Folder::new();
     let chain = Chain::new(&folder.0, 2);
-    let newer = |txn: &mut heed::RwTxn<'_>, tables: &layout::tables::Tables| {
+    let newer = |txn: &mut crate::store::WriteTxn<'_>, tables: &layout::tables::Tables| {
         Ok(tables.meta.put(txn, b"schema", &77u32.to_be_bytes())?)
     };
     chain.store.environment.write(false, newer).unwrap();
     drop(chain);
     for writer in [true, false] {
         let refused = StateStore::open_sized(&folder.0, writer, 1 << 30).unwrap_err();
-        assert!(matches!(refused, StateError::UnknownSchema { found: 77 }));
+        assert!(matches!(refused, StateError::UnknownSchema { found: 77, .. }));
     }
 }
 

@@ -174,7 +174,9 @@ fn name_of(head: Head) -> BlockNumHash {
 }
 
 fn at(store: &StateStore, number: u64) -> HistoryView<'_> {
-    HistoryView::new(&store.environment, &store.codes, named(store, number).into()).unwrap()
+    let environment = &store.environment;
+    let snapshot = environment.after(environment.read().unwrap(), named(store, number)).unwrap();
+    HistoryView::of(snapshot.into(), &store.codes, number, Vec::new())
 }
 
 fn address(n: u64) -> Address {

@@ -30,7 +30,7 @@ fn a_reader_follows_a_writer_whose_map_grows() {
     let mut chain = Chain::with_map(&path, 40, SMALL_MAP);
     let mut reader = start("processes::other_process_reads", &folder.0);
     wait_for(&folder.0.join("reading"));
-    let fill = |txn: &mut heed::RwTxn<'_>, tables: &layout::tables::Tables| {
+    let fill = |txn: &mut crate::store::WriteTxn<'_>, tables: &layout::tables::Tables| {
         Ok(tables.code.put(txn, &[0; 32], &vec![7; 4 * SMALL_MAP])?)
     };
     chain.store.environment.write(false, fill).unwrap();

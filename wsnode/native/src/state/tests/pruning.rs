@@ -33,7 +33,7 @@ fn check_from(chain: &Chain, first: u64) {
 fn rows(store: &StateStore) -> u64 {
     let snapshot = store.environment.read().unwrap();
     let tables = snapshot.tables;
-    let versions = |table: layout::tables::Table| -> u64 {
+    let versions = |table: crate::store::Table| -> u64 {
         let rows = table.iter(&snapshot.txn).unwrap().map(|row| row.unwrap());
         rows.map(|(_, row)| layout::versions::versions_in(row, 0).unwrap().len() as u64).sum()
     };

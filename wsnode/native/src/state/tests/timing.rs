@@ -88,9 +88,7 @@ fn sizes(store: &StateStore) {
         ("account_nodes", tables.account_nodes),
         ("storage_nodes", tables.storage_nodes),
     ] {
-        let stat = table.stat(&snapshot.txn).unwrap();
-        let pages = stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
-        println!("{name}: {} rows, {} KiB", stat.entries, pages * 4);
+        println!("{name}: {} rows", table.len(&snapshot.txn).unwrap());
     }
     println!("file: {} KiB", store.environment.file_size().unwrap() / 1024);
 }

@@ -1,17 +1,18 @@
 //! The rows of a run of blocks, written in the order of their keys: neighbours go to the same page.
 
 use crate::state::changes;
-use crate::state::delta::Touched;
-use crate::state::environment::{Environment, Kept};
+use crate::state::delta::TouchedState;
+use crate::state::environment::Environment;
 use crate::state::layout::account::{encode_value, Account};
 use crate::state::layout::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions;
 use crate::state::store::Sealed;
 use crate::state::StateError;
+use crate::store::Durability;
+use crate::store::WriteTxn;
 use crate::trie::NodeRows;
 use alloy_primitives::{B256, U256};
-use heed::RwTxn;
 use revm::bytecode::Bytecode;
 
 /// What one commit writes.
@@ -29,7 +30,7 @@ impl<'b> Batch<'b> {
     /// The rows of these blocks, the last of which has these nodes.
     pub fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
         let (mut accounts, mut storage) = (Vec::new(), Vec::new());
-        let mut touched = Touched::default();
+        let mut touched = TouchedState::default();
         for Sealed { head: Head { number, .. }, delta } in sealed {
             for changed in &delta.accounts {
                 let key = account_key(&changed.address, *number);
@@ -48,15 +49,15 @@ impl<'b> Batch<'b> {
         Self { accounts, storage, code, changes: changes::encode(&touched), nodes, blocks }
     }
 
-    pub fn write(&self, environment: &Environment, kept: Kept) -> Result<(), StateError> {
-        environment.write(kept, |txn, tables| {
+    pub fn write(&self, environment: &Environment, durability: Durability) -> Result<(), StateError> {
+        environment.write(durability, |txn, tables| {
             self.put_values(txn, tables)?;
             put_nodes(txn, tables, &self.nodes)?;
             self.put_blocks(txn, tables)
         })
     }
 
-    fn put_values(&self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+    fn put_values(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
         versions::put(txn, tables.accounts, &self.accounts, |account, row| {
             account.iter().for_each(|account| account.encode(row));
         })?;
@@ -69,7 +70,7 @@ impl<'b> Batch<'b> {
         Ok(())
     }
 
-    fn put_blocks(&self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+    fn put_blocks(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
         for block in &self.blocks {
             tables.put_block(txn, block)?;
             if block.number == 0 {
@@ -87,7 +88,7 @@ impl<'b> Batch<'b> {
 }
 
 /// Bring the rows of the tries up to date.
-pub fn put_nodes(txn: &mut RwTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
+pub fn put_nodes(txn: &mut WriteTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
     for NodeRows { owner, deleted, written } in tries {
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         for path in deleted {

@@ -2,11 +2,11 @@
 
 use super::batch::Batch;
 use crate::state::delta::{AccountDelta, Delta};
-use crate::state::environment::Kept;
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::Head;
 use crate::state::store::{Sealed, StateStore, Working};
 use crate::state::StateError;
+use crate::store::Durability;
 use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
@@ -61,7 +61,7 @@ impl StateStore {
         }
         let state_root = self.working_mut().apply(&NoNodes, &delta)?;
         let head = Head { number: 0, hash: genesis_hash, state_root };
-        self.write(&[Sealed { head, delta }], Kept::Now)?;
+        self.write(&[Sealed { head, delta }], Durability::Full)?;
         Ok(state_root)
     }
 
@@ -84,16 +84,16 @@ impl StateStore {
         Ok(())
     }
 
-    /// Commit every sealed block; unless it is kept by then, `sync_now` can follow.
-    pub fn commit(&mut self, kept: impl Into<Kept>) -> Result<(), StateError> {
-        let kept = kept.into();
+    /// Commit every sealed block; unless that syncs, `sync_now` can follow.
+    pub fn commit(&mut self, durability: impl Into<Durability>) -> Result<(), StateError> {
+        let durability = durability.into();
         // The tries must stand at the last sealed block.
         self.rollback()?;
         if self.sealed.is_empty() {
-            return if kept == Kept::Now { self.sync_now() } else { Ok(()) };
+            return if durability == Durability::Full { self.sync_now() } else { Ok(()) };
         }
         let sealed = std::mem::take(&mut self.sealed);
-        let written = self.write(&sealed, kept);
+        let written = self.write(&sealed, durability);
         if written.is_err() {
             self.sealed = sealed;
         }
@@ -105,12 +105,12 @@ impl StateStore {
         self.environment.sync()
     }
 
-    fn write(&mut self, sealed: &[Sealed], kept: Kept) -> Result<(), StateError> {
+    fn write(&mut self, sealed: &[Sealed], durability: Durability) -> Result<(), StateError> {
         let Some(last) = sealed.last() else {
             return Ok(());
         };
         let batch = Batch::of(sealed, self.working_mut().tries.rows());
-        batch.write(&self.environment, kept)?;
+        batch.write(&self.environment, durability)?;
         self.committed = last.head;
         self.working_mut().tries.saved(NODES_KEPT);
         self.overlay.shrink();

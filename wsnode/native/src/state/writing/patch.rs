@@ -8,7 +8,7 @@ use super::patches::Patch;
 use crate::state::caches::code::analyse;
 use crate::state::caches::hashes::Hashes;
 use crate::state::changes::{self, merged, parts};
-use crate::state::delta::{AccountDelta, Delta, Touched};
+use crate::state::delta::{AccountDelta, Delta, TouchedState};
 use crate::state::environment::Snapshot;
 use crate::state::layout::account::Account;
 use crate::state::layout::keys::{account_key, storage_key, LATEST};
@@ -16,11 +16,11 @@ use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions::{self, drop_from};
 use crate::state::store::{root_of, StateStore};
 use crate::state::StateError;
+use crate::store::WriteTxn;
 use crate::trie::StateTries;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
-use heed::RwTxn;
 
 /// What an account is to be; what is not named stays.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ impl Snapshot<'_> {
     /// The list of changes of the head, block `number`, with those of `delta`; never shorter than before.
     fn list_with(&self, number: u64, delta: &Delta) -> Result<Vec<u8>, StateError> {
         let lists = if number > 0 { self.lists_above(number - 1)? } else { Vec::new() };
-        let mut changed: Touched = merged(&lists)?;
+        let mut changed: TouchedState = merged(&lists)?;
         changed.add(delta);
         Ok(changes::encode(&changed))
     }
@@ -129,7 +129,7 @@ fn is_empty(account: &Account) -> bool {
 
 /// Have `delta` be what block `number`, the head, left behind.
 pub fn put_in_place(
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     tables: &Tables,
     delta: &Delta,
     number: u64,

@@ -8,9 +8,9 @@ use crate::state::environment::Snapshot;
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::StateError;
+use crate::store::WriteTxn;
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{Address, B256, U256};
-use heed::RwTxn;
 use std::ops::Bound;
 
 const PREFIX: &[u8] = b"patch";
@@ -131,7 +131,7 @@ impl Snapshot<'_> {
 }
 
 /// Delete the patches that `undo` reverts, and those of blocks above `number`.
-pub fn forget(txn: &mut RwTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
+pub fn forget(txn: &mut WriteTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
     for key in &undo.keys {
         tables.meta.delete(txn, key)?;
     }

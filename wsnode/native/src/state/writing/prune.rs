@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use heed::RwTxn;
+use crate::store::WriteTxn;
 
 use crate::state::changes::Outdated;
 use crate::state::layout::keys::{changes_key, slot_key};
@@ -49,7 +49,7 @@ fn drop_values(
     list: &Outdated,
     kept: usize,
     number: u64,
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     tables: &Tables,
 ) -> Result<(), StateError> {
     for (address, slot) in &list.values[kept..] {
@@ -66,7 +66,7 @@ fn drop_values(
 }
 
 /// Have `number` be the first block with a state.
-fn forget_blocks(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
+fn forget_blocks(txn: &mut WriteTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
     tables.put_earliest(txn, number)?;
     // The genesis block's row says what the store was begun with.
     let (first, last) = (1u64.to_be_bytes(), number.saturating_sub(ANCESTORS).to_be_bytes());

@@ -7,15 +7,15 @@ use crate::state::changes::{merged, parts};
 use super::patch::put_in_place;
 use super::patches::{forget, Undo};
 use crate::state::caches::hashes::Hashes;
-use crate::state::delta::Touched;
+use crate::state::delta::TouchedState;
 use crate::state::layout::keys::{changes_key, slot_key};
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions::drop_from;
 use crate::state::store::{root_of, StateStore};
 use crate::state::StateError;
+use crate::store::WriteTxn;
 use crate::trie::{NodeRows, StateTries};
 use alloy_primitives::B256;
-use heed::RwTxn;
 
 impl StateStore {
     /// Take the committed state back to block `number` and return the new head; synced. Nothing may be
@@ -92,9 +92,9 @@ impl StateStore {
 }
 
 fn drop_values(
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     tables: &Tables,
-    changed: &Touched,
+    changed: &TouchedState,
     number: u64,
 ) -> Result<(), StateError> {
     for (address, touched) in &changed.0 {
@@ -111,7 +111,7 @@ fn drop_values(
 /// Delete the lists that end above block `number`, but keep for it what the first one may say of the
 /// blocks up to it.
 fn move_lists(
-    txn: &mut RwTxn<'_>,
+    txn: &mut WriteTxn<'_>,
     tables: &Tables,
     lists: &[(u64, Vec<u8>)],
     number: u64,

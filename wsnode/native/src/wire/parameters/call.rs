@@ -18,7 +18,7 @@ pub struct CallText {
 
 /// Member of a call object, as a bit.
 #[derive(Clone, Copy)]
-enum Member {
+enum CallMember {
     From = 1,
     To = 2,
     Gas = 4,
@@ -50,32 +50,32 @@ fn call_object(text: &mut Text<'_>) -> Option<Message> {
     Some(message)
 }
 
-fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<Member> {
+fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<CallMember> {
     Some(match name {
         b"from" => {
             message.sender = address(value)?;
-            Member::From
+            CallMember::From
         }
         b"to" => {
             message.to = TxKind::Call(address(value)?);
-            Member::To
+            CallMember::To
         }
         b"gas" => {
             message.gas = Some(quantity(value)?.try_into().ok()?);
-            Member::Gas
+            CallMember::Gas
         }
         b"gasPrice" => {
             message.gas_price = Some(quantity(value)?);
-            Member::GasPrice
+            CallMember::GasPrice
         }
         b"value" => {
             message.value = quantity(value)?;
-            Member::Value
+            CallMember::Value
         }
         // Both at once may contradict each other.
         b"data" | b"input" => {
             message.input = Bytes::from(hex::decode(digits(value)?).ok()?);
-            Member::Input
+            CallMember::Input
         }
         _ => return None,
     })

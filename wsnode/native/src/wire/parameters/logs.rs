@@ -22,7 +22,7 @@ pub struct LogFilter {
 
 /// A member as a bit.
 #[derive(Clone, Copy)]
-enum Member {
+enum FilterMember {
     First = 1,
     Last = 2,
     Addresses = 4,
@@ -40,19 +40,19 @@ pub fn log_parameters(params: &[u8]) -> Option<LogFilter> {
     Some(filter)
 }
 
-fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<Member> {
+fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<FilterMember> {
     Some(match name {
         b"fromBlock" => {
             filter.first = block(text.string()?)?;
-            Member::First
+            FilterMember::First
         }
         b"toBlock" => {
             filter.last = block(text.string()?)?;
-            Member::Last
+            FilterMember::Last
         }
         b"address" => {
             filter.addresses = one_or_more(text, ADDRESS, address)?;
-            Member::Addresses
+            FilterMember::Addresses
         }
         b"topics" => {
             text.take(b'[')?;
@@ -60,7 +60,7 @@ fn set(filter: &mut LogFilter, name: &[u8], text: &mut Text<'_>) -> Option<Membe
             if filter.topics.len() > MAX_TOPICS {
                 return None;
             }
-            Member::Topics
+            FilterMember::Topics
         }
         _ => return None,
     })

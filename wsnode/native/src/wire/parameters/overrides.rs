@@ -10,7 +10,7 @@ use crate::json::Text;
 
 /// A member as a bit.
 #[derive(Clone, Copy)]
-enum Member {
+enum OverrideMember {
     Nonce = 1,
     Balance = 2,
     Code = 4,
@@ -35,27 +35,27 @@ fn account(text: &mut Text<'_>) -> Option<AccountChanges> {
     Some(account)
 }
 
-fn set(account: &mut AccountChanges, name: &[u8], text: &mut Text<'_>) -> Option<Member> {
+fn set(account: &mut AccountChanges, name: &[u8], text: &mut Text<'_>) -> Option<OverrideMember> {
     Some(match name {
         b"nonce" => {
             account.nonce = Some(quantity(text.string()?)?.try_into().ok()?);
-            Member::Nonce
+            OverrideMember::Nonce
         }
         b"balance" => {
             account.balance = Some(quantity(text.string()?)?);
-            Member::Balance
+            OverrideMember::Balance
         }
         b"code" => {
             account.code = Some(Bytes::from(hex::decode(digits(text.string()?)?).ok()?));
-            Member::Code
+            OverrideMember::Code
         }
         b"state" => {
             account.state = Some(slots(text)?);
-            Member::Storage
+            OverrideMember::Storage
         }
         b"stateDiff" => {
             account.state_diff = Some(slots(text)?);
-            Member::Storage
+            OverrideMember::Storage
         }
         _ => return None,
     })

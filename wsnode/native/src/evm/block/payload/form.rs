@@ -1,6 +1,6 @@
 //! The JSON of a payload, read strictly: members of another version, numbers with leading zeros and the like are refused.
 //!
-//! Source: execution-apis, src/engine/{paris,shanghai,cancun}.md, and common.md for the encoding of values.
+//! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md, and common.md for the encoding of values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,12 +15,13 @@ pub enum Version {
     Paris = 1,
     Shanghai,
     Cancun,
+    Amsterdam,
 }
 
 /// The members of a payload as they are sent.
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Form {
+pub struct PayloadMembers {
     pub parent_hash: Fixed<32>,
     pub fee_recipient: Fixed<20>,
     pub state_root: Fixed<32>,
@@ -38,6 +39,8 @@ pub struct Form {
     pub withdrawals: Option<Vec<Withdrawal>>,
     pub blob_gas_used: Option<Quantity<u64>>,
     pub excess_blob_gas: Option<Quantity<u64>>,
+    pub block_access_list: Option<Raw>,
+    pub slot_number: Option<Quantity<u64>>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -49,7 +52,7 @@ pub struct Withdrawal {
     amount: Quantity<u64>,
 }
 
-impl Form {
+impl PayloadMembers {
     /// The payload in `text`, or what is wrong with its form.
     pub fn read(text: &[u8]) -> Result<(Self, Version), String> {
         let form: Self = serde_json::from_slice(text).map_err(|error| words(&error))?;
@@ -58,13 +61,30 @@ impl Form {
     }
 
     fn version(&self) -> Result<Version, String> {
-        match (&self.withdrawals, &self.blob_gas_used, &self.excess_blob_gas) {
-            (None, None, None) => Ok(Version::Paris),
-            (Some(_), None, None) => Ok(Version::Shanghai),
-            (Some(_), Some(_), Some(_)) => Ok(Version::Cancun),
-            (None, ..) => Err("missing field `withdrawals`".into()),
-            (_, None, _) => Err("missing field `blobGasUsed`".into()),
-            (_, _, None) => Err("missing field `excessBlobGas`".into()),
+        // Each version has the members of those before it.
+        let versions: [(Version, &[(&str, bool)]); 3] = [
+            (Version::Shanghai, &[("withdrawals", self.withdrawals.is_some())]),
+            (
+                Version::Cancun,
+                &[
+                    ("blobGasUsed", self.blob_gas_used.is_some()),
+                    ("excessBlobGas", self.excess_blob_gas.is_some()),
+                ],
+            ),
+            (
+                Version::Amsterdam,
+                &[
+                    ("blockAccessList", self.block_access_list.is_some()),
+                    ("slotNumber", self.slot_number.is_some()),
+                ],
+            ),
+        ];
+        let is_begun = |(_, members): &&(Version, &[(&str, bool)])| members.iter().any(|member| member.1);
+        let newest = versions.iter().rev().find(is_begun).map_or(Version::Paris, |row| row.0);
+        let needed = versions.iter().filter(|row| row.0 <= newest).flat_map(|row| row.1);
+        match needed.into_iter().find(|member| !member.1) {
+            Some((name, _)) => Err(format!("missing field `{name}`")),
+            None => Ok(newest),
         }
     }
 }
@@ -111,7 +131,7 @@ pub struct Raw(pub Bytes);
 pub struct Quantity<T>(pub T);
 
 /// A string of the form that T has.
-struct Text<T>(PhantomData<T>);
+struct TextVisitor<T>(PhantomData<T>);
 
 trait FromText: Sized {
     const EXPECTED: &'static str;
@@ -119,7 +139,7 @@ trait FromText: Sized {
     fn from_text(text: &str) -> Option<Self>;
 }
 
-impl<T: FromText> Visitor<'_> for Text<T> {
+impl<T: FromText> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,7 +163,7 @@ macro_rules! read_from_text {
 
         impl<'de, $($generic)*> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(Text(PhantomData))
+                deserializer.deserialize_str(TextVisitor(PhantomData))
             }
         }
     )*};

@@ -7,22 +7,24 @@ use alloy_consensus::proofs::{calculate_withdrawals_root, ordered_trie_root_enco
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::eip7685::Requests;
-use alloy_primitives::{Bytes, B256};
+use alloy_eips::eip7928::{validate_block_access_list, BlockAccessList};
+use alloy_primitives::{keccak256, Bytes, B256};
 use alloy_rlp::Encodable;
 
 use super::decode::{assemble, decode_transaction};
-use super::senders::{recover_all, Unsigned};
+use super::senders::{recover_all, UnsignedPolicy};
 use super::{Decoded, UnverifiedBlock};
-use crate::error::{demand, Broken, InvalidBlock, Rule};
+use crate::chain::rows::Transaction;
+use crate::error::{require_equal, InvalidBlock, Rule, RuleViolation};
 use crate::evm::chain_spec::ChainSpec;
-use form::Form;
+use form::PayloadMembers;
 
 pub use form::Version;
 
 /// A payload whose form is right: which hash its header has is not known yet.
 #[derive(Debug)]
 pub struct Payload {
-    form: Form,
+    form: PayloadMembers,
     pub version: Version,
 }
 
@@ -36,7 +38,7 @@ pub struct Beside {
 impl Payload {
     /// The payload that the JSON `text` holds, or in words what is wrong with its form.
     pub fn read(text: &[u8]) -> Result<Self, String> {
-        Form::read(text).map(|(form, version)| Self { form, version })
+        PayloadMembers::read(text).map(|(form, version)| Self { form, version })
     }
 
     pub fn timestamp(&self) -> u64 {
@@ -58,9 +60,10 @@ impl Payload {
 
     /// Its block; a wrong hash is reported before any fault of a transaction.
     pub fn block(&self, spec: &ChainSpec, beside: Beside) -> Result<UnverifiedBlock, InvalidBlock> {
-        let by = |broken: Broken| broken.by(Some(self.number()), Some(self.block_hash()));
+        let by = |violation: RuleViolation| violation.in_block(Some(self.number()), Some(self.block_hash()));
         let decoded = self.decode(beside).map_err(by)?;
-        let (mut senders, unsigned) = recover_all(spec, std::slice::from_ref(&decoded), Unsigned::Refused);
+        let (mut senders, unsigned) =
+            recover_all(spec, std::slice::from_ref(&decoded), UnsignedPolicy::Refused);
         match unsigned {
             Some(invalid) => Err(invalid),
             // One block was given, so there is one list of senders.
@@ -68,7 +71,7 @@ impl Payload {
         }
     }
 
-    fn decode(&self, beside: Beside) -> Result<Decoded, Broken> {
+    fn decode(&self, beside: Beside) -> Result<Decoded, RuleViolation> {
         let form = &self.form;
         let envelopes: Vec<&[u8]> =
             form.transactions.iter().map(|transaction| transaction.0.as_ref()).collect();
@@ -77,9 +80,12 @@ impl Payload {
         let transactions_root = ordered_trie_root_encoded(&envelopes);
         let header = self.header(transactions_root, withdrawals.as_deref(), beside)?;
         let hash = header.hash_slow();
-        demand(Rule::BlockHash, hash, self.block_hash())?;
-        let transactions =
-            envelopes.iter().map(|bytes| decode_transaction(bytes)).collect::<Result<_, _>>()?;
+        require_equal(Rule::BlockHash, hash, self.block_hash())?;
+        if let Some(list) = &form.block_access_list {
+            verify_structure(&list.0, envelopes.len())?;
+        }
+        let decode = |bytes: &&[u8]| decode_transaction(bytes).map(Transaction::Signed);
+        let transactions = envelopes.iter().map(decode).collect::<Result<_, _>>()?;
         let size = size(&header, &envelopes, withdrawals.as_ref());
         Ok(Decoded { header, hash, size, transactions, transactions_root, ommers: Vec::new(), withdrawals })
     }
@@ -89,10 +95,10 @@ impl Payload {
         transactions_root: B256,
         withdrawals: Option<&[Withdrawal]>,
         beside: Beside,
-    ) -> Result<Header, Broken> {
+    ) -> Result<Header, RuleViolation> {
         let form = &self.form;
         let base_fee = u64::try_from(form.base_fee_per_gas.0)
-            .map_err(|_| Broken::new(Rule::BaseFee, "at most 64 bits", form.base_fee_per_gas.0))?;
+            .map_err(|_| RuleViolation::new(Rule::BaseFee, "at most 64 bits", form.base_fee_per_gas.0))?;
         Ok(Header {
             parent_hash: self.parent_hash(),
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
@@ -113,9 +119,22 @@ impl Payload {
             excess_blob_gas: form.excess_blob_gas.as_ref().map(|gas| gas.0),
             parent_beacon_block_root: beside.parent_beacon_block_root,
             requests_hash: beside.requests.map(|requests| Requests::new(requests).requests_hash()),
+            block_access_list_hash: form.block_access_list.as_ref().map(|list| keccak256(&list.0)),
+            slot_number: form.slot_number.as_ref().map(|slot| slot.0),
             ..Header::default()
         })
     }
+}
+
+/// Check that `encoded` is a block access list of a block with `transactions`, in canonical order (EIP-7928).
+///
+/// Whether it is the right one shows when the block is executed.
+fn verify_structure(encoded: &[u8], transactions: usize) -> Result<(), RuleViolation> {
+    let wrong = |reason: &dyn std::fmt::Display| {
+        RuleViolation::new(Rule::BlockAccessList, "a canonical list", reason)
+    };
+    let list: BlockAccessList = alloy_rlp::decode_exact(encoded).map_err(|reason| wrong(&reason))?;
+    validate_block_access_list(&list, transactions).map_err(|reason| wrong(&reason))
 }
 
 /// Bytes of the block's RLP.

@@ -12,28 +12,28 @@ use super::{bounded, results, write};
 use crate::error::Error;
 use crate::evm::call::database::commit;
 use crate::evm::call::refusal;
-use crate::evm::call::{build_evm, failure, CallState, Layer, Message, Place, Scene, Watch};
-use crate::evm::environment::evm_environment;
-use crate::evm::trace::recorder::Recorder;
-use crate::evm::trace::run::{Limits, Stopped};
+use crate::evm::call::{build_evm, failure, CallEnv, CallSite, CallState, Layer, Message, WorkBudget};
+use crate::evm::environment::{evm_environment, precompiles};
+use crate::evm::trace::recorder::TraceRecorder;
+use crate::evm::trace::run::{Stopped, TraceLimits};
 use crate::evm::trace::Traced;
 use crate::pool::PooledTransaction;
 
 /// The results of messages that run one after the other, each on what the ones before left.
 pub fn trace_calls(
-    place: Place<'_>,
+    site: CallSite<'_>,
     calls: &[(&Message, &HashSet<TraceType>)],
     gas_cap: u64,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Result<Vec<Vec<u8>>, Stopped>, Error> {
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let mut scene = Scene::set(place, &watch)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let mut env = CallEnv::new(site, &work_budget)?;
     if calls.len() > 1 {
-        scene = scene.for_many_runs();
+        env = env.for_many_runs();
     }
     let (mut texts, mut left) = (Vec::with_capacity(calls.len()), limits.clone());
     for (message, types) in calls {
-        let text = match trace_one(&mut scene, message, types, gas_cap, &left)? {
+        let text = match trace_one(&mut env, message, types, gas_cap, &left)? {
             Ok(text) => text,
             Err(stopped) => return Ok(Err(stopped)),
         };
@@ -44,25 +44,25 @@ pub fn trace_calls(
 }
 
 fn trace_one(
-    scene: &mut Scene<'_>,
+    env: &mut CallEnv<'_>,
     message: &Message,
     types: &HashSet<TraceType>,
     gas_cap: u64,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Result<Vec<u8>, Stopped>, Error> {
-    let mut recorder = Recorder::new(TracingInspectorConfig::from_parity_config(types), limits);
+    let mut recorder = TraceRecorder::new(TracingInspectorConfig::from_parity_config(types), limits);
     let gas = message.gas.map_or(gas_cap, |gas| gas.min(gas_cap));
-    let (result, _) = scene.inspect(message, gas, &mut recorder, |_, _, _| ())?;
+    let (result, _) = env.inspect(message, gas, &mut recorder, |_, _, _| ())?;
     let Some(traces) = recorder.finish() else {
         return Ok(Err(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
     };
-    if scene.state.watch.is_stopped() {
+    if env.state.work_budget.is_stopped() {
         return Ok(Err(Stopped::Cancelled));
     }
-    let result = result.map_err(|error| failure(error, message))?;
+    let result = result.map_err(|error| failure(error, message, env.initcode_limit()))?;
     let mut text = Vec::new();
-    write(&mut text, &results::of(traces, &result, types, &scene.state.layer)?)?;
-    if let Layer::Cached(cache) = &mut scene.state.layer {
+    write(&mut text, &results::of(traces, &result, types, &env.state.layer)?)?;
+    if let Layer::Cached(cache) = &mut env.state.layer {
         commit(cache, result.state);
     }
     Ok(if text.len() > limits.size { Err(Stopped::TooLarge) } else { Ok(text) })
@@ -70,27 +70,28 @@ fn trace_one(
 
 /// The results of a signed transaction, which must be one that could be in a block now.
 pub fn trace_raw(
-    place: Place<'_>,
+    site: CallSite<'_>,
     encoded: &[u8],
     types: &HashSet<TraceType>,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
-    let transaction = PooledTransaction::decode(place.spec, encoded)?;
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let mut state = CallState { layer: place.layer, watch: &watch };
-    let mut recorder = Recorder::new(TracingInspectorConfig::from_parity_config(types), limits);
-    let environment = evm_environment(place.spec, place.header);
+    let transaction = PooledTransaction::decode(site.spec, encoded)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let mut recorder = TraceRecorder::new(TracingInspectorConfig::from_parity_config(types), limits);
+    let environment = evm_environment(site.spec, site.header);
+    let mut state = CallState::new(site.layer, &work_budget, site.spec, environment.cfg_env.spec);
+    let contracts = precompiles(site.spec, &environment);
     let base_fee = environment.block_env.basefee;
     let transaction = TxEnv::from_recovered_tx(&transaction.envelope, transaction.sender);
     let result = {
-        let moves = Vec::new();
-        let mut evm = build_evm(&mut state, environment, &moves, &mut recorder)?;
+        let moved_precompiles = Vec::new();
+        let mut evm = build_evm(&mut state, environment, contracts, &moved_precompiles, &mut recorder)?;
         evm.inspect_tx(transaction.clone())
     };
     let Some(traces) = recorder.finish() else {
         return Ok(Traced::Stopped(recorder.clock.stopped.unwrap_or(Stopped::Cancelled)));
     };
-    if watch.is_stopped() {
+    if work_budget.is_stopped() {
         return Ok(Traced::Stopped(Stopped::Cancelled));
     }
     let result = result.map_err(|error| match error {

@@ -19,23 +19,23 @@ use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
 use serde::{Deserialize, Serialize};
 
 use super::block::Replay;
-use super::recorder::Recorded;
-use super::run::{Limits, Stopped};
+use super::recorder::RecordedTrace;
+use super::run::{Stopped, TraceLimits};
 use super::Traced;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::call::Watch;
+use crate::evm::call::WorkBudget;
 
-type Shown<'r> = Recorded<&'r ResultAndState>;
+type Shown<'r> = RecordedTrace<&'r ResultAndState>;
 
 /// What is wanted of a transaction.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "form", rename_all = "camelCase")]
-pub enum Form {
+pub enum TraceForm {
     /// Its calls.
     Traces,
     /// The one at this place among them, or null.
-    Trace { place: Vec<usize> },
+    Trace { path: Vec<usize> },
     /// Its output with traces of these types.
     Results { types: HashSet<TraceType> },
     /// Its calls as Otterscan shows them.
@@ -49,25 +49,24 @@ pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
     index: usize,
-    form: &Form,
-    limits: &Limits,
+    form: &TraceForm,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
     let mut text = Vec::new();
     let config = config_of(form);
     let done = each(engine, rows, Some(index), config, limits, |replay, index, recorded| {
-        let Recorded { traces, result } = recorded;
+        let RecordedTrace { traces, result } = recorded;
         match form {
-            Form::Traces => write(&mut text, &localized(traces, replay, index).collect::<Vec<_>>())?,
-            Form::Trace { place } => {
-                let found =
-                    localized(traces, replay, index).find(|found| found.trace.trace_address == *place);
+            TraceForm::Traces => write(&mut text, &localized(traces, replay, index).collect::<Vec<_>>())?,
+            TraceForm::Trace { path } => {
+                let found = localized(traces, replay, index).find(|found| found.trace.trace_address == *path);
                 write(&mut text, &found)?;
             }
-            Form::Results { types } => {
+            TraceForm::Results { types } => {
                 write(&mut text, &results::of(traces, result, types, replay.layer())?)?;
             }
-            Form::Entries => write(&mut text, &summaries::entries(traces))?,
-            Form::Operations => write(&mut text, &summaries::operations(traces))?,
+            TraceForm::Entries => write(&mut text, &summaries::entries(traces))?,
+            TraceForm::Operations => write(&mut text, &summaries::operations(traces))?,
         }
         Ok(true)
     })?;
@@ -79,18 +78,19 @@ pub fn replay_block(
     engine: &Engine,
     rows: Rows<'_>,
     types: &HashSet<TraceType>,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Traced, Error> {
     let mut text = vec![b'['];
     let config = TracingInspectorConfig::from_parity_config(types);
-    let done = each(engine, rows, None, config, limits, |replay, index, Recorded { traces, result }| {
-        if text.len() > 1 {
-            text.push(b',');
-        }
-        let full = results::of(traces, result, types, replay.layer())?;
-        write(&mut text, &results::named(full, replay.hash(index)))?;
-        Ok(text.len() <= limits.size)
-    })?;
+    let done =
+        each(engine, rows, None, config, limits, |replay, index, RecordedTrace { traces, result }| {
+            if text.len() > 1 {
+                text.push(b',');
+            }
+            let full = results::of(traces, result, types, replay.layer())?;
+            write(&mut text, &results::named(full, replay.hash(index)))?;
+            Ok(text.len() <= limits.size)
+        })?;
     text.push(b']');
     Ok(bounded(text, done, limits))
 }
@@ -102,11 +102,11 @@ fn each(
     rows: Rows<'_>,
     only: Option<usize>,
     config: TracingInspectorConfig,
-    limits: &Limits,
+    limits: &TraceLimits,
     mut visit: impl FnMut(&Replay<'_>, usize, Shown<'_>) -> Result<bool, Error>,
 ) -> Result<Result<(), Stopped>, Error> {
-    let watch = Watch::new(None, Some(limits.stop.clone()));
-    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &watch)?;
+    let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
+    let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &work_budget)?;
     let shown: Range<usize> = only.map_or(0..replay.len(), |index| index..index + 1);
     for index in 0..shown.end {
         if !shown.contains(&index) {
@@ -115,11 +115,11 @@ fn each(
             }
             continue;
         }
-        let Recorded { traces, result } = match replay.record(index, config, limits)? {
+        let RecordedTrace { traces, result } = match replay.record(index, config, limits)? {
             Ok(recorded) => recorded,
             Err(stopped) => return Ok(Err(stopped)),
         };
-        if !visit(&replay, index, Recorded { traces, result: &result })? {
+        if !visit(&replay, index, RecordedTrace { traces, result: &result })? {
             return Ok(Ok(()));
         }
         replay.keep(result);
@@ -127,9 +127,9 @@ fn each(
     Ok(Ok(()))
 }
 
-fn config_of(form: &Form) -> TracingInspectorConfig {
+fn config_of(form: &TraceForm) -> TracingInspectorConfig {
     match form {
-        Form::Results { types } => TracingInspectorConfig::from_parity_config(types),
+        TraceForm::Results { types } => TracingInspectorConfig::from_parity_config(types),
         _ => TracingInspectorConfig::default_parity(),
     }
 }
@@ -147,7 +147,7 @@ fn write(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
 }
 
 /// The text, if nothing stopped it and it is no longer than it may be.
-fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &Limits) -> Traced {
+fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &TraceLimits) -> Traced {
     match done {
         Err(stopped) => Traced::Stopped(stopped),
         Ok(()) if text.len() > limits.size => Traced::Stopped(Stopped::TooLarge),

@@ -8,8 +8,8 @@ use revm_inspectors::tracing::TracingInspectorConfig;
 use super::{each, localized, rewards, write};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::trace::recorder::Recorded;
-use crate::evm::trace::run::{Limits, Stopped};
+use crate::evm::trace::recorder::RecordedTrace;
+use crate::evm::trace::run::{Stopped, TraceLimits};
 
 /// How many of the traces that match are passed over, and how many are wanted then.
 #[derive(Debug, Clone, Copy)]
@@ -49,11 +49,11 @@ pub fn filter(
     rows: Rows<'_>,
     matcher: &TraceFilterMatcher,
     page: Page,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Result<Filtered, Stopped>, Error> {
     let mut filtered = Filtered::default();
     let config = TracingInspectorConfig::default_parity();
-    let done = each(engine, rows, None, config, limits, |replay, index, Recorded { traces, .. }| {
+    let done = each(engine, rows, None, config, limits, |replay, index, RecordedTrace { traces, .. }| {
         for trace in localized(traces, replay, index).filter(|trace| matcher.matches(&trace.trace)) {
             if !filtered.add(page, &trace)? {
                 break;
@@ -79,14 +79,14 @@ pub fn touching(
     engine: &Engine,
     rows: Rows<'_>,
     address: Address,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Result<Vec<usize>, Stopped>, Error> {
     let (from_address, to_address) = (vec![address], vec![address]);
     let mode = TraceFilterMode::Union;
     let matcher = TraceFilter { from_address, to_address, mode, ..TraceFilter::default() }.matcher();
     let mut found = Vec::new();
     let config = TracingInspectorConfig::default_parity();
-    let done = each(engine, rows, None, config, limits, |_, index, Recorded { traces, .. }| {
+    let done = each(engine, rows, None, config, limits, |_, index, RecordedTrace { traces, .. }| {
         if traces.into_parity_builder().into_transaction_traces_iter().any(|trace| matcher.matches(&trace)) {
             found.push(index);
         }
@@ -100,11 +100,11 @@ pub fn creator(
     engine: &Engine,
     rows: Rows<'_>,
     address: Address,
-    limits: &Limits,
+    limits: &TraceLimits,
 ) -> Result<Result<Option<(B256, Address)>, Stopped>, Error> {
     let mut found = None;
     let config = TracingInspectorConfig::default_parity();
-    let done = each(engine, rows, None, config, limits, |replay, index, Recorded { traces, .. }| {
+    let done = each(engine, rows, None, config, limits, |replay, index, RecordedTrace { traces, .. }| {
         let traces: Vec<_> = traces.into_parity_builder().into_transaction_traces_iter().collect();
         let creation =
             traces.iter().rfind(|trace| created(trace) == Some(address) && !is_undone(trace, &traces));

@@ -127,7 +127,9 @@ fn rows_give_back_the_block() {
         let (header, body) = (HeaderRow::new(&sample.header).unwrap(), BodyRow::new(&sample.body).unwrap());
         assert_eq!(header.header().unwrap(), sample.block.header);
         assert_eq!(header.blob_base_fee(), sample.blob_base_fee);
-        assert_eq!(body.transactions().unwrap(), sample.block.body.transactions);
+        let transactions = body.transactions().unwrap();
+        let signed: Vec<_> = transactions.iter().map(|transaction| transaction.signed().unwrap()).collect();
+        assert_eq!(signed, sample.block.body.transactions.iter().collect::<Vec<_>>());
         assert_eq!(body.senders().unwrap(), sample.senders);
         assert_eq!(body.ommers().unwrap(), sample.block.body.ommers);
         let withdrawals = sample.block.body.withdrawals.as_ref().map(|all| all.to_vec());

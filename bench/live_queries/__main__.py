@@ -1,0 +1,252 @@
+"""What do values cost that a node sends when they change, beside clients that ask for them at each block?
+
+    python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --values 10000 --connections 100
+
+Each connection watches as many balances as the others. Each block has one transaction, which changes some of
+them. On a node with the subscriptions `state` and `calls` the connections hold theirs by either, there with a
+call a balance that reads slots of its own besides; then, and on all others, they ask for all of theirs in a
+batch at each head, by eth_getBalance and by the same calls. Of each way it prints the CPU a block beyond that
+of a block that nobody watches, p50 and p99 of how long after its head the last value of a block arrived at a
+connection, and memory a value.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from multiprocessing.connection import wait
+from time import perf_counter, sleep
+from typing import Any, NamedTuple
+
+from bench.lib.development import development_nodes, development_parser
+from bench.lib.nodes import Node
+from bench.lib.peer import LONGEST_WAIT, Peer
+from wsnode.load.frames import masked_frame
+from wsnode.load.latencies import percentile
+from wsnode.load.machine import cpu_seconds, resident_bytes
+
+BATCH = 0
+"""The id of what is asked before anything is measured; balances have their place."""
+SENT, HEADS = 1_000_001, 1_000_002
+WARM = 3
+"""Blocks that are not counted."""
+SETTLE_SECONDS = 0.3
+SUBSCRIPTIONS = "state", "calls"
+POLLED = "eth_getBalance", "eth_call"
+
+
+class Result(NamedTuple):
+    """CPU a block in milliseconds, ordered delays in seconds; bytes a value and its part of a connection."""
+
+    cpu: float
+    delays: list[float]
+    memory: float
+
+    def __str__(self) -> str:
+        p50, p99 = (percentile(self.delays, part) for part in (0.5, 0.99))
+        delays = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms"
+        return f"{self.cpu:8.2f} ms of CPU a block; {delays}; {self.memory:.0f} B a value"
+
+
+def address_of(place: int) -> str:
+    """Return one of the addresses that are watched."""
+    return f"0x{0xA000_0000 + place:040x}"
+
+
+def payment(places: Sequence[int]) -> str:
+    """Return a creation that sends one wei to each of some addresses."""
+    # CALL(gas, address, 1, no input, no output)
+    calls = (f"5f5f5f5f600173{address_of(place)[2:]}5af150" for place in places)
+    return "0x" + "".join(calls) + "00"
+
+
+def call_of(place: int, reads: int) -> dict[str, str]:
+    """Return a call whose outcome is one of the balances, and whose other reads are slots of its own."""
+    slots = (f"63{place * reads + number:08x}5450" for number in range(1, reads))
+    return {"data": f"0x{''.join(slots)}73{address_of(place)[2:]}315f5260205ff3"}
+
+
+class Chain:
+    """The connection that makes blocks, and hears of them."""
+
+    def __init__(self, node: Node) -> None:
+        self.peer = Peer(node.url)
+        self._sender = self._asked("eth_accounts", [])[0]
+        self._asked("eth_subscribe", ["newHeads"])
+
+    def _asked(self, method: str, params: Sequence[Any]) -> Any:
+        self.peer.ask(BATCH, method, params)
+        while True:
+            for reply in self.peer.replies(LONGEST_WAIT):
+                if reply.get("id") == BATCH:
+                    return reply["result"]
+
+    def wait(self) -> None:
+        """Wait for the head of the block."""
+        while not any("method" in message for message in _read(self.peer)):
+            pass
+
+    def send(self, places: Sequence[int]) -> None:
+        """Have a block that changes the balances with these places."""
+        value = hex(len(places))
+        sent = {"from": self._sender, "value": value, "data": payment(places), "gas": hex(5_000_000)}
+        self.peer.ask(SENT, "eth_sendTransaction", [sent])
+
+
+class Watchers:
+    """The connections, each with its balances, which wait for the change of a block."""
+
+    def __init__(self, peers: Sequence[Peer], values: int, way: str, reads: int) -> None:
+        each = values // len(peers)
+        self._places = [range(number * each, (number + 1) * each) for number in range(len(peers))]
+        self._peers = peers
+        self._way = way
+        self._reads = reads
+        self._subscribes = subscribes = way in SUBSCRIPTIONS
+        for peer, places in zip(self._peers, self._places, strict=True):
+            peer.ask(HEADS, "eth_subscribe", [way, self._watched(places)] if subscribes else ["newHeads"])
+        # The reply, and the first values of a subscription.
+        for peer in self._peers:
+            missing = 1 + subscribes
+            while missing > 0:
+                missing -= len(_read(peer))
+
+    def follow(self, chain: Chain, changed: Sequence[int]) -> list[float]:
+        """Return how long after the head each connection had what it lacked of the block."""
+        concerned = {
+            peer.socket: peer
+            for peer, places in zip(self._peers, self._places, strict=True)
+            if not self._subscribes or any(place in places for place in changed)
+        }
+        sockets = {peer.socket: peer for peer in self._peers} | {chain.peer.socket: chain.peer}
+        head: float | None = None
+        done: list[float] = []
+        while head is None or concerned:
+            ready = wait(list(sockets), LONGEST_WAIT)
+            if not ready:
+                raise ConnectionError("a block, or its values, did not come")
+            now = perf_counter()
+            for each in ready:
+                peer = sockets[each]  # type: ignore[index]
+                messages = _read(peer)
+                if peer is chain.peer:
+                    head = now if any("method" in message for message in messages) else head
+                elif self._has_values(peer, messages) and peer.socket in concerned:
+                    del concerned[peer.socket]
+                    done.append(now)
+        return [max(at - head, 0.0) for at in done]
+
+    def _watched(self, places: Sequence[int]) -> dict[str, Any]:
+        if self._way == "state":
+            return {"accounts": [address_of(place) for place in places]}
+        return {"calls": [call_of(place, self._reads) for place in places]}
+
+    def _batch(self, places: Sequence[int]) -> bytes:
+        asked = [
+            {
+                "jsonrpc": "2.0",
+                "id": place,
+                "method": self._way,
+                "params": [
+                    call_of(place, self._reads) if self._way == "eth_call" else address_of(place),
+                    "latest",
+                ],
+            }
+            for place in places
+        ]
+        return json.dumps(asked).encode()
+
+    def _has_values(self, peer: Peer, messages: Sequence[Any]) -> bool:
+        """Return whether these are the values of a block; ask for them where a head has come."""
+        if self._subscribes:
+            return any("method" in message for message in messages)
+        if any(isinstance(message, dict) and "method" in message for message in messages):
+            places = self._places[self._peers.index(peer)]
+            peer.send(masked_frame(self._batch(places)))
+        return any(isinstance(message, list) for message in messages)
+
+
+def _read(peer: Peer) -> list[Any]:
+    replies: list[Any] = peer.replies(LONGEST_WAIT)
+    for reply in replies:
+        for each in reply if isinstance(reply, list) else (reply, *_outcomes(reply)):
+            if "error" in each:
+                raise ConnectionError(f"refused: {each['error']}")
+    return replies
+
+
+def _outcomes(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the outcomes of calls in a notification of them."""
+    result = message.get("params", {}).get("result")
+    outcomes: list[dict[str, Any]] = result.get("results", []) if isinstance(result, dict) else []
+    return outcomes
+
+
+def measure(node: Node, chain: Chain, watchers: Watchers | None, options: Any) -> tuple[float, list[float]]:
+    """Return the CPU a block in milliseconds, and all delays."""
+    assert node.process is not None, "its CPU is measured"
+    delays: list[float] = []
+    step = max(options.values // options.changed, 1)
+    began = 0.0
+    for block in range(options.blocks + WARM):
+        if block == WARM:
+            began = cpu_seconds(node.process)
+        changed = [(block + each * step) % options.values for each in range(options.changed)]
+        chain.send(changed)
+        if watchers is None:
+            chain.wait()
+            continue
+        found = watchers.follow(chain, changed)
+        if block >= WARM:
+            delays += found
+    # What the node does behind a block counts as well.
+    sleep(SETTLE_SECONDS)
+    return (cpu_seconds(node.process) - began) / options.blocks * 1000, sorted(delays)
+
+
+def compare(node: Node, options: Any) -> None:
+    """Print the figures of each way in which this node's values can be held."""
+    assert node.process is not None
+    chain = Chain(node)
+    alone, _none = measure(node, chain, None, options)
+    print(f"{node.name:>8} unwatched       {alone:8.2f} ms of CPU a block", flush=True)
+    for way in (*SUBSCRIPTIONS, *POLLED):
+        try:
+            print(f"{node.name:>8} {way:14}  {held(node, chain, way, alone, options)}", flush=True)
+        except ConnectionError as error:
+            print(f"{node.name:>8} {way:14}  {error}", flush=True)
+
+
+def held(node: Node, chain: Chain, way: str, alone: float, options: Any) -> Result:
+    """Return the figures of one way; `alone` is the CPU of a block that nobody watches.
+
+    Raises:
+        ConnectionError: The node refuses it, or closes a connection.
+    """
+    assert node.process is not None
+    before = resident_bytes(node.process)
+    with ExitStack() as stack:
+        peers = [stack.enter_context(closing(Peer(node.url))) for _ in range(options.connections)]
+        watchers = Watchers(peers, options.values, way, options.reads)
+        memory = (resident_bytes(node.process) - before) / options.values
+        cpu, delays = measure(node, chain, watchers, options)
+    return Result(cpu - alone, delays, memory)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the comparison that the command line asks for."""
+    parser = development_parser(__doc__)
+    parser.add_argument("--values", type=int, default=10_000, help="balances that are watched")
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--changed", type=int, default=50, help="balances that a block changes")
+    parser.add_argument("--reads", type=int, default=10, help="values that a call reads")
+    parser.add_argument("--blocks", type=int, default=20)
+    options = parser.parse_args(arguments)
+    with development_nodes(parser, options) as nodes:
+        for node in nodes:
+            compare(node, options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`wsnode anvil` as a process of its own."""

@@ -1,0 +1,1 @@
+"""prool, with which viem's tests start anvil."""

@@ -1,0 +1,1 @@
+"""Real blocks of Starknet against their own hashes."""

@@ -1,0 +1,35 @@
+"""Figures about a tree of sources."""
+
+from tests.docs.tree.figures import Tree
+
+FILES = {
+    "wsnode/one/__init__.py": '"""One."""\n',
+    "wsnode/one/first.py": """from wsnode.one.second import Both
+MOST_BYTES = 1
+\'\'\'What is kept of that which comes.\'\'\'
+class Both:
+    time_limit: int = 2
+""",
+    "wsnode/one/second.py": "class Both: pass\nclass Other: pass\n",
+    "wsnode/native/src/lib.rs": "pub struct Key;\nmod inner { }\n",
+    "wsnode/native/src/other.rs": "enum Key {}\npub(crate) trait Read {}\n",
+    "wsnode/native/src/other_tests.rs": "struct Read;\n",
+    "tests/one/test_first_things.py": "",
+    "tests/one/test_nothing.py": "",
+}
+
+
+def test_names_modules_words_and_sentences_are_counted() -> None:
+    assert dict(Tree(FILES).figures()) == {
+        "Python modules": "2",
+        "lines of the median module": "4",
+        "folders of Python": "1",
+        "modules with one importer, beside it, of up to 130 lines": "1",
+        "class names that stand twice, of all names": "1 of 2",
+        "type names in Rust that stand twice, of all names": "1 of 2",
+        "words for a limit in names": "2",
+        "docstring sentences with two relative clauses, of all": "1 of 2",
+        "docstrings that begin with What, Those, That, Whether, How": "1",
+        "test files that name a module": "50%",
+        "lines of Python, of Rust": "7, 4",
+    }

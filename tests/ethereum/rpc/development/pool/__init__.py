@@ -1,0 +1,1 @@
+"""Transactions that a development chain takes where other pools refuse them."""

@@ -1,0 +1,1 @@
+"""Calls that wait, that fetch state, and that another node answers."""

@@ -1,0 +1,174 @@
+"""No byte of a row that was changed on the disk is served: each answer is the one before, or an error."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.doctor.damage import STATE, last_row
+from tests.ethereum.live.growing import EMITTERS, SENDER, TOPICS, growing_chain
+from tests.memory_transport import Ask, asking
+from tests.store.damaged_bytes import flipped, stored
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.storage.tables import (
+    BODIES,
+    HEADERS,
+    LOG_INDEX,
+    META,
+    RECEIPTS,
+    TABLES,
+    TRANSACTIONS,
+)
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.node.assembly import open_network
+from wsnode.node.config import Config, NetworkConfig
+from wsnode.server.access.router import Network
+from wsnode.store.environment import Environment
+from wsnode.store.table import Table, scan
+
+BLOCKS = 6
+CHECKSUM_BYTES = 4
+"""They follow the value."""
+LOGS = [(EMITTERS[0], TOPICS[:2]), (EMITTERS[1], ()), (EMITTERS[0], TOPICS[:1])]
+Row = tuple[Path, bytes]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damaged")
+    with growing_chain(folder / "eth") as growing:
+        for _ in range(BLOCKS):
+            growing.grow(LOGS)
+    return folder
+
+
+@contextmanager
+def served(data: Path) -> Iterator[tuple[Network, Ask]]:
+    told = NetworkConfig(str(data))
+    with open_network("one", told, Config(networks={"one": told}, open=True)) as network:
+        yield network, asking(Dispatcher(network.registry, network.open_view))
+
+
+def damaged_reads(network: Network) -> float:
+    return next(each.value for each in network.figures() if each.name == "wsnode_store_damaged_total")
+
+
+def in_chain(data: Path, table: Table) -> tuple[str, bytes, Row]:
+    key, value = last_row(data / "eth/chain", TABLES, table)
+    return table.name, key, (data / "eth/chain/data.mdb", stored(key, value))
+
+
+def balance_row(data: Path) -> tuple[str, bytes, Row]:
+    with closing(Environment(data / "eth/state", STATE, writer=False)) as store, store.read() as reader:
+        key, value = next(row for row in scan(reader, STATE[1], SENDER) if row[0].startswith(SENDER))
+    return "state.accounts", key, (data / "eth/state/data.mdb", stored(key, value))
+
+
+def last_transaction(ask: Ask) -> Any:
+    return ask("eth_getBlockByNumber", hex(BLOCKS), False)["result"]["transactions"][-1]
+
+
+@pytest.mark.parametrize(
+    ("find", "method", "params"),
+    [
+        pytest.param(
+            partial(in_chain, table=HEADERS), "eth_getBlockByNumber", (hex(BLOCKS), False), id="header"
+        ),
+        pytest.param(partial(in_chain, table=BODIES), "eth_getBlockByNumber", (hex(BLOCKS), True), id="body"),
+        pytest.param(
+            partial(in_chain, table=RECEIPTS), "eth_getBlockReceipts", (hex(BLOCKS),), id="receipts"
+        ),
+        pytest.param(
+            partial(in_chain, table=RECEIPTS), "eth_getTransactionReceipt", (last_transaction,), id="receipt"
+        ),
+        pytest.param(balance_row, "eth_getBalance", (hexadecimal(SENDER), "latest"), id="account"),
+    ],
+)
+def test_a_call_that_meets_a_damaged_row_is_an_error_and_the_network_not_ready(
+    data: Path, find: Callable[[Path], tuple[str, bytes, Row]], method: str, params: tuple[Any, ...]
+) -> None:
+    table, key, (file, row) = find(data)
+    with served(data) as (network, ask):
+        params = tuple(each(ask) if callable(each) else each for each in params)
+        before = ask(method, *params)
+        assert "result" in before
+        assert network.not_ready_reason() is None
+        with flipped(file, row, len(row) - 1):
+            reply = ask(method, *params)
+        assert reply["error"] == {
+            "code": -32603,
+            "message": "the store is damaged",
+            "data": {"table": table, "key": hexadecimal(key)},
+        }
+        assert damaged_reads(network) >= 1
+        reason = network.not_ready_reason()
+        assert reason is not None
+        assert f"the store is damaged: table {table.removeprefix('state.')}, row {hexadecimal(key)}" in reason
+        assert ask(method, *params) == before, "the byte is right again"
+    with served(data) as (network, ask):
+        assert network.not_ready_reason() is None, "the folder was opened again"
+
+
+def rows_of(
+    data: Path, store: str, tables: tuple[Table, ...], wanted: tuple[Table, ...]
+) -> list[tuple[Path, bytes, int]]:
+    """Return the file of each row, by which bytes it is found there, and where its value begins in them."""
+    file = data / "eth" / store / "data.mdb"
+    with closing(Environment(file.parent, tables, writer=False)) as opened, opened.read() as reader:
+        found = [row for table in wanted for row in scan(reader, table, b"")]
+    return [(file, stored(*row), len(stored(*row)) - len(row[1])) for row in found]
+
+
+def answers(ask: Ask) -> list[str]:
+    """Return replies that need each kind of row."""
+    addresses = [hexadecimal(each) for each in (SENDER, *EMITTERS)]
+    calls: list[tuple[str, tuple[Any, ...]]] = [
+        *(("eth_getBlockByNumber", (hex(number), True)) for number in range(BLOCKS + 1)),
+        *(("eth_getBlockReceipts", (hex(number),)) for number in range(BLOCKS + 1)),
+        *(("eth_getBalance", (address, "latest")) for address in addresses),
+        *(("eth_getCode", (address, "latest")) for address in addresses),
+        *(("eth_getTransactionCount", (addresses[0], hex(number))) for number in range(BLOCKS + 1)),
+        ("eth_getProof", (addresses[1], [], "latest")),
+        ("eth_getLogs", ({"fromBlock": "0x0", "address": addresses[1]},)),
+        ("eth_getLogs", ({"fromBlock": "0x0", "topics": [hexadecimal(TOPICS[0])]},)),
+        ("eth_call", ({"to": addresses[1], "data": "0x"}, "latest")),
+    ]
+    return [json.dumps(ask(method, *params)) for method, params in calls]
+
+
+def look_ups(ask: Ask, hashes: list[str], transactions: list[str]) -> list[str]:
+    calls = [
+        *(("eth_getBlockByHash", (each, False)) for each in hashes),
+        *(("eth_getTransactionByHash", (each,)) for each in transactions),
+        *(("eth_getTransactionReceipt", (each,)) for each in transactions),
+    ]
+    return [json.dumps(ask(method, *params)) for method, params in calls]
+
+
+@pytest.mark.parametrize("flips", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
+    rows = [
+        *rows_of(data, "chain", TABLES, (META, HEADERS, BODIES, RECEIPTS, TRANSACTIONS, LOG_INDEX)),
+        *rows_of(data, "state", STATE, STATE),
+    ]
+    chance, errors = Random(flips), 0
+    with served(data) as (_, ask):
+        blocks = [ask("eth_getBlockByNumber", hex(number), False)["result"] for number in range(BLOCKS + 1)]
+        hashes = [block["hash"] for block in blocks]
+        transactions = [each for block in blocks for each in block["transactions"]]
+        whole = answers(ask) + look_ups(ask, hashes, transactions)
+        for _ in range(flips):
+            file, row, start = chance.choice(rows)
+            place, bits = chance.randrange(start, len(row) + CHECKSUM_BYTES), chance.randrange(1, 256)
+            with flipped(file, row, place, bits):
+                found = answers(ask) + look_ups(ask, hashes, transactions)
+            differing = [now for now, before in zip(found, whole, strict=True) if now != before]
+            assert all('"error"' in each for each in differing), (file, row.hex(), place, bits)
+            errors += bool(differing)
+        assert errors > flips // 4, "most rows are read by some call"
+        assert answers(ask) + look_ups(ask, hashes, transactions) == whole

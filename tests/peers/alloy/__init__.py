@@ -1,0 +1,1 @@
+"""alloy, whose provider's tests start `anvil`."""

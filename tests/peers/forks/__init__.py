@@ -1,0 +1,1 @@
+"""Forks of the protocol beside other nodes."""

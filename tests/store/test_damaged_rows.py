@@ -1,0 +1,136 @@
+"""A row without its checksum is an error to each kind of read, and counted; writing it again mends it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.store.damaged_bytes import flipped
+from wsnode.store.environment import Environment, Reader
+from wsnode.store.errors import DamagedRowError
+from wsnode.store.table import Table, scan
+
+FRUIT = Table("fruit")
+TREES = Table("trees")
+KEYS = [b"apple", b"banana", b"cherry"]
+SHORT, LONG = 40, 20_000
+"""Bytes of a value among others on a page, and of one with pages of its own."""
+
+Read = Callable[[Reader], object]
+
+
+@pytest.fixture(params=[SHORT, LONG])
+def values(request: pytest.FixtureRequest) -> dict[bytes, bytes]:
+    return {key: Random(key).randbytes(request.param) for key in KEYS}
+
+
+@pytest.fixture
+def store(tmp_path: Path, values: dict[bytes, bytes]) -> Iterator[Environment]:
+    environment = Environment(tmp_path, [FRUIT, TREES], writer=True)
+    environment.write(lambda writer: writer.put_new(FRUIT, values.items()))
+    yield environment
+    environment.close()
+
+
+def before(reader: Reader) -> object:
+    cursor = reader.cursor(FRUIT)
+    return cursor.last() and cursor.prev()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda reader: reader.get(FRUIT, b"banana"), id="get"),
+        pytest.param(lambda reader: reader.view(FRUIT, b"banana"), id="view"),
+        pytest.param(lambda reader: reader.cursor(FRUIT).set_range(b"b"), id="set_range"),
+        pytest.param(before, id="prev"),
+        pytest.param(lambda reader: list(scan(reader, FRUIT, b"")), id="scan"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, -1])
+def test_no_read_returns_a_damaged_row(
+    store: Environment, tmp_path: Path, values: dict[bytes, bytes], read: Read, place: int
+) -> None:
+    value = values[b"banana"]
+    with store.read() as reader:
+        whole = read(reader)
+        with flipped(tmp_path / "data.mdb", value, place % len(value)):
+            with pytest.raises(DamagedRowError, match="table fruit, row 0x62616e616e61") as raised:
+                read(reader)
+            assert (raised.value.table, raised.value.key) == ("fruit", b"banana")
+            assert reader.get(FRUIT, b"apple") == values[b"apple"]
+        assert type(whole) is type(read(reader))
+    assert store.damaged == 1
+
+
+def test_a_store_with_a_damaged_row_is_known_by_the_first_read(
+    store: Environment, tmp_path: Path, values: dict[bytes, bytes]
+) -> None:
+    with flipped(tmp_path / "data.mdb", values[b"cherry"]), store.read() as reader:
+        store.require_undamaged()
+        assert store.damaged == 0
+        for _ in range(3):
+            with pytest.raises(DamagedRowError):
+                reader.get(FRUIT, b"cherry")
+    with pytest.raises(
+        DamagedRowError, match="the store is damaged: table fruit, row 0x636865727279"
+    ) as raised:
+        store.require_undamaged()
+    assert raised.value.key == b"cherry"
+    assert store.damaged == 3
+
+
+def test_a_row_that_is_written_again_is_whole(
+    store: Environment, tmp_path: Path, values: dict[bytes, bytes]
+) -> None:
+    with flipped(tmp_path / "data.mdb", values[b"apple"]):
+        with pytest.raises(DamagedRowError):
+            store.write(lambda writer: writer.pop(FRUIT, b"apple"))
+        store.write(lambda writer: writer.put(FRUIT, b"apple", b"red"))
+        with store.read() as reader:
+            assert reader.get(FRUIT, b"apple") == b"red"
+
+
+def test_a_check_of_all_rows_lists_the_damaged_ones(
+    store: Environment, tmp_path: Path, values: dict[bytes, bytes]
+) -> None:
+    steps, damaged = list[tuple[int, int]](), list[bytes]()
+
+    def progress(done: int, total: int) -> None:
+        steps.append((done, total))
+
+    file = tmp_path / "data.mdb"
+    with flipped(file, values[b"apple"]), flipped(file, values[b"cherry"]), store.read() as reader:
+        reader.check_rows(FRUIT, progress, damaged.append)
+        reader.check_rows(TREES, progress, damaged.append)
+    assert damaged == [b"apple", b"cherry"]
+    assert steps == [(3, 3)]
+    with store.read() as reader:
+        reader.check_rows(FRUIT, progress, damaged.append)
+    assert len(damaged) == 2
+
+
+def test_what_a_caller_of_a_check_raises_ends_it(store: Environment) -> None:
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with store.read() as reader, pytest.raises(KeyboardInterrupt):
+        reader.check_rows(FRUIT, stop, lambda _key: None)
+
+
+def test_a_row_that_is_missed_counts_as_damaged(store: Environment) -> None:
+    with store.read() as reader:
+        error = reader.missing(FRUIT, b"plum")
+    assert isinstance(error, DamagedRowError)
+    assert (error.table, error.key, store.damaged) == ("fruit", b"plum", 1)
+
+
+def test_a_table_is_emptied_whatever_its_rows_are(
+    store: Environment, tmp_path: Path, values: dict[bytes, bytes]
+) -> None:
+    store.write(lambda writer: writer.put(TREES, b"oak", b"tall"))
+    with flipped(tmp_path / "data.mdb", values[b"apple"]):
+        store.write(lambda writer: writer.clear(FRUIT))
+    with store.read() as reader:
+        assert (reader.entries(FRUIT), reader.get(TREES, b"oak")) == (0, b"tall")

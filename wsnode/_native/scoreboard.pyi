@@ -1,0 +1,45 @@
+"""Words in memory that several processes share, each changed in one step."""
+
+from mmap import mmap
+from typing import final
+
+@final
+class SharedWords:
+    """Writable memory as words of 64 bits, which other processes may map as well.
+
+    Each method but `clear` and `sum` is one step to all processes. All raise IndexError for a word that is
+    not there.
+
+    Raises:
+        ValueError: The memory cannot be written, is in pieces, or does not begin at a multiple of eight.
+    """
+
+    def __new__(cls, memory: mmap | bytearray) -> SharedWords: ...
+    def load(self, index: int) -> int:
+        """Return a word, below 2**64."""
+
+    def store(self, index: int, value: int) -> None:
+        """Set a word to a value below 2**64."""
+
+    def sum(self, start: int, step: int, count: int) -> int:
+        """Return the sum of `count` words, `step` words apart."""
+
+    def clear(self, start: int, count: int) -> None:
+        """Set `count` words to 0."""
+
+    def slot_of(self, start: int, count: int, name: int) -> int | None:
+        """Return the place of `name` among `count` words, from 0 on, None if all words are other names.
+
+        If no word is the name, which is not 0, the first that is 0 becomes it.
+        """
+
+    def charge(
+        self, index: int, now: float, *, per_second: float, burst: float, dearest: float, cost: float
+    ) -> float:
+        """Charge `cost` credits to the bucket that a word is, and return 0; if there are too few, charge
+        nothing and return the seconds after which there will be enough, infinity if none come back.
+
+        A word that is 0 is a full bucket of `burst` credits, of which `per_second` come back each second. A
+        cost above the burst, of `dearest` at most, needs a full bucket, which it leaves below empty. `now` is
+        a time in seconds that all processes share.
+        """

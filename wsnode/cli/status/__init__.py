@@ -1,0 +1,1 @@
+"""`wsnode status`: what a running node says of itself."""

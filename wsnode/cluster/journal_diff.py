@@ -1,0 +1,189 @@
+"""The steps that lead from one standing of a chain to that of its store: what a journal lacks.
+
+They follow from the store alone, so a writer that was killed, or whose journal lost records, continues
+wherever the journal ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.cluster.records import (
+    BlockRecord,
+    ChainIdRecord,
+    ChainState,
+    Change,
+    FinalityRecord,
+    PatchRecord,
+    Rollback,
+)
+from wsnode.ethereum.appender import recent_rows
+from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.codec.rlp import block_transactions
+from wsnode.ethereum.codec.rows import Rows, block_rlp, header_fields
+from wsnode.ethereum.codec.transactions import impersonated_sender
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.branches import canonical_rows, dropped_from, head_of
+from wsnode.ethereum.live.position import Position
+from wsnode.ethereum.primitives.values import Address, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.storage import chain_ids, meta, state_patches
+
+STEPS_AT_ONCE: Final = 64
+BYTES_AT_ONCE: Final = 8 << 20
+
+
+class JournalStep(msgspec.Struct, frozen=True):
+    """A change, and how the chain stands after it."""
+
+    change: Change
+    after: ChainState
+    is_latest: bool = False
+    """Whether the chain stands like that now, and no other process makes it go on from elsewhere."""
+
+
+class ChainIdentity(msgspec.Struct, frozen=True):
+    """What no snapshot of a chain tells."""
+
+    chain_id: int
+    """The id that the genesis file has."""
+    is_development: bool
+    """Whether its blocks may have what others' must not: unsigned transactions, chosen fees and limits."""
+
+
+def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainState:
+    """Return the standing with which an empty journal begins: up to `most` blocks below the head.
+
+    At the first block of the chain its patches, and another chain id, are yet to come; at any other they are
+    there.
+    """
+    number = max(view.earliest, view.number - most)
+    header = view.header(number)
+    assert header is not None, "a block up to the head is stored"
+    head = head_of(header)
+    if number == view.earliest:
+        return ChainState(head, state_patches.unpatched_root(view.reader, number), origin.chain_id)
+    ids = chain_ids.chain_ids(view.reader)
+    return ChainState(
+        head, state_patches.state_root(view.reader, number), chain_ids.id_of(ids, origin.chain_id, number + 1)
+    )
+
+
+def next_steps(
+    view: Snapshot, origin: ChainIdentity, known: ChainState, known_head: Head | None = None
+) -> list[JournalStep]:
+    """Return the first steps from a standing to that of a snapshot, none once there is nothing left.
+
+    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`. `known_head` is a block that the
+    standing's head descends from, in place of that head where its own ancestors are not stored here.
+
+    Raises:
+        UnknownPositionError: The block is not stored.
+    """
+    steps: list[JournalStep] = []
+    size = 0
+    way = _JournalDiff(view, origin, known).steps(known_head or known.head)
+    for step in way:
+        steps.append(step)
+        size += _size(step.change)
+        if len(steps) >= STEPS_AT_ONCE or size >= BYTES_AT_ONCE:
+            break
+    if steps and origin.is_development and next(way, None) is None:
+        steps[-1] = msgspec.structs.replace(steps[-1], is_latest=True)
+    return steps
+
+
+class _JournalDiff:
+    """The way to a snapshot, and how far it has been gone."""
+
+    def __init__(self, view: Snapshot, origin: ChainIdentity, state: ChainState) -> None:
+        self._view = view
+        self._origin = origin
+        self._state = state
+        self._ids = chain_ids.chain_ids(view.reader)
+
+    def steps(self, known: Head) -> Iterator[JournalStep]:
+        _dropped, ancestor = dropped_from(self._view, Position.after(known))
+        yield from self._down(ancestor)
+        yield from self._patches(ancestor.number)
+        for number in range(ancestor.number + 1, self._view.number + 1):
+            yield from self._chain_id(number)
+            yield self._block(number)
+            yield from self._patches(number)
+        yield from self._chain_id(self._view.number + 1)
+        yield from self._marks()
+
+    def _step(self, change: Change, **members: object) -> JournalStep:
+        self._state = msgspec.structs.replace(self._state, **members)
+        return JournalStep(change, self._state)
+
+    def _down(self, ancestor: Head) -> Iterator[JournalStep]:
+        """Go down to a common block, to its state without patches unless the present one is on the way."""
+        state, root = self._state, state_patches.unpatched_root(self._view.reader, ancestor.number)
+        if state.head != ancestor or self._patches_since(ancestor.number, state.state_root) is None:
+            safe, finalized = (_not_above(ancestor, mark) for mark in (state.safe, state.finalized))
+            yield self._step(Rollback(), head=ancestor, state_root=root, safe=safe, finalized=finalized)
+
+    def _patches(self, number: int) -> Iterator[JournalStep]:
+        # A root that there was twice is that of the later patch, so that nothing is repeated.
+        since = self._patches_since(number, self._state.state_root)
+        assert since is not None, "the state is that of the block, or was taken back to it"
+        for patch in since:
+            yield self._step(PatchRecord(patch.accounts), state_root=patch.state_root)
+
+    def _patches_since(self, number: int, root: Hash32) -> Sequence[state_patches.StatePatch] | None:
+        return state_patches.patches_since(self._view.reader, number, root)
+
+    def _chain_id(self, number: int) -> Iterator[JournalStep]:
+        wanted = chain_ids.id_of(self._ids, self._origin.chain_id, number)
+        if wanted != self._state.chain_id:
+            yield self._step(ChainIdRecord(), chain_id=wanted)
+
+    def _block(self, number: int) -> JournalStep:
+        header, body, _receipts = canonical_rows(self._view, number)
+        rlp = block_rlp(header, body)
+        members = {"head": head_of(header), "state_root": Hash32(header_fields(header).state_root)}
+        if number == self._view.number:
+            members |= self._wanted_marks()
+        if not self._origin.is_development:
+            return self._step(BlockRecord(rlp), **members)
+        is_free = _breaks_rules(self._view, (header, body))
+        return self._step(BlockRecord(rlp, impersonated_senders(header, body), is_free), **members)
+
+    def _marks(self) -> Iterator[JournalStep]:
+        wanted = self._wanted_marks()
+        if wanted != {"safe": self._state.safe, "finalized": self._state.finalized}:
+            yield self._step(FinalityRecord(), **wanted)
+
+    def _wanted_marks(self) -> dict[str, Head | None]:
+        names = {"safe": meta.SAFE, "finalized": meta.FINALIZED}
+        return {name: meta.marked_head(self._view.reader, mark) for name, mark in names.items()}
+
+
+def _not_above(head: Head, mark: Head | None) -> Head | None:
+    return head if mark is not None and mark.number > head.number else mark
+
+
+def _breaks_rules(view: Snapshot, rows: Rows) -> bool:
+    """Return whether a block's maker chose what the rules would have had otherwise."""
+    block = block_from_rows(view.spec, *rows)
+    ancestors = recent_rows(view, Hash32(block.parent_hash))
+    total = view.total_difficulty(block.number - 1)
+    return view.state.verify_header(block, ancestors, total_difficulty=total) is not None
+
+
+def impersonated_senders(header: bytes, body: bytes) -> dict[int, Address]:
+    """Return the senders that stand in a block in place of signatures, by the transactions' indices."""
+    senders: dict[int, Address] = {}
+    for index, encoded in enumerate(block_transactions(header, body)):
+        sender = impersonated_sender(encoded)
+        if sender is not None:
+            senders[index] = Address(sender)
+    return senders
+
+
+def _size(change: Change) -> int:
+    if isinstance(change, BlockRecord):
+        return len(change.rlp)
+    return len(change.accounts) if isinstance(change, PatchRecord) else 0

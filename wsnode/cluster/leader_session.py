@@ -1,0 +1,294 @@
+"""One writer's time with the lease of a journal: what leads from the journal's end to the store is appended.
+
+The store is the only queue: nothing else is remembered of what a journal lacks.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Final, Protocol, Self
+
+import msgspec
+import trio
+
+from wsnode.cluster.journal import (
+    Journal,
+    JournalUnavailableError,
+    Lease,
+    TipMovedError,
+    UnrelatedJournalError,
+)
+from wsnode.cluster.journal_diff import JournalStep
+from wsnode.cluster.records import (
+    BLOCKS,
+    ChainMismatchError,
+    ChainState,
+    Record,
+    RecordId,
+    UnreadableRecordError,
+)
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+
+RENEWAL_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 4.0
+"""Without a renewal for as long, the writer stops: the lease lasts a second longer."""
+BEGINNING_BLOCKS: Final = 10_000
+"""With how many blocks below the head an empty journal begins."""
+RECORDS_BACK: Final = 8
+
+
+class StaleLeaderError(Exception):
+    """The journal is further than this store, which would only take its readers back."""
+
+    def __init__(self, head: Head, tip: Head) -> None:
+        super().__init__(
+            f"the head is block {head}, and the journal is at block {tip}, which is unknown here"
+        )
+        self.head, self.tip = head, tip
+
+
+class LeaderReport(msgspec.Struct):
+    """What the writer of a journal has done, for metrics."""
+
+    is_leading: bool = False
+    epoch: int = 0
+    published: RecordId | None = None
+    """The last record."""
+    head: Head | None = None
+    """The head that readers of the journal have with it."""
+    records: int = 0
+    failures: int = 0
+    error: str | None = None
+    """Why nothing can be published now."""
+
+
+class JournalStepReader(Protocol):
+    """A chain as a snapshot has it."""
+
+    @property
+    def version(self) -> int:
+        """Return the version of the store."""
+        ...
+
+    def first_standing(self, most: int) -> ChainState:
+        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        ...
+
+    def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
+        """Return the first steps from a standing to this moment, none once there is nothing left.
+
+        `known_head` is a block that the standing's head descends from, in place of that head where its own
+        ancestors are not stored here.
+        """
+        ...
+
+
+class ChainSource(Protocol):
+    """A chain that is published."""
+
+    what: str
+    """What the log calls its blocks."""
+    is_sole: bool
+    """Whether no other process has the chain, so that it is published even where it went back."""
+
+    @property
+    def genesis(self) -> bytes | None:
+        """Return the file that readers begin with, if there is one."""
+        ...
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether there is a first block, without which there is no journal."""
+        ...
+
+    @property
+    def first_hash(self) -> Hash32:
+        """Return the hash of the chain's first block, by which its journal is named."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Return the version of the store, another one after each commit."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        ...
+
+    def knows(self, head: Head, /) -> bool:
+        """Return whether a block is stored, on the chain or beside it."""
+        ...
+
+    def first_block(self) -> Head:
+        """Return the first block that is stored."""
+        ...
+
+    def look(self) -> AbstractContextManager[JournalStepReader]:
+        """Return the chain as it is now."""
+        ...
+
+
+class PublishedChain:
+    """A chain that is published, with what is the same in all tenures of its process."""
+
+    def __init__(self, source: ChainSource, holder: str) -> None:
+        self.source = source
+        self.holder = holder
+        self.report = LeaderReport()
+
+
+class LeaderSession:
+    """A lease, and the journal's end as its holder has left it."""
+
+    def __init__(
+        self, published: PublishedChain, journal: Journal, lease: Lease, tip: Record | None, began: float
+    ) -> None:
+        self.lease = lease
+        self._published = published
+        self._journal = journal
+        self._tip = tip
+        self._sequence = 0
+        self._known: Head | None = None
+        """The block to go on from where the journal's head is unknown here."""
+        self._renewed = began
+
+    @classmethod
+    async def begin(cls, published: PublishedChain, journal: Journal) -> Self:
+        """Return a new tenure, in a new epoch.
+
+        Raises:
+            LeaseHeldError: Another process has the lease.
+            StaleLeaderError, UnrelatedJournalError: The journal does not end with a block known here.
+            LeaseLostError, JournalUnavailableError, UnreadableRecordError, ChainMismatchError: See `Journal`.
+        """
+        began = trio.current_time()
+        lease = await journal.claim(published.holder, published.report.epoch)
+        published.report.epoch = lease.epoch
+        try:
+            if published.source.genesis is not None:
+                await journal.keep_genesis(lease, published.source.genesis)
+            session = cls(published, journal, lease, await journal.tip(), began)
+            await session._find_known()
+        except (StaleLeaderError, UnrelatedJournalError, UnreadableRecordError, ChainMismatchError):
+            # Another process may be able to go on.
+            await journal.release(lease)
+            raise
+        session._note()
+        return session
+
+    @property
+    def next_renewal(self) -> float:
+        """Return when the lease is to be renewed."""
+        return self._renewed + RENEWAL_SECONDS
+
+    async def catch_up(self) -> int:
+        """Append all steps to the store's head, and return the version of the store that is published.
+
+        Raises:
+            TipMovedError: The journal has lost records, or another process has written some.
+            LeaseLostError, RecordTooLargeError, JournalUnavailableError: As `Journal.append`.
+            StoreError, StateError, CorruptRowError: The chain cannot be read.
+        """
+        while True:
+            # What a change of several steps leaves behind in between is not seen: nothing is awaited before.
+            with self._published.source.look() as moment:
+                before = self._state(moment)
+                work = partial(moment.next_steps, before, self._known)
+                steps: list[JournalStep] = await trio.to_thread.run_sync(work)
+                version = moment.version
+            if not steps:
+                return version
+            for step in steps:
+                await self.renew()
+                before = await self._append(before, step)
+
+    def _state(self, moment: JournalStepReader) -> ChainState:
+        return moment.first_standing(BEGINNING_BLOCKS) if self._tip is None else self._tip.after
+
+    async def _append(self, before: ChainState, step: JournalStep) -> ChainState:
+        record = Record(
+            self._published.source.first_hash,
+            RecordId(self.lease.epoch, self._sequence + 1),
+            self._last_id,
+            before,
+            step.after,
+            step.change,
+            step.is_latest,
+        )
+        with self._in_time():
+            await self._journal.append(self.lease, record)
+        self._tip, self._known, self._sequence = record, None, record.id.sequence
+        self._published.report.records += 1
+        self._note()
+        return record.after
+
+    async def renew(self) -> None:
+        """Renew the lease if that is due.
+
+        Raises:
+            TipMovedError: The journal has lost records.
+            LeaseLostError, JournalUnavailableError: As `Journal.renew`.
+        """
+        now = trio.current_time()
+        if now < self.next_renewal:
+            return
+        with self._in_time():
+            found = await self._journal.renew(self.lease)
+        self._renewed = now
+        if found != self._last_id:
+            raise TipMovedError(self._last_id, found)
+
+    @property
+    def _last_id(self) -> RecordId | None:
+        return None if self._tip is None else self._tip.id
+
+    def _note(self) -> None:
+        report = self._published.report
+        report.published = self._last_id
+        report.head = None if self._tip is None else self._tip.after.head
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Give up what is asked of the journal before the lease may have expired.
+
+        Raises:
+            JournalUnavailableError: It took longer.
+        """
+        # A process that was stopped for longer may ask once more: the journal knows whose lease it is.
+        deadline = max(self._renewed + PATIENCE_SECONDS, trio.current_time() + RENEWAL_SECONDS)
+        try:
+            with trio.fail_at(deadline):
+                yield
+        except trio.TooSlowError:
+            raise JournalUnavailableError(self._journal.place, "the lease was not renewed in time") from None
+
+    async def _find_known(self) -> None:
+        """Find the block to go on from.
+
+        Raises:
+            StaleLeaderError, UnrelatedJournalError: There is none.
+        """
+        source = self._published.source
+        if self._tip is None or source.knows(self._tip.after.head):
+            return
+        head, is_sole = source.head, source.is_sole
+        if not is_sole and head.number < self._tip.after.head.number:
+            raise StaleLeaderError(head, self._tip.after.head)
+        self._known = await self._known_ancestor(self._tip)
+        if self._known is None and not is_sole:
+            raise UnrelatedJournalError(self._tip.after.head)
+        self._known = self._known or source.first_block()
+
+    async def _known_ancestor(self, tip: Record) -> Head | None:
+        """Return the last known ancestor of the journal's head among its records."""
+        ancestor, last = tip.after.head, None
+        while records := await self._journal.read_back(last, RECORDS_BACK):
+            for record in records:
+                if isinstance(record.change, BLOCKS) and record.after.head == ancestor:
+                    ancestor = record.before.head
+                    if self._published.source.knows(ancestor):
+                        return ancestor
+            last = records[-1].id
+        return None

@@ -1,0 +1,86 @@
+"""Saying that a node is there, and hearing who else is."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+import trio
+
+from wsnode.cluster.journal import JournalUnavailableError
+from wsnode.cluster.node_directory import REPORT_SECONDS, ClusterNode, NodeDirectory, PresentNodes
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import hexadecimal
+
+OpenMeeting = Callable[[], AbstractAsyncContextManager[NodeDirectory]]
+
+logger = logging.getLogger("wsnode.journal")
+
+
+def process_name() -> str:
+    """Return a name that no other process of a cluster has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+
+
+class HeadSource(Protocol):
+    """A chain, by its head."""
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        ...
+
+
+class ClusterMembership:
+    """Meets the other nodes of a chain; `run` has to be running."""
+
+    def __init__(self, chain: HeadSource, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
+        """`name` is this process's; without a `url` the others do not learn of it."""
+        self._chain = chain
+        self.open = open_meeting
+        self.name = name
+        self._url = url
+        self.present = PresentNodes()
+        self._met = trio.Event()
+        self._is_away = True
+
+    @property
+    def has_writer(self) -> bool | None:
+        """Return whether a process has the lease; None while the journal cannot be asked."""
+        return None if self._is_away else self.present.writer is not None
+
+    async def others(self, seconds: float) -> list[ClusterNode]:
+        """Return the other nodes, the highest first, once there are any; none after some seconds."""
+        with trio.move_on_after(seconds):
+            while not (others := self.present.others(self.name)):
+                await self._met.wait()
+        return others
+
+    async def next_meeting(self) -> PresentNodes:
+        """Return who is there, once that was asked again."""
+        await self._met.wait()
+        return self.present
+
+    async def run(self) -> None:
+        """Meet the others again and again, for ever."""
+        while True:
+            try:
+                async with self.open() as meeting:
+                    while True:
+                        self.present = await meeting.meet(self._mine())
+                        self._is_away = False
+                        met, self._met = self._met, trio.Event()
+                        met.set()
+                        await trio.sleep(REPORT_SECONDS)
+            except JournalUnavailableError as error:
+                self._is_away = True
+                logger.debug("the other nodes are not known: %s", error)
+            await trio.sleep(REPORT_SECONDS)
+
+    def _mine(self) -> ClusterNode | None:
+        if self._url is None:
+            return None
+        head = self._chain.head
+        return ClusterNode(self.name, self._url, head.number, hexadecimal(head.hash))

@@ -1,0 +1,218 @@
+"""Repeating a writer's changes: a block is executed, and each record's outcome has to be what it says."""
+
+from typing import Final
+
+from wsnode.cluster.journal_diff import impersonated_senders
+from wsnode.cluster.records import (
+    BlockRecord,
+    ChainIdRecord,
+    ChainState,
+    ClassesRecord,
+    FinalityRecord,
+    PatchRecord,
+    Record,
+    Rollback,
+    StarknetBlockRecord,
+)
+from wsnode.cluster.replica.chain_states import is_at, is_canonical, is_reachable, standing_of
+from wsnode.cluster.replica.errors import GapError, RefusedRecordError
+from wsnode.ethereum.chain import Chain, FinalityMarks
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import BlockAttributes, InvalidTransactionError, MissingStateError
+from wsnode.ethereum.storage.errors import ChainIdsError
+from wsnode.ethereum.tree.tree import BlockTree
+
+NO_HASH: Final = bytes(32)
+
+
+class LogApplier:
+    """Applies records to a chain, in one thread at a time."""
+
+    def __init__(self, chain: Chain, tree: BlockTree, *, is_development: bool) -> None:
+        """With `is_development`, blocks may have unsigned transactions, and states be changed without one."""
+        self._chain = chain
+        self._tree = tree
+        self._is_development = is_development
+
+    def apply(self, record: Record) -> None:
+        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+
+        Raises:
+            RefusedRecordError: It does not verify; the chain stands as before the record.
+            GapError: The chain cannot stand as before the record.
+            StateError, StoreError: It cannot be stored now.
+        """
+        _require_form(record)
+        mine = standing_of(self._chain)
+        if not is_at(mine, record.before) and not is_at(mine, record.after):
+            if self._is_beyond(mine, record):
+                if record.is_latest:
+                    self.go_back(record.after)
+                return
+            # What is taken off is here, or the chain is another one.
+            self.go_back(record.after if isinstance(record.change, Rollback) else record.before)
+        marks = self._marks(record)
+        if not is_at(standing_of(self._chain), record.after):
+            self._change(record, marks)
+            self._require(record)
+        self._mark(marks)
+
+    def _is_beyond(self, mine: ChainState, record: Record) -> bool:
+        """Return whether the chain has what a record leads to, and more, as once the journal's end was lost.
+
+        What it has beyond the journal is kept until a record contradicts it: the writer has it too, and tells
+        of it again. So does one that takes off blocks which are not here any more, and nothing else.
+        """
+        after = record.after
+        with self._chain.snapshot() as view:
+            if isinstance(record.change, Rollback) and is_reachable(view, record.before):
+                return False
+            if after.head == mine.head:
+                # It has patches that are to come, or a chain id.
+                return not isinstance(record.change, ChainIdRecord) and is_reachable(view, after)
+            return after.head.number < mine.head.number and is_canonical(view, after.head)
+
+    def go_back(self, wanted: ChainState) -> None:
+        """Take back what the chain has beyond a standing.
+
+        Raises:
+            GapError: It never stood like that, or not on the way to where it is.
+            StateError, StoreError: It cannot be stored now.
+        """
+        mine = standing_of(self._chain)
+        with self._chain.snapshot() as view:
+            if not is_reachable(view, wanted):
+                raise GapError(mine, wanted)
+        self._tree.unwind(wanted.head.number, wanted.state_root)
+        if mine.chain_id != wanted.chain_id:
+            with self._tree.whole():
+                self._chain.set_chain_id(wanted.chain_id)
+
+    def _change(self, record: Record, marks: FinalityMarks) -> None:
+        match record.change:
+            case BlockRecord():
+                self._append(record, record.change, marks)
+            case Rollback():
+                self._take_off(record)
+            case PatchRecord():
+                self._patch(record, record.change)
+            case ChainIdRecord():
+                self._set_chain_id(record)
+
+    def _append(self, record: Record, change: BlockRecord, marks: FinalityMarks) -> None:
+        block = self._decoded(record, change)
+        attributes = _chosen(block) if change.is_free else None
+        with self._tree.whole():
+            extension = self._tree.extend([block], attributes)
+            if extension.error is not None:
+                raise RefusedRecordError(record.id, str(extension.error))
+            self._tree.store(self._tree.take_pending(), marks)
+
+    def _decoded(self, record: Record, change: BlockRecord) -> UnverifiedBlock:
+        """Return the block of a record, of which the form, the hash and the link are verified."""
+        if change.senders or change.is_free:
+            self._require_development(record)
+        blocks, error = decode_blocks(self._chain.spec, [change.rlp], with_unsigned=bool(change.senders))
+        if error is not None:
+            raise RefusedRecordError(record.id, str(error))
+        (block,) = blocks
+        after = ChainState(
+            Head.of(block), Hash32(header_fields(block.header).state_root), record.before.chain_id
+        )
+        if not is_at(after, record.after) or block.parent_hash != record.before.head.hash:
+            raise RefusedRecordError(record.id, f"its block leads to {after}, the record says {record.after}")
+        if impersonated_senders(block.header, block.body) != change.senders:
+            raise RefusedRecordError(record.id, "its unsigned transactions have other senders")
+        return block
+
+    def _take_off(self, record: Record) -> None:
+        with self._chain.snapshot() as view:
+            if not is_reachable(view, record.after):
+                raise RefusedRecordError(record.id, f"block {record.after.head} is not below the head")
+        self._tree.unwind(record.after.head.number, record.after.state_root)
+
+    def _patch(self, record: Record, change: PatchRecord) -> None:
+        self._require_development(record)
+        try:
+            with self._tree.whole():
+                self._chain.patch(change.accounts)
+        except (InvalidTransactionError, MissingStateError) as error:
+            raise RefusedRecordError(record.id, f"its patch: {error}") from None
+        if self._chain.state.state_root != record.after.state_root:
+            found = self._chain.state.state_root.hex()
+            self._tree.unwind(record.before.head.number, record.before.state_root)
+            raise RefusedRecordError(record.id, f"its patch leads to the state 0x{found}")
+
+    def _set_chain_id(self, record: Record) -> None:
+        self._require_development(record)
+        try:
+            with self._tree.whole():
+                self._chain.set_chain_id(record.after.chain_id)
+        except ChainIdsError as error:
+            raise RefusedRecordError(record.id, str(error)) from None
+
+    def _require_development(self, record: Record) -> None:
+        if not self._is_development:
+            raise RefusedRecordError(record.id, "it has what only development chains may have")
+
+    def _require(self, record: Record) -> None:
+        if not is_at(found := standing_of(self._chain), record.after):
+            raise RefusedRecordError(record.id, f"it leads to {found}, the record says {record.after}")
+
+    def _marks(self, record: Record) -> FinalityMarks:
+        """Return the marks after a record.
+
+        Raises:
+            RefusedRecordError: One is no block of the chain that the record leads to.
+        """
+        after = record.after
+        with self._chain.snapshot() as view:
+            for mark in (after.safe, after.finalized):
+                is_known = mark is None or mark == after.head or is_canonical(view, mark)
+                if mark is not None and (not is_known or mark.number > after.head.number):
+                    raise RefusedRecordError(record.id, f"it marks block {mark}, which is not in the chain")
+        return FinalityMarks(after.safe, after.finalized)
+
+    def _mark(self, marks: FinalityMarks) -> None:
+        found = standing_of(self._chain)
+        if (marks.safe or found.safe, marks.finalized or found.finalized) != (found.safe, found.finalized):
+            self._chain.mark(marks)
+
+
+def _require_form(record: Record) -> None:
+    """Refuse a record that changes more than its kind can."""
+    before, after = record.before, record.after
+    kept = (
+        after.head == before.head,
+        after.state_root == before.state_root,
+        after.chain_id == before.chain_id,
+    )
+    match record.change:
+        case BlockRecord() | Rollback():
+            is_right = kept[2]
+        case PatchRecord():
+            is_right = kept[0] and kept[2]
+        case ChainIdRecord():
+            is_right = kept[0] and kept[1]
+        case FinalityRecord():
+            is_right = all(kept)
+        case StarknetBlockRecord() | ClassesRecord():
+            is_right = False
+    if not is_right:
+        raise RefusedRecordError(record.id, f"no such change leads from {before} to {after}")
+
+
+def _chosen(block: UnverifiedBlock) -> BlockAttributes:
+    """Return the attributes by which a block's gas limit and base fee are as they are."""
+    header = header_fields(block.header)
+    return BlockAttributes(
+        timestamp=header.timestamp,
+        fee_recipient=header.beneficiary,
+        prev_randao=NO_HASH,
+        gas_limit=header.gas_limit,
+        parent_beacon_block_root=NO_HASH,
+        base_fee=header.base_fee,
+    )

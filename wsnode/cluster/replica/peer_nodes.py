@@ -1,0 +1,107 @@
+"""The other nodes of a chain: who writes it, and who has blocks that the journal has not any more."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from wsnode.cluster.membership import ClusterMembership
+from wsnode.cluster.node_directory import REPORT_SECONDS, ClusterNode, PresentNodes
+from wsnode.cluster.replica.errors import GapError
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, ValidBlock
+from wsnode.sync.follow.blocks.ancestor_fetcher import AncestorFetcher
+from wsnode.sync.follow.tx_sender import send_to_all
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams, named
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Client, running
+from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError
+from wsnode.upstream.streams import Connect
+
+MOST_ASKED: Final = 4
+"""Nodes that are asked for blocks, the highest first."""
+MEETING_SECONDS: Final = 2 * REPORT_SECONDS
+"""How long nodes are waited for: each says now and then that it is there."""
+
+logger = logging.getLogger("wsnode.replica")
+
+
+class PeerNodes:
+    """Asks the other nodes of a chain, which are met by `presence`."""
+
+    def __init__(self, chain: Chain, live: LiveTree, presence: ClusterMembership) -> None:
+        self._chain = chain
+        self._live = live
+        self._presence = presence
+
+    async def bridge(self, gap: GapError) -> bool:
+        """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
+        for node in (await self._presence.others(MEETING_SECONDS))[:MOST_ASKED]:
+            blocks = await self._way(node, gap)
+            if blocks and await take(self._live, blocks):
+                logger.info("%d blocks that the journal has not any more are from another node", len(blocks))
+                return True
+        return False
+
+    async def _way(self, node: ClusterNode, gap: GapError) -> list[UnverifiedBlock]:
+        """Return the blocks up to the one that the journal begins after; none if they cannot be had."""
+        upstream = _upstream(node)
+        if upstream is None:
+            return []
+        walks = AncestorFetcher(self._chain.spec, Upstreams([upstream]), self._is_known)
+        async with running([upstream.client]):
+            try:
+                link = await upstream.client.link()
+                return await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
+            except (UpstreamError, PeerError) as error:
+                logger.warning("%s has not the blocks that lead to the journal: %s", upstream, error)
+                return []
+
+    def _is_known(self, block_hash: bytes) -> bool:
+        with self._chain.snapshot() as view:
+            return view.number_of(block_hash) is not None
+
+
+async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
+    """Make the last of some blocks the head; return False, with a line in the log, if one does not verify.
+
+    The first one's parent is known, and each one is the parent of the next.
+    """
+    for block in blocks:
+        status = await live.judge(block)
+        if isinstance(status, DeferredBlock):
+            # No more can be executed beside the head, so the head comes up to it.
+            await live.set_head(block.parent_hash)
+            status = await live.judge(block)
+        if not isinstance(status, ValidBlock):
+            reason = status.error if isinstance(status, InvalidBlock) else "its parent is unknown"
+            logger.warning("block %d of another node does not verify: %s", block.number, reason)
+            return False
+    await live.set_head(blocks[-1].hash)
+    return True
+
+
+def writer_of(present: PresentNodes, connect: Connect | None) -> Upstream | None:
+    """Return the process that writes the chain; None if it is not there, or has not said where it is."""
+    return None if present.leader is None else _upstream(present.leader, connect)
+
+
+async def send_to_writer(present: PresentNodes, encoded: bytes, connect: Connect | None) -> None:
+    """Return once the process that writes the chain has taken a signed transaction.
+
+    Raises:
+        SendFailedError: It has not, or is not known.
+    """
+    upstream = writer_of(present, connect)
+    if upstream is None:
+        raise SendFailedError("the node that writes this chain is not known here")
+    async with running([upstream.client]) as nursery:
+        await send_to_all([upstream], encoded, nursery)
+
+
+def _upstream(node: ClusterNode, connect: Connect | None = None) -> Upstream | None:
+    try:
+        return named([Client(UpstreamAddress.parse(node.url), connect=connect)])[0]
+    except AddressError:
+        return None

@@ -1,0 +1,232 @@
+"""A Starknet chain that repeats records: its blocks are taken as those of an import, by the same checks."""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+from wsnode.cluster.records import ChainState, ClassesRecord, Record, Rollback, StarknetBlockRecord
+from wsnode.cluster.replica.errors import GapError, RefusedRecordError
+from wsnode.cluster.starknet.chain_states import NO_CHAIN_ID, is_at, is_reachable, standing_of
+from wsnode.cluster.starknet.documents import UnreadableDocumentError, read_block, read_classes
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.tree.head_writer import in_thread
+from wsnode.starknet.block import UnverifiedStarknetBlock
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.classes.decode import decode_class
+from wsnode.starknet.classes.definition import ContractClass, NotAClassError
+from wsnode.starknet.dump.class_files import ClassHashMismatchError, checked
+from wsnode.starknet.errors import StarknetError
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.importer import BlockImporter
+
+MOST_WAITING_BYTES: Final = 256 << 20
+"""Of definitions that wait for the block that names them: more than any block declares."""
+MOST_CHAIN_ID: Final = 31
+"""Letters of a chain's name, which is a felt."""
+
+logger = logging.getLogger("wsnode.replica")
+
+
+class StarknetLogApplier:
+    """Applies records to a Starknet chain, in one thread at a time."""
+
+    def __init__(self, chain: StarknetChain, first_hash: Hash32, *, verify_roots: bool = True) -> None:
+        """`first_hash` is that of the chain's first block, from which the operator knows it."""
+        self._chain = chain
+        self._first_hash = first_hash
+        self._verify_roots = verify_roots
+        self._intake: BlockImporter | None = None
+        """What verifies blocks: it has the tries of the state after the head in memory."""
+        self._waiting: dict[bytes, ContractClass] = {}
+        """The definitions for the next block."""
+
+    def apply(self, record: Record) -> None:
+        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+
+        Raises:
+            RefusedRecordError: It does not verify; the chain stands as before the record.
+            GapError: The chain cannot stand as before the record.
+            StoreError: It cannot be stored now.
+        """
+        match record.change:
+            case ClassesRecord():
+                self._take_classes(record, record.change)
+            case StarknetBlockRecord():
+                self._lead(record)
+                self._waiting.clear()
+            case Rollback():
+                self._lead(record)
+            case _:
+                raise RefusedRecordError(record.id, "no Starknet chain has such a change")
+
+    def go_back(self, wanted: ChainState) -> None:
+        """Take off the blocks that the chain has beyond a standing.
+
+        Raises:
+            GapError: It is none of the chain's.
+            StoreError: It cannot be stored now.
+        """
+        with self._chain.snapshot() as view:
+            mine = standing_of(view)
+            if not is_reachable(view, wanted):
+                raise GapError(mine, wanted)
+        if not is_at(mine, wanted):
+            self.give_up()
+            self._chain.append([], [], after=wanted.head.number)
+
+    def give_up(self) -> None:
+        """Forget the state in memory; it is read from the store again for the next block."""
+        if self._intake is not None:
+            self._intake.give_up()
+            self._intake = None
+
+    def _lead(self, record: Record) -> None:
+        """Lead the chain to where a record with a block, or one that takes some off, says."""
+        if record.before.chain_id != NO_CHAIN_ID or record.after.chain_id != NO_CHAIN_ID:
+            raise RefusedRecordError(record.id, "no Starknet chain stands like that")
+        with self._chain.snapshot() as view:
+            mine, is_reached = standing_of(view), is_reachable(view, record.after)
+            has_left = not is_reachable(view, record.before)
+        if is_at(mine, record.after):
+            return
+        if isinstance(record.change, StarknetBlockRecord):
+            # What the chain has beyond the journal is kept until a record contradicts it.
+            if not is_reached:
+                if not is_at(mine, record.before):
+                    self.go_back(record.before)
+                self._append(record, record.change)
+        elif is_at(mine, record.before) and not is_reached:
+            raise RefusedRecordError(record.id, f"block {record.after.head} is not below the head")
+        elif not (has_left and is_reached):
+            # What the record takes off is here, or the chain is another one.
+            self.go_back(record.after)
+
+    def _append(self, record: Record, change: StarknetBlockRecord) -> None:
+        block = self._decoded(record, change)
+        try:
+            intake = self._ready_intake()
+            if intake.head is None:
+                self._begin(record, change, block, intake)
+            intake.take(block)
+            intake.flush()
+        except StarknetError as error:
+            self.give_up()
+            raise RefusedRecordError(record.id, str(error)) from None
+        except BaseException:
+            # Its state is ahead of the store by now.
+            self.give_up()
+            raise
+
+    def _decoded(self, record: Record, change: StarknetBlockRecord) -> UnverifiedStarknetBlock:
+        """Return the block of a record, which leads where the record says if it verifies."""
+        try:
+            block = read_block(change.document)
+        except UnreadableDocumentError as error:
+            raise RefusedRecordError(record.id, f"its block: {error}") from None
+        found = block.number, block.hash, block.new_root
+        wanted = record.after.head.number, record.after.head.hash, record.after.state_root
+        if found != wanted:
+            raise RefusedRecordError(
+                record.id,
+                f"its block is {block.number} {felt_text(block.hash)}, the record says {record.after.head}",
+            )
+        return block
+
+    def _begin(
+        self,
+        record: Record,
+        change: StarknetBlockRecord,
+        block: UnverifiedStarknetBlock,
+        intake: BlockImporter,
+    ) -> None:
+        """Begin an empty chain with the block that the operator knows."""
+        if block.hash != self._first_hash:
+            raise RefusedRecordError(
+                record.id,
+                f"its first block is {felt_text(block.hash)}, this chain's is {felt_text(self._first_hash)}",
+            )
+        if len(change.chain_id) > MOST_CHAIN_ID or not change.chain_id.isascii():
+            raise RefusedRecordError(record.id, f"{change.chain_id[:80]!r} is no name of a chain")
+        intake.begin(block.number, change.chain_id or None)
+
+    def _ready_intake(self) -> BlockImporter:
+        if self._intake is None:
+            self._intake = BlockImporter(self._chain, self._waiting.get, verify_roots=self._verify_roots)
+        return self._intake
+
+    def _take_classes(self, record: Record, change: ClassesRecord) -> None:
+        """Store definitions that the chain lacks, and keep those of the next block until it is here."""
+        try:
+            given = read_classes(change.document)
+        except UnreadableDocumentError as error:
+            raise RefusedRecordError(record.id, f"its classes: {error}") from None
+        with self._chain.snapshot() as view:
+            lacking = [class_hash for class_hash in given if not view.has_class(class_hash)]
+            late = {class_hash for class_hash in lacking if view.is_missing(class_hash)}
+        found = [self._checked(record, class_hash, given[class_hash]) for class_hash in lacking]
+        if late:
+            self._chain.append([], [each for each in found if each.class_hash in late])
+            if self._intake is not None:
+                # It reads the version before, whose pages are kept as long.
+                self._intake.flush()
+        self._waiting.update({each.class_hash: each for each in found if each.class_hash not in late})
+        if sum(len(each.rendered) for each in self._waiting.values()) > MOST_WAITING_BYTES:
+            self._waiting.clear()
+            raise RefusedRecordError(record.id, f"more than {MOST_WAITING_BYTES} bytes of classes")
+
+    def _checked(self, record: Record, class_hash: bytes, text: bytes) -> ContractClass:
+        """Return a definition that has its hash, or is of a kind for which that may differ."""
+        try:
+            return checked(decode_class(text), class_hash, f"record {record.id}", logger.info)
+        except (NotAClassError, ClassHashMismatchError) as error:
+            raise RefusedRecordError(record.id, f"class {felt_text(class_hash)}: {error}") from None
+
+
+class StarknetReplicaChain:
+    """Publishes what is repeated, as one; implements `Copy`."""
+
+    def __init__(
+        self, chain: StarknetChain, applier: StarknetLogApplier, publish: Callable[[], object]
+    ) -> None:
+        """`publish` is called after each change."""
+        self._chain = chain
+        self._applier = applier
+        self._publish = publish
+
+    @property
+    def head(self) -> Head:
+        """Return the head, block -1 of an empty chain."""
+        with self._chain.snapshot() as view:
+            return standing_of(view).head
+
+    def __str__(self) -> str:
+        head = self.head
+        return "no Starknet block" if head.number < 0 else f"Starknet block {head}"
+
+    def reaches(self, state: ChainState) -> bool:
+        """Return whether the chain need only take blocks off to stand like this."""
+        with self._chain.snapshot() as view:
+            return is_reachable(view, state)
+
+    def has_left(self, head: Head) -> bool:
+        """Return False: blocks that left the chain are not kept."""
+        return False
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Publish what is changed meanwhile as one."""
+        try:
+            yield
+        finally:
+            self._publish()
+
+    async def apply(self, record: Record) -> None:
+        """Do what a record says, as `StarknetLogApplier.apply`."""
+        await in_thread(partial(self._applier.apply, record))
+
+    async def go_back(self, state: ChainState) -> None:
+        """Take off what the chain has beyond a standing, as `StarknetLogApplier.go_back`."""
+        await in_thread(partial(self._applier.go_back, state))

@@ -1,0 +1,161 @@
+"""Bringing transactions to the process that writes: once for their senders, and again to the next process."""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import trio
+
+from wsnode.cluster.membership import ClusterMembership
+from wsnode.cluster.node_directory import PresentNodes
+from wsnode.cluster.replica.peer_nodes import send_to_writer, writer_of
+from wsnode.cluster.replica.unsent_txs import UnsentTransactions
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
+from wsnode.sync.follow.tx_sender import send_to
+from wsnode.upstream.client import Client, running
+from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefusedError
+from wsnode.upstream.streams import Connect
+
+SENT_PER_SECOND: Final = 1000
+"""Transactions that a process which begins to write is sent again, by all nodes together."""
+BYTES_PER_SECOND: Final = 8 << 20
+"""Of those."""
+WAITED_MEETINGS: Final = 2
+"""At which a process that writes may say what it has, before it is sent everything."""
+
+logger = logging.getLogger("wsnode.replica")
+
+
+class ResendCounts(msgspec.Struct):
+    """What became of transactions that were sent again."""
+
+    taken: int = 0
+    refused: int = 0
+    failed: int = 0
+    """Those to which there was no answer: they are sent once more."""
+
+
+class TxResender:
+    """Sends to the process that writes, which `presence` knows; `run` has to be running."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        outbox: UnsentTransactions,
+        presence: ClusterMembership,
+        *,
+        connect: Connect | None = None,
+        has_heard: Callable[[int], bool] = lambda _epoch: True,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`connect` opens connections, by TCP if nothing is said; `chance` returns numbers from 0 to 1.
+
+        `has_heard`: whether the writer of an epoch has said which transactions it has.
+        """
+        self._spec = spec
+        self._outbox = outbox
+        self._presence = presence
+        self._connect = connect
+        self._has_heard = has_heard
+        self._chance = chance
+        self._waited = 0, 0
+        """An epoch, and the number of meetings at which its writer had not said what it has."""
+        self.counts = ResendCounts()
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once the process that writes the chain has taken a signed transaction.
+
+        Raises:
+            SendFailedError: It has not, or is not known.
+        """
+        present = self._presence.present
+        name = self._name_of(encoded)
+        self._outbox.given(name, present.epoch)
+        try:
+            await send_to_writer(present, encoded, self._connect)
+        except BaseException:
+            # Also of a sender that has gone meanwhile.
+            self._outbox.unanswered(name)
+            raise
+
+    def _name_of(self, encoded: bytes) -> bytes:
+        try:
+            return PooledTransaction(self._spec, encoded).hash
+        except InvalidTransactionError as error:
+            # The chain has got another id since the transaction was checked.
+            raise SendFailedError(str(error)) from None
+
+    async def run(self) -> None:
+        """Send again, for ever, what the process that writes now was not sent."""
+        while True:
+            present = await self._presence.next_meeting()
+            upstream = writer_of(present, self._connect)
+            if upstream is None or not self._may_begin(present.epoch):
+                continue
+            if due := self._outbox.due(present.epoch):
+                await self._send_again(present, upstream.client, due)
+
+    def _may_begin(self, epoch: int) -> bool:
+        """Return whether it is known what the writer of an epoch has, or was waited for long enough."""
+        if self._has_heard(epoch):
+            return True
+        waited = self._waited[1] + 1 if self._waited[0] == epoch else 1
+        self._waited = epoch, waited
+        return waited > WAITED_MEETINGS
+
+    async def _send_again(
+        self, present: PresentNodes, client: Client, due: Sequence[PooledTransaction]
+    ) -> None:
+        before = msgspec.structs.replace(self.counts)
+        async with running([client]):
+            for transaction in due:
+                await trio.sleep(self._pause(present, transaction))
+                if not await self._is_answered(present, client, transaction):
+                    break
+        taken, refused = self.counts.taken - before.taken, self.counts.refused - before.refused
+        # Those that stay refused are offered for ever.
+        if taken:
+            logger.info(
+                "%d pending transactions were sent again, to the writer of epoch %d; it refused %d",
+                taken + refused,
+                present.epoch,
+                refused,
+            )
+
+    def _pause(self, present: PresentNodes, transaction: PooledTransaction) -> float:
+        """Return the seconds before a transaction: each node has its part of what all may send.
+
+        By chance it is more or less, so that nodes do not send at the same moments.
+        """
+        seconds = max(1 / SENT_PER_SECOND, len(transaction.encoded) / BYTES_PER_SECOND)
+        return 2 * self._chance() * seconds * max(1, len(present.nodes))
+
+    async def _is_answered(
+        self, present: PresentNodes, client: Client, transaction: PooledTransaction
+    ) -> bool:
+        """Send a transaction, if it is still to be sent; return whether the next one may follow."""
+        name, epoch = transaction.hash, present.epoch
+        if self._presence.present.epoch != epoch:
+            return False
+        if not self._outbox.is_due(name, epoch):
+            return True
+        try:
+            await send_to(client, transaction.encoded)
+        except UpstreamError as error:
+            return self._is_refused(name, epoch, error)
+        self._outbox.given(name, epoch)
+        self.counts.taken += 1
+        return True
+
+    def _is_refused(self, name: bytes, epoch: int, error: UpstreamError) -> bool:
+        """Take note of an error; return whether it is about the transaction."""
+        logger.debug("0x%s was sent again: %s", name.hex(), error)
+        if isinstance(error, UpstreamRefusedError) and error.is_about_what_was_asked:
+            self._outbox.refused(name, epoch)
+            self.counts.refused += 1
+            return True
+        self.counts.failed += 1
+        return False

@@ -1,0 +1,162 @@
+"""One count of each key's credits on all nodes of a journal.
+
+Each node charges calls to its own count, and no call waits for another machine. Several times a second it
+says what it has spent since, and takes over the sum of all nodes. What nodes admitted beyond the rate
+meanwhile is owed, and that many calls are refused later.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Protocol
+
+import trio
+
+from wsnode.cluster.journal import JournalUnavailableError
+from wsnode.cluster.quotas import (
+    LONGEST_OWING_SECONDS,
+    LONGEST_SINCE_SECONDS,
+    MOST_SPENDINGS,
+    KeySpending,
+    QuotaExchange,
+)
+
+PAUSE_SECONDS: Final = 0.1
+"""Between two exchanges, and longer where there are many keys."""
+SECONDS_OF_A_KEY: Final = 1e-5
+SECONDS_OF_AN_OWING_KEY: Final = 5e-5
+AWAY_SECONDS: Final = 0.5
+
+OpenQuotas = Callable[[], AbstractAsyncContextManager[QuotaExchange]]
+
+logger = logging.getLogger("wsnode.journal")
+
+
+class CreditAccount(Protocol):
+    """The credits of a key, as this node counts them."""
+
+    @property
+    def per_second(self) -> float:
+        """Return how many come back each second, more than 0."""
+        ...
+
+    @property
+    def spent(self) -> float:
+        """Return those that this node has charged so far."""
+        ...
+
+    @property
+    def full_at(self) -> float:
+        """Return the time at which all will be back."""
+        ...
+
+    def settle(self, full_at: float, /) -> None:
+        """Have all be back at a time."""
+        ...
+
+
+class RateSharer:
+    """Exchanges what was spent with the other nodes, over one connection."""
+
+    def __init__(
+        self,
+        quotas: QuotaExchange,
+        accounts: Callable[[], Mapping[str, CreditAccount]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`accounts` returns those of this node, by the keys' hashes; `clock` is the one they go by."""
+        self._quotas = quotas
+        self._accounts = accounts
+        self._clock = clock
+        self._said: Mapping[str, float] = {}
+        """What was spent by the last exchange."""
+        self._said_at = 0.0
+        self._owing: Mapping[str, float] = {}
+
+    async def exchange(self) -> float:
+        """Say what was spent here, take over what is missing of all keys, and return how long to pause.
+
+        Raises:
+            JournalUnavailableError: The journal cannot be reached.
+        """
+        accounts, began = self._accounts(), self._clock()
+        spent = {digest: account.spent for digest, account in accounts.items()}
+        spendings = list(self._spendings(accounts, spent, began))
+        owing, now = dict[str, float](), began
+        for part in _parts(spendings) if accounts else ():
+            now = self._clock()
+            owing = dict(await self._quotas.exchange(part))
+        self._settle(accounts, spent, owing, now)
+        self._said_at = began
+        return PAUSE_SECONDS + SECONDS_OF_A_KEY * len(accounts) + SECONDS_OF_AN_OWING_KEY * len(owing)
+
+    def _spendings(
+        self, accounts: Mapping[str, CreditAccount], spent: Mapping[str, float], now: float
+    ) -> Iterator[KeySpending]:
+        for digest, account in accounts.items():
+            own = min(max(account.full_at - now, -LONGEST_OWING_SECONDS), LONGEST_OWING_SECONDS)
+            said = self._said.get(digest)
+            if said is None:
+                # What was spent while nodes could not hear of each other is each one's own affair.
+                if own > 0:
+                    yield KeySpending(digest, 0.0, 0.0, own)
+            elif spent[digest] > said:
+                seconds = min((spent[digest] - said) / account.per_second, LONGEST_OWING_SECONDS)
+                since = min(now - self._said_at, LONGEST_SINCE_SECONDS)
+                yield KeySpending(digest, seconds, since, own)
+
+    def _settle(
+        self,
+        accounts: Mapping[str, CreditAccount],
+        spent: Mapping[str, float],
+        owing: Mapping[str, float],
+        now: float,
+    ) -> None:
+        """Have accounts be what all nodes have left, less what was spent here since it was summed up."""
+        for digest in owing.keys() | self._owing.keys():
+            if (account := accounts.get(digest)) is not None:
+                since = (account.spent - spent[digest]) / account.per_second
+                account.settle(now + owing.get(digest, 0.0) + since)
+        self._said, self._owing = spent, owing
+
+
+class SharedRates:
+    """Keeps the credits of a network's keys one count with the other nodes; `run` has to be running."""
+
+    def __init__(self, accounts: Callable[[], Mapping[str, CreditAccount]], open_quotas: OpenQuotas) -> None:
+        """`accounts` returns those of this node, by the keys' hashes."""
+        self._accounts = accounts
+        self.open = open_quotas
+        self._is_alone = False
+
+    async def run(self) -> None:
+        """Exchange again and again, for ever; while the journal is away, this node counts alone."""
+        while True:
+            open_quotas = self.open
+            try:
+                async with open_quotas() as quotas:
+                    sharer = RateSharer(quotas, self._accounts)
+                    while self.open is open_quotas:
+                        pause = await sharer.exchange()
+                        self._note_together()
+                        await trio.sleep(pause)
+            except JournalUnavailableError as error:
+                self._note_alone(error)
+                await trio.sleep(AWAY_SECONDS)
+
+    def _note_together(self) -> None:
+        if self._is_alone:
+            self._is_alone = False
+            logger.info("the rates of keys are counted together with the other nodes again")
+
+    def _note_alone(self, error: JournalUnavailableError) -> None:
+        if not self._is_alone and self._accounts():
+            self._is_alone = True
+            logger.warning("the rates of keys are counted by this machine alone for now: %s", error)
+
+
+def _parts(spendings: Sequence[KeySpending]) -> Iterator[Sequence[KeySpending]]:
+    """Yield all in parts that one exchange can have, an empty one if there are none."""
+    for start in range(0, max(1, len(spendings)), MOST_SPENDINGS):
+        yield spendings[start : start + MOST_SPENDINGS]

@@ -1,0 +1,122 @@
+"""The steps that lead from one standing of a Starknet chain to that of its store: what a journal lacks.
+
+Definitions of classes go before the block that is the first to name them. Those that a later import has found
+go by themselves: the store counts them, so that they too follow from the store alone. They go after all
+blocks that there are, because a reader may have any of these already, and passes over what is before them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from wsnode.cluster.journal_diff import BYTES_AT_ONCE, STEPS_AT_ONCE, JournalStep
+from wsnode.cluster.records import ChainState, Change, ClassesRecord, Rollback, StarknetBlockRecord
+from wsnode.cluster.starknet.chain_states import EMPTY, standing_at
+from wsnode.cluster.starknet.documents import block_document, classes_document
+from wsnode.ethereum.head import Head
+from wsnode.starknet.diff_json import decode_flat, state_diff
+from wsnode.starknet.live.branches import dropped_from
+from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+CLASS_BYTES: Final = 8 << 20
+"""Of the definitions in one record, unless a single one has more."""
+
+
+def first_standing(view: StarknetSnapshot, most: int) -> ChainState:
+    """Return the standing with which an empty journal begins: up to `most` blocks below the head.
+
+    If these are all, it begins before the first block.
+    """
+    number = -1 if view.head is None else view.head - most
+    return standing_at(view, number) if number >= view.first_block else EMPTY
+
+
+def next_steps(
+    view: StarknetSnapshot, known: ChainState, known_head: Head | None = None
+) -> list[JournalStep]:
+    """Return the first steps from a standing to that of a snapshot, none once there is nothing left.
+
+    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`, but never end between the classes of a
+    block and that block. `known_head` is a block that the standing's head descends from.
+
+    Raises:
+        UnknownPositionError: The block is not stored.
+    """
+    steps: list[JournalStep] = []
+    size, state = 0, known
+    for step in _StarknetJournalDiff(view, known).steps(known_head or known.head):
+        steps.append(step)
+        size += _size(step.change)
+        is_advanced, state = step.after != state, step.after
+        if is_advanced and (len(steps) >= STEPS_AT_ONCE or size >= BYTES_AT_ONCE):
+            break
+    return steps
+
+
+class _StarknetJournalDiff:
+    """The way to a snapshot, and how far it has been gone."""
+
+    def __init__(self, view: StarknetSnapshot, state: ChainState) -> None:
+        self._view = view
+        self._state = state
+        # A higher count is that of another store.
+        self._late = dict(view.late_classes(state.late if state.late <= view.late else 0))
+        """What came late and is not published, by its place."""
+        self._is_late = set(self._late.values())
+
+    def steps(self, known: Head) -> Iterator[JournalStep]:
+        _dropped, ancestor = dropped_from(self._view, StarknetPosition(known.number, known.hash))
+        if self._state.head != Head.of(ancestor):
+            yield self._step(Rollback(), standing_at(self._view, ancestor.number), self._state.late)
+        last = -1 if self._view.head is None else self._view.head
+        for number in range(max(ancestor.number + 1, self._view.first_block), last + 1):
+            for document in _documents(self._first_named(number)):
+                yield self._step(ClassesRecord(document), self._state, self._state.late)
+            yield self._step(self._block(number), standing_at(self._view, number), self._state.late)
+        yield from self._late_classes()
+
+    def _step(self, change: Change, after: ChainState, late: int) -> JournalStep:
+        self._state = msgspec.structs.replace(after, late=late)
+        return JournalStep(change, self._state)
+
+    def _late_classes(self) -> Iterator[JournalStep]:
+        for place, class_hash in self._late.items():
+            text = self._view.rendered_class(class_hash)
+            # A class of dropped blocks goes once another one names it.
+            if text is not None and self._view.first_named(class_hash) is not None:
+                yield self._step(ClassesRecord(classes_document([(class_hash, text)])), self._state, place)
+
+    def _first_named(self, number: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the definitions of the classes that no block before `number` names, by hash."""
+        diff = self._view.diff_text(number)
+        assert diff is not None, "the block is stored"
+        for class_hash in state_diff(decode_flat(diff)).named_classes():
+            is_first = self._view.first_named(class_hash) == number and class_hash not in self._is_late
+            if is_first and (text := self._view.rendered_class(class_hash)) is not None:
+                yield class_hash, text
+
+    def _block(self, number: int) -> StarknetBlockRecord:
+        is_first = number == self._view.first_block
+        return StarknetBlockRecord(
+            block_document(self._view, number), (is_first and self._view.chain_id) or ""
+        )
+
+
+def _documents(classes: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    """Yield definitions in as few documents as their size allows."""
+    group: list[tuple[bytes, bytes]] = []
+    size = 0
+    for class_hash, text in classes:
+        if group and size + len(text) > CLASS_BYTES:
+            yield classes_document(group)
+            group, size = [], 0
+        group.append((class_hash, text))
+        size += len(text)
+    if group:
+        yield classes_document(group)
+
+
+def _size(change: Change) -> int:
+    return len(change.document) if isinstance(change, StarknetBlockRecord | ClassesRecord) else 0

@@ -1,0 +1,94 @@
+"""The Starknet chain that a journal is written from."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from wsnode.cluster.journal import UnrelatedJournalError
+from wsnode.cluster.journal_diff import JournalStep
+from wsnode.cluster.records import ChainState
+from wsnode.cluster.starknet.chain_states import first_hash, standing_of
+from wsnode.cluster.starknet.journal_diff import first_standing, next_steps
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.live.branches import UnknownStarknetBlockError, position_at
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+
+class StarknetSource:
+    """A Starknet chain, of which this process may be a reader; implements `Source` of a leader session."""
+
+    what = "Starknet blocks"
+    is_sole = False
+    genesis = None
+
+    def __init__(self, chain: StarknetChain) -> None:
+        self._chain = chain
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether there is a first block, without which there is no journal."""
+        with self._chain.snapshot() as view:
+            return view.head is not None
+
+    @property
+    def first_hash(self) -> Hash32:
+        """Return the hash of the chain's first block, by which its journal is named."""
+        with self._chain.snapshot() as view:
+            found = first_hash(view)
+            assert found is not None, "a chain that is published has a first block"
+            return found
+
+    @property
+    def version(self) -> int:
+        """Return the version of the store, another one after each commit."""
+        return self._chain.version
+
+    @property
+    def head(self) -> Head:
+        """Return the head, block -1 of an empty chain."""
+        with self._chain.snapshot() as view:
+            return standing_of(view).head
+
+    def knows(self, head: Head) -> bool:
+        """Return whether a block is on the chain, or was."""
+        with self._chain.snapshot() as view:
+            return view.number_of(head.hash) is not None or view.dropped(head.hash) is not None
+
+    def first_block(self) -> Head:
+        """Return the first block that is stored."""
+        with self._chain.snapshot() as view:
+            return Head.of(position_at(view, view.first_block))
+
+    @contextmanager
+    def look(self) -> Iterator["StarknetStepReader"]:
+        """Yield the chain as it is now."""
+        with self._chain.snapshot() as view:
+            yield StarknetStepReader(view)
+
+
+class StarknetStepReader:
+    """A Starknet chain at one moment; implements `ChainSnapshot`."""
+
+    def __init__(self, view: StarknetSnapshot) -> None:
+        self._view = view
+
+    @property
+    def version(self) -> int:
+        """Return the version of the store."""
+        return self._view.version
+
+    def first_standing(self, most: int) -> ChainState:
+        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        return first_standing(self._view, most)
+
+    def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
+        """Return the first steps from a standing to this moment; see `next_steps`.
+
+        Raises:
+            UnrelatedJournalError: The block is not stored.
+        """
+        try:
+            return next_steps(self._view, known, known_head)
+        except UnknownStarknetBlockError:
+            raise UnrelatedJournalError(known_head or known.head) from None

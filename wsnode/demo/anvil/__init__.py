@@ -1,0 +1,1 @@
+"""What anvil prints, reads and writes beside its chain."""

@@ -1,0 +1,105 @@
+"""Forms in which a block and its transactions are printed: this node's, and anvil's, which tools read."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Final, Protocol
+
+import msgspec
+
+from wsnode.demo.terminal.printable import address
+from wsnode.ethereum.codec.rows import Header
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import hexadecimal
+
+LAST_SECOND: Final = 253_402_300_799
+"""The end of the year 9999, after which dates have other forms."""
+
+
+class Receipt(msgspec.Struct, rename="camel", frozen=True):
+    """The printed members of a receipt."""
+
+    transaction_hash: str
+    sender: str = msgspec.field(name="from")
+    to: str | None
+    contract_address: str | None
+    gas_used: str
+    status: str | None = None
+    """None before Byzantium."""
+
+
+class BlockForm(Protocol):
+    """Renders the lines of a block: those before its transactions, of each, and those after them."""
+
+    def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
+        """Yield the lines before the block's `count` transactions."""
+        ...
+
+    def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
+        """Yield the lines of a transaction, with the reason if it has failed."""
+        ...
+
+    def end(self, head: Head, header: Header) -> Iterator[str]:
+        """Yield the lines after the transactions."""
+        ...
+
+
+class DefaultForm:
+    """The block first, then all of each transaction."""
+
+    def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
+        """Yield number, hash, time, and the numbers of transactions and gas."""
+        yield f"Block {head.number}  {hexadecimal(head.hash)}"
+        made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(header.timestamp, 1 << 40)))
+        transactions = "1 transaction" if count == 1 else f"{count} transactions"
+        yield f"  {made}, {transactions}, gas used {header.gas_used} of {header.gas_limit}"
+
+    def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
+        """Yield hash, accounts, gas and status."""
+        yield f"Transaction {receipt.transaction_hash}"
+        yield f"  from     {address(receipt.sender)}"
+        if receipt.to is not None:
+            yield f"  to       {address(receipt.to)}"
+        if receipt.contract_address is not None:
+            yield f"  created  {address(receipt.contract_address)}"
+        yield f"  gas used {int(receipt.gas_used, 16)}"
+        if failure is not None:
+            yield f"  status   0, {failure}"
+        elif receipt.status is not None:
+            yield "  status   1"
+
+    def end(self, _head: Head, _header: Header) -> Iterator[str]:
+        """Yield nothing."""
+        yield from ()
+
+
+class AnvilForm:
+    """The transactions first, then the block, in anvil 1.7.1's words."""
+
+    def begin(self, _head: Head, _header: Header, _count: int) -> Iterator[str]:
+        """Yield an empty line, behind the names of methods."""
+        yield ""
+
+    def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
+        """Yield hash, a created contract, gas and the reason of a failure."""
+        yield f"    Transaction: {receipt.transaction_hash}"
+        if receipt.contract_address is not None:
+            yield f"    Contract created: {address(receipt.contract_address)}"
+        yield f"    Gas used: {int(receipt.gas_used, 16)}"
+        if failure is not None:
+            yield f"    Error: reverted with: {failure.removeprefix('execution reverted: ')}"
+        yield ""
+
+    def end(self, head: Head, header: Header) -> Iterator[str]:
+        """Yield number, hash and time."""
+        yield f"    Block Number: {head.number}"
+        yield f"    Block Hash: {hexadecimal(head.hash)}"
+        yield f'    Block Time: "{_date(header.timestamp)}"'
+
+
+def _date(timestamp: int) -> str:
+    """Return a time as RFC 2822 has it; seconds since 1970 where the year has more than four digits."""
+    return (
+        str(timestamp) if timestamp > LAST_SECOND else format_datetime(datetime.fromtimestamp(timestamp, UTC))
+    )

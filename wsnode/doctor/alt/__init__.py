@@ -1,1 +1,0 @@
-"""An alt chain's folder, table by table."""

@@ -1,0 +1,1 @@
+"""A Starknet chain's folder, table by table."""

@@ -1,0 +1,1 @@
+"""Events below the first block of a forked chain, for subscriptions that begin there."""

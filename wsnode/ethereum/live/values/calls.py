@@ -1,0 +1,492 @@
+"""The calls that subscribers of a chain watch, and which of their outcomes each step of the chain changes."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.values.call_proofs import CallProofs
+from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.feed import LIST_BYTES, cursor_at, is_known, published_view
+from wsnode.ethereum.live.values.keys import BlockState, PublishedValues, place_members
+from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
+from wsnode.ethereum.live.values.time_share import TimeShare
+from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import (
+    CancelFlag,
+    LiveCalls,
+    Message,
+    MissingStateError,
+    StateError,
+    root_after,
+)
+from wsnode.ethereum.state_fetchers import StateFetchers
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded
+from wsnode.pubsub.fan_out import FanOut
+
+SLICE_SECONDS: Final = 0.01
+"""The time of one slice of runs, after which their outcomes are published."""
+STEPS_KEPT: Final = 16
+"""Steps whose states are remembered; no list is as late."""
+LINE_STEPS: Final = 256
+"""Steps from whose states what has changed may be found; the engine keeps what as many changed."""
+MOST_FETCHES: Final = 64
+"""Rounds of fetches for the calls of one step."""
+
+MOST_ATTEMPTS: Final = 3
+"""Blocks that may stop the run of a call at an earlier state."""
+
+
+class CallBounds(msgspec.Struct, frozen=True):
+    """The bounds of runs: gas, values read and bytes, the seconds of one, and their share of the time."""
+
+    gas: int
+    gas_blocks: int
+    reads: int
+    bytes: int
+    call_seconds: float
+    share: float
+    proofs: int
+    """Values that may be asked for after each block of a light folder."""
+
+
+class CallWatch(SubscriberGroups):
+    """The calls of equal subscriptions, and the groups of their subscribers."""
+
+    def __init__(self, fan_out: FanOut, key: bytes, number: int) -> None:
+        super().__init__(fan_out)
+        self.key = key
+        self.number = number
+        """Of the list in the engine."""
+        self.late_place: tuple[int, BlockState] | None = None
+        """The step that it was pinned to last, and its state."""
+
+
+class HistoricalOutcomes:
+    """The outcomes at an earlier state that a subscription resumes from, until they are known."""
+
+    def __init__(self, watch: CallWatch, cursor: StateCursor, count: int) -> None:
+        self.watch = watch
+        self.cursor = cursor
+        self.count = count
+        self.found = b""
+        """The digests of the first of them."""
+        self.attempts = 0
+        self.is_over = False
+        """True once all are found, or known to be gone."""
+
+    @property
+    def digests(self) -> bytes | None:
+        """Return the digests of all, None where they are not known."""
+        return self.found if len(self.found) == 8 * self.count else None
+
+
+class CallFeed:
+    """Runs the calls again whose outcomes a step may have changed, and publishes those that it has."""
+
+    def __init__(self, hub: Hub, bounds: CallBounds, fetchers: Callable[[], StateFetchers | None]) -> None:
+        """`fetchers` returns what fetches values of the state that are not known here."""
+        self._hub = hub
+        self._bounds = bounds
+        self._fetchers = fetchers
+        self.table = LiveCalls(
+            gas=bounds.gas,
+            gas_blocks=bounds.gas_blocks,
+            reads=bounds.reads,
+            bytes=bounds.bytes,
+            all_bytes=hub.live_bytes,
+        )
+        self._proofs = CallProofs(hub, self.table, bounds.proofs)
+        self.cursor: StateCursor | None = None
+        """The state of the last step; None while no call is watched."""
+        self.looks = 0
+        """How often it has looked at the chain."""
+        self._places: dict[int, BlockState] = {}
+        """The states of the last steps."""
+        self._line: deque[tuple[int, StateCursor]] = deque(maxlen=LINE_STEPS)
+        """Those that the last one follows on the chain."""
+        self._watches: dict[bytes, CallWatch] = {}
+        self._by_number: dict[int, CallWatch] = {}
+        self._waiting: dict[Callable[[], None], Callable[[], bool]] = {}
+        """What is called once something is ready, and what tells whether it is."""
+        self._earlier: dict[HistoricalOutcomes, None] = {}
+        """Outcomes at earlier states that are still to be found."""
+        self._woken = trio.Event()
+        self._rested = trio.Event()
+        self._pace, self._late_pace = TimeShare(bounds.share), TimeShare(bounds.share / 2)
+        self._lateness = trio.Event()
+        self._pinned: Head | None = None
+        """The block after which late lists run, beside the others."""
+        self._stop: CancelFlag | None = None
+        """Ends the runs after the last step."""
+        hub.on_change.append(lambda _change: self._look_soon())
+        hub.on_same_head.append(self._look_soon)
+        hub.background += (self.run, self.run_late)
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    def require_room(self, messages: Sequence[Message]) -> None:
+        """Check that there is room for more calls.
+
+        Raises:
+            RpcError: All calls together would have too many bytes.
+        """
+        if not self.table.admits(list(messages)):
+            raise limit_exceeded("too many bytes of live calls", {"limit": self._bounds.bytes})
+
+    def hold(self, key: bytes, messages: Sequence[Message], client: int) -> CallWatch:
+        """Return the watch of some calls, until as many calls of `release`; equal calls have equal keys."""
+        if (watch := self._watches.get(key)) is None:
+            number = self.table.add(list(messages), client)
+            watch = self._watches[key] = self._by_number[number] = CallWatch(self._hub.fan_out, key, number)
+        watch.holders += 1
+        return watch
+
+    def release(self, watch: CallWatch) -> None:
+        """Forget a watch that nobody else holds."""
+        watch.holders -= 1
+        if watch.holders:
+            return
+        self.table.remove(watch.number)
+        del self._watches[watch.key]
+        del self._by_number[watch.number]
+        if not self._watches:
+            self.cursor = None
+            self._places.clear()
+            self._line.clear()
+
+    def wait(self, is_ready: Callable[[], bool], resume: Callable[[], None]) -> None:
+        """Look at the chain, and call `resume` once something is ready."""
+        self._waiting[resume] = is_ready
+        self._look_soon()
+
+    def forget(self, resume: Callable[[], None]) -> None:
+        """Do not call `resume`; it need not be waiting."""
+        self._waiting.pop(resume, None)
+
+    def look_back(self, watch: CallWatch, cursor: StateCursor, count: int) -> HistoricalOutcomes:
+        """Return the outcomes after a block, which are found between runs of due calls."""
+        earlier = HistoricalOutcomes(watch, cursor, count)
+        self._earlier[earlier] = None
+        return earlier
+
+    def stop_looking_back(self, earlier: HistoricalOutcomes) -> None:
+        """Find nothing more of earlier outcomes."""
+        earlier.is_over = True
+        self._earlier.pop(earlier, None)
+
+    def cursor_of(self, watch: CallWatch) -> StateCursor | None:
+        """Return the state after which a watch's subscribers had all outcomes; None before the first time."""
+        place = self.place_of(watch)
+        return None if place is None else place.cursor
+
+    def place_of(self, watch: CallWatch) -> BlockState | None:
+        """Return the state of a watch's outcomes; None before the first time."""
+        step = self.table.complete_since(watch.number)
+        return None if step is None else self._place_at(watch, step)
+
+    def _place_at(self, watch: CallWatch, step: int) -> BlockState | None:
+        late = watch.late_place
+        return late[1] if late is not None and late[0] == step else self._places.get(step)
+
+    async def wait_rest(self) -> None:
+        """Return once no call is due, and the last change of the chain is looked at."""
+        while self._woken.is_set() or not self._rested.is_set():
+            await self._rested.wait()
+            await trio.lowlevel.checkpoint()
+
+    def _look_soon(self) -> None:
+        if self._watches:
+            self._woken.set()
+            if self._stop is not None:
+                # A long run must not keep the others from the next block.
+                self._stop.set()
+
+    async def run(self) -> None:
+        """Run due calls, for ever."""
+        while True:
+            if not self._woken.is_set():
+                self._rested.set()
+            await self._woken.wait()
+            self._woken = trio.Event()
+            if self._rested.is_set():
+                self._rested = trio.Event()
+            if self._watches:
+                await self._go_on()
+
+    async def _go_on(self) -> None:
+        with published_view(self._hub) as found:
+            if found is not None:
+                view, cursor = found
+                # The head may leave the chain meanwhile.
+                with suppress(StateError):
+                    if self.cursor != cursor and not await self._prepare(view):
+                        return
+                    self._step(view, cursor)
+                    await self._run_due(view)
+                    return
+            self._hub.call_once_looked(self._look_soon)
+
+    async def _prepare(self, view: Snapshot) -> bool:
+        """Have proved what calls read, in a light folder; return False if that is of no use any more."""
+        if not view.is_light:
+            return True
+        self._proofs.begin(is_late=self.table.is_too_late)
+        await self._proofs.prove(view, _header(view))
+        with self._hub.snapshot() as present:
+            return bool(self._watches) and present.hash_of(view.head.number) == view.head.hash
+
+    def _step(self, view: Snapshot, cursor: StateCursor) -> None:
+        self.looks += 1
+        before, self.cursor = self.cursor, None
+        if before != cursor:
+            if before is not None:
+                announce_reorganisation(
+                    view,
+                    self._watches.values(),
+                    before,
+                    lambda watch: PublishedValues(
+                        self.cursor_of(watch) or before, self.table.told(watch.number)
+                    ),
+                )
+            if self._pinned is not None and view.hash_of(self._pinned.number) != self._pinned.hash:
+                # Nobody is told of a block after the notice that it has left the chain.
+                self.table.unpin()
+            # If it fails, everything may have changed at the next step.
+            self._step_table(view, is_first=before is None)
+            self._places[self.table.steps] = BlockState(cursor, view.head_timestamp)
+            self._line.append((self.table.steps, cursor))
+            self._places.pop(self.table.steps - STEPS_KEPT, None)
+            self._pace.begin()
+            self._late_pace.begin()
+        self.cursor = cursor
+        if self.table.is_too_late:
+            self._lateness.set()
+        self._publish()
+
+    def _step_table(self, view: Snapshot, *, is_first: bool) -> None:
+        """Have the calls run that read what differs from the last step's state, or all if that is not known.
+
+        Both follow the last remembered state that is on the chain: to one led the steps after it, whose
+        blocks may have left the chain or been patched, and to the other lead the state's lists.
+        """
+        since: StateCursor | None = None
+        step: int | None = None
+        if view.is_light:
+            # Values that are read are compared, those of an abandoned branch too.
+            if self._line and not is_first:
+                step, since = self._line[-1]
+        elif is_first:
+            self._line.clear()
+            if (since := _parent(view)) is not None:
+                self._line.append((self.table.steps, since))
+        else:
+            while self._line and not _is_behind(view, self._line[-1][1]):
+                self._line.pop()
+            if self._line:
+                step, since = self._line[-1]
+        block = None if since is None else (since.head.number, since.head.hash)
+        self.table.step(view.state, _header(view), since=block, step=step, changes=LIST_BYTES)
+
+    async def _run_due(self, view: Snapshot) -> None:
+        header = _header(view)
+        fetches = 0
+        while self.table.has_due or self._earlier:
+            with self._pace.work():
+                try:
+                    await self._run_slice(view, header)
+                except MissingStateError as error:
+                    fetches += 1
+                    await self._fetch_due(view, error, is_last=fetches >= MOST_FETCHES)
+            if self.cursor is None:
+                # All were forgotten meanwhile.
+                return
+            self._publish()
+            with trio.move_on_at(self._pace.end(parts=1 if self._pinned is None else 2)):
+                await self._woken.wait()
+            if self._woken.is_set():
+                return
+
+    async def _run_slice(self, view: Snapshot, header: bytes) -> None:
+        self._stop = CancelFlag()
+        try:
+            if self.table.has_due:
+                await self._in_thread(self._stop, self.table.run, view.state, header)
+            elif self._earlier:
+                await self._look_back(view, next(iter(self._earlier)), self._stop)
+        finally:
+            self._stop = None
+
+    async def run_late(self) -> None:
+        """Run the calls of lists that are late after the block that they have got to, for ever.
+
+        They run beside the others, on a snapshot of their own, so that neither waits for the other.
+        """
+        while True:
+            await self._lateness.wait()
+            self._lateness = trio.Event()
+            with self._hub.snapshot() as view:
+                try:
+                    view.pin()
+                    cursor = cursor_at(view)
+                    if cursor == self.cursor and self.table.pin_late():
+                        await self._run_pinned(
+                            view, BlockState(cursor, view.head_timestamp), self.table.steps
+                        )
+                except StateError:
+                    # The next step pins them to another state.
+                    continue
+
+    async def _run_pinned(self, view: Snapshot, place: BlockState, step: int) -> None:
+        header, fetches, is_over = _header(view), 0, False
+        self._pinned = place.cursor.head
+        try:
+            while not is_over:
+                with self._late_pace.work():
+                    try:
+                        is_over = await self._in_thread(CancelFlag(), self.table.run_late, view.state, header)
+                    except MissingStateError as error:
+                        fetches += 1
+                        if not await self._fetch_late(view, error, is_last=fetches >= MOST_FETCHES):
+                            return
+                self._publish_late(place, step)
+                await trio.sleep_until(self._late_pace.end())
+        finally:
+            self._pinned = None
+
+    async def _fetch_late(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> bool:
+        """Fetch what calls lack; return False if it cannot be had, which the run after the next step says."""
+        try:
+            return await self._fetch(view, error, is_last=is_last, is_late=True)
+        except RpcError:
+            return False
+
+    def _publish_late(self, place: BlockState, step: int) -> None:
+        for number, since, changes in self.table.take_late_ready():
+            if (watch := self._by_number.get(number)) is not None:
+                before = None if since is None else self._place_at(watch, since)
+                watch.late_place = (step, place)
+                self._publish_changes(watch, place, before or place, changes)
+        self._resume_ready()
+
+    async def _look_back(self, view: Snapshot, earlier: HistoricalOutcomes, stop: CancelFlag) -> None:
+        """Find some outcomes at an earlier state; give up if that is gone, or if one takes too long."""
+        cursor, before = earlier.cursor, len(earlier.found)
+        row = view.header(cursor.head.number) if is_known(view, cursor) else None
+        if row is not None:
+            with suppress(StateError):
+                earlier.found += await self._in_thread(
+                    stop, self.table.digests, view.state, row, earlier.watch.number, before // 8
+                )
+        earlier.attempts += 1
+        is_stopped = self._woken.is_set() and earlier.attempts < MOST_ATTEMPTS
+        if (len(earlier.found) == before and not is_stopped) or earlier.digests is not None:
+            self.stop_looking_back(earlier)
+
+    async def _in_thread(self, flag: CancelFlag, run: Callable[..., Any], *arguments: Any) -> Any:
+        bound = partial(
+            run,
+            *arguments,
+            slice_seconds=SLICE_SECONDS,
+            call_seconds=self._bounds.call_seconds,
+            cancel=flag,
+        )
+        try:
+            return await trio.to_thread.run_sync(bound, abandon_on_cancel=True)
+        finally:
+            flag.set()
+
+    async def _fetch(
+        self, view: Snapshot, error: MissingStateError, *, is_last: bool, is_late: bool = False
+    ) -> bool:
+        """Fetch the values that calls lacked; return False if no more may be asked for after this block.
+
+        Raises:
+            RpcError: They cannot be had.
+        """
+        if view.is_light and not is_last:
+            return await self._proofs.fetch(error, is_late=is_late)
+        fetchers = self._fetchers()
+        session = None if fetchers is None else fetchers.begin("eth_call", b"[]", view)
+        fetch = None if session is None or is_last else session.fetch_for(error)
+        if fetch is None:
+            raise limit_exceeded(
+                f"it reads more of the state than may be fetched for one call: {MOST_FETCHES} rounds"
+            )
+        await fetch()
+        return True
+
+    async def _fetch_due(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> None:
+        """Have calls run again with the values that they lacked, or fail where those cannot be had."""
+        try:
+            is_fetched = await self._fetch(view, error, is_last=is_last)
+        except RpcError as failure:
+            is_fetched = False
+            # Nodes prove their newest blocks: at the present head there may be no error.
+            if not (view.is_light and self._woken.is_set()):
+                self.table.fail_lacking(failure.code, failure.message)
+        if is_fetched:
+            self.table.retry_lacking()
+        else:
+            for earlier in list(self._earlier):
+                self.stop_looking_back(earlier)
+
+    def _publish(self) -> None:
+        """Publish the outcomes that changed of calls none of which is due, and go on with who waits."""
+        place = self._places[self.table.steps]
+        for number, since, changes in self.table.take_ready():
+            if (watch := self._by_number.get(number)) is not None:
+                before = None if since is None else self._place_at(watch, since)
+                self._publish_changes(watch, place, before or place, changes)
+        self._resume_ready()
+
+    def _publish_changes(
+        self, watch: CallWatch, place: BlockState, before: BlockState, changes: tuple[bytes, bytes] | None
+    ) -> None:
+        if changes is not None:
+            entries, told = changes
+            result = render_outcomes(place, entries)
+            watch.publish(result, place.cursor, PublishedValues(before.cursor, told))
+
+    def _resume_ready(self) -> None:
+        for resume in [resume for resume, is_ready in self._waiting.items() if is_ready()]:
+            del self._waiting[resume]
+            resume()
+
+
+def render_outcomes(place: BlockState, entries: bytes, *, is_complete: bool = False) -> bytes:
+    """Return the result of a notification with some entries."""
+    members = msgspec.json.encode(place_members(place, is_complete=is_complete))
+    return b'%b,"results":[%b]}' % (members[:-1], entries)
+
+
+def _header(view: Snapshot) -> bytes:
+    row = view.header(view.number)
+    assert row is not None, "the head is stored"
+    return row
+
+
+def _is_behind(view: Snapshot, cursor: StateCursor) -> bool:
+    """Return whether the state of a cursor is that of a snapshot's head, or of a block below it."""
+    return cursor.head.number <= view.head.number and is_known(view, cursor)
+
+
+def _parent(view: Snapshot) -> StateCursor | None:
+    """Return the parent of a snapshot's head and the state after it, None if that is not kept."""
+    number = view.head.number - 1
+    if number < 0 or (block_hash := view.hash_of(number)) is None:
+        return None
+    try:
+        return StateCursor(
+            Head(BlockNumber(number), block_hash), root_after(view.state, (number, block_hash))
+        )
+    except StateError:
+        return None

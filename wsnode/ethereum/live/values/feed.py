@@ -1,0 +1,210 @@
+"""The values that subscribers of a chain watch, and what each step of the chain changes of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from wsnode.ethereum.codec.rows import header_fields
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.keys import (
+    ADDRESS_BYTES,
+    BlockState,
+    Key,
+    PublishedValues,
+    Value,
+    Values,
+    changes_of,
+    read_values,
+    render_values,
+)
+from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import BoundError, StateError, changed_keys, root_after
+from wsnode.pubsub.fan_out import FanOut
+
+LIST_BYTES: Final = 1 << 20
+"""Bytes of the lists of what a step changed; beyond them all watched values are read again."""
+
+Changed = Mapping[bytes, tuple[bool, set[bytes]]]
+"""By address: True if the account itself may have changed, and the slots that may have."""
+
+
+class Watch(SubscriberGroups):
+    """Keys that are watched together, their values, and the groups of their subscribers."""
+
+    def __init__(self, fan_out: FanOut, keys: tuple[Key, ...], values: Values) -> None:
+        super().__init__(fan_out)
+        self.keys = keys
+        self.values = values
+        """The values that the groups were sent."""
+
+    def keys_in(self, changed: Changed | None) -> Iterable[Key]:
+        """Return the keys whose values may have changed: all if that is not known."""
+        if changed is None:
+            return self.keys
+        return filter(lambda key: _is_in(key, changed), self.keys)
+
+
+def _is_in(key: Key, changed: Changed) -> bool:
+    if (found := changed.get(key[:ADDRESS_BYTES])) is None:
+        return False
+    is_account, slots = found
+    return is_account if len(key) == ADDRESS_BYTES else key[ADDRESS_BYTES:] in slots
+
+
+@contextmanager
+def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
+    """Yield a snapshot of the head with its cursor; None if the head is still being published, or is gone."""
+    with hub.snapshot() as view:
+        found: tuple[Snapshot, StateCursor] | None = None
+        if hub.meeting_point is not None and view.head == hub.head and view.has_begun:
+            view.pin()
+            # The head may have left the chain since the snapshot was opened.
+            with suppress(StateError):
+                found = view, cursor_at(view)
+        yield found
+
+
+class StateFeed:
+    """Publishes the values that changed, once for each step of the chain's head, or of the state after it."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.cursor: StateCursor | None = None
+        """The state that was looked at last; None while nothing is watched."""
+        self._watches: dict[tuple[Key, ...], Watch] = {}
+        self._of_account: defaultdict[bytes, set[Watch]] = defaultdict(set)
+        hub.on_change.append(lambda _change: self.look())
+        hub.on_same_head.append(self.look)
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    def look(self) -> None:
+        """Publish what has changed since the last look, unless the head is still being published."""
+        if self._watches:
+            with self.view():
+                pass
+
+    @contextmanager
+    def view(self) -> Iterator[Snapshot | None]:
+        """Yield a snapshot of the head, the state after which all watches have; None if there is none yet."""
+        with published_view(self._hub) as found:
+            if found is None:
+                yield None
+                return
+            view, cursor = found
+            if self.cursor != cursor and self._watches:
+                self._step(view, cursor)
+            self.cursor = cursor
+            yield view
+
+    def hold(self, keys: tuple[Key, ...], view: Snapshot) -> Watch:
+        """Return the watch of these keys, until as many calls of `release`; `view` is of the feed."""
+        if (watch := self._watches.get(keys)) is None:
+            values = read_values(view.state, view.head, keys)
+            watch = self._watches[keys] = Watch(self._hub.fan_out, keys, values)
+            for address in _addresses(keys):
+                self._of_account[address].add(watch)
+        watch.holders += 1
+        return watch
+
+    def release(self, watch: Watch) -> None:
+        """Forget a watch that nobody else holds."""
+        watch.holders -= 1
+        if watch.holders:
+            return
+        del self._watches[watch.keys]
+        for address in _addresses(watch.keys):
+            self._of_account[address].discard(watch)
+            if not self._of_account[address]:
+                del self._of_account[address]
+        if not self._watches:
+            self.cursor = None
+
+    def _step(self, view: Snapshot, cursor: StateCursor) -> None:
+        before = self.cursor
+        assert before is not None, "there is a watch"
+        announce_reorganisation(
+            view, self._watches.values(), before, lambda watch: PublishedValues(before, watch.values)
+        )
+        place = BlockState(cursor, view.head_timestamp)
+        changed = _changed_since(view, before)
+        for watch in self._concerned(changed):
+            values = read_values(view.state, view.head, watch.keys_in(changed))
+            if accounts := changes_of(watch.values, values):
+                watch.publish(render_values(place, accounts), cursor, PublishedValues(before, watch.values))
+                watch.values = {**watch.values, **values}
+
+    def _concerned(self, changed: Changed | None) -> list[Watch]:
+        if changed is None:
+            return list(self._watches.values())
+        found = (self._of_account.get(address, ()) for address in changed)
+        return list({watch: None for watches in found for watch in watches})
+
+
+def is_known(view: Snapshot, cursor: StateCursor) -> bool:
+    """Return whether the state of a cursor is kept, and is the one after its block."""
+    head = cursor.head
+    if view.is_light:
+        return view.hash_of(head.number) == head.hash and proved_cursor(view, head) == cursor
+    try:
+        return root_after(view.state, (head.number, head.hash)) == cursor.root
+    except StateError:
+        return False
+
+
+def cursor_at(view: Snapshot) -> StateCursor:
+    """Return the cursor of a snapshot's head.
+
+    Raises:
+        StateError: The head is not on the chain any more.
+    """
+    if view.is_light:
+        return proved_cursor(view, view.head)
+    return StateCursor(view.head, root_after(view.state, (view.head.number, view.head.hash)))
+
+
+def proved_cursor(view: Snapshot, head: Head) -> StateCursor:
+    """Return the cursor of a canonical block of a light folder, and have the engine know its state root."""
+    header = view.header(head.number)
+    assert header is not None, "it is canonical"
+    root = header_fields(header).state_root
+    view.state.note_root(head.number, head.hash, root)
+    return StateCursor(head, root)
+
+
+def values_at(view: Snapshot, cursor: StateCursor, keys: Iterable[Key]) -> dict[Key, Value] | None:
+    """Return the values after the block of a cursor; None if that state is not kept any more."""
+    if not is_known(view, cursor):
+        return None
+    try:
+        return read_values(view.state, cursor.head, keys)
+    except StateError:
+        return None
+
+
+def _changed_since(view: Snapshot, before: StateCursor) -> Changed | None:
+    """Return what may have changed since an ancestor; None if everything may have.
+
+    A state that was patched, or whose patches were taken back, and blocks that left the chain are not in the
+    lists of changes.
+    """
+    head = before.head
+    if head.number >= view.head.number:
+        return None
+    if not is_known(view, before):
+        return None
+    try:
+        last = (view.head.number, view.head.hash)
+        found = changed_keys(view.state, head.number, last, changes=LIST_BYTES)
+    except (BoundError, StateError):
+        return None
+    return {address: (is_account, set(slots)) for address, is_account, slots in found}
+
+
+def _addresses(keys: Iterable[Key]) -> set[bytes]:
+    return {key[:ADDRESS_BYTES] for key in keys}

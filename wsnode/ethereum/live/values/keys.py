@@ -1,0 +1,142 @@
+"""Accounts and slots that are watched, their values, and the JSON text of those that differ."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.state import MissingStateError, State
+
+ADDRESS_BYTES: Final = 20
+ABSENT: Final = (0, 0, bytes(32))
+"""Nonce, balance and code hash of an account that does not exist, as eth_getProof has them."""
+
+Key: TypeAlias = bytes
+"""An address, or an address and the 32 bytes of a slot behind it."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error in place of the values of an account, none of which a client has then."""
+
+    code: int
+    message: str
+    data: Any
+
+
+Value: TypeAlias = tuple[int, int, bytes] | bytes | Failure
+"""Nonce, balance and code hash of an account, or the 32 bytes in a slot; or why they are not known."""
+Values: TypeAlias = Mapping[Key, Value]
+
+
+class PublishedValues(msgspec.Struct, frozen=True):
+    """Values, and the block and state after which they are."""
+
+    cursor: StateCursor
+    values: Any
+    """`Values`, or what a kind of its own keeps of them."""
+
+
+class BlockState(msgspec.Struct, frozen=True):
+    """A block, the state after it, and the block's time."""
+
+    cursor: StateCursor
+    timestamp: int
+
+
+def read_values(state: State, head: Head, keys: Iterable[Key]) -> dict[Key, Value]:
+    """Return the values after a block.
+
+    Raises:
+        StateError: The state after the block is not kept.
+        MissingStateError: Something is not known yet: of a forked chain, or in a light folder.
+    """
+    values, lacking = read_known_values(state, head, keys)
+    if lacking:
+        raise joined(lacking.values())
+    return values
+
+
+def read_known_values(
+    state: State, head: Head, keys: Iterable[Key]
+) -> tuple[dict[Key, Value], dict[Key, MissingStateError]]:
+    """Return the values after a block that are known, and what is lacking for each other one.
+
+    Raises:
+        StateError: The state after the block is not kept.
+    """
+    values: dict[Key, Value] = {}
+    lacking: dict[Key, MissingStateError] = {}
+    for key in keys:
+        try:
+            values[key] = _read(state, (head.number, head.hash), key)
+        except MissingStateError as error:
+            # The frames that it came through hold the state.
+            error.__traceback__ = None
+            lacking[key] = error
+    return values, lacking
+
+
+def joined(errors: Iterable[MissingStateError]) -> MissingStateError:
+    """Return one error for all that is lacking after one block, which is fetched together."""
+    some = list(errors)
+    first = some[0]
+    first.accounts = list(dict.fromkeys(each for error in some for each in error.accounts))
+    first.slots = list(dict.fromkeys(each for error in some for each in error.slots))
+    return first
+
+
+def _read(state: State, block: tuple[int, bytes], key: Key) -> Value:
+    if len(key) == ADDRESS_BYTES:
+        return state.account(key, block) or ABSENT
+    return state.storage(key[:ADDRESS_BYTES], key[ADDRESS_BYTES:], block)
+
+
+def changes_of(before: Values | None, after: Values) -> dict[str, dict[str, Any]]:
+    """Return the members of accounts and slots that differ, by address; all without a `before`."""
+    accounts: dict[str, dict[str, Any]] = {}
+    for key, value in after.items():
+        old = None if before is None else before[key]
+        if value == old or _fails_again(old, value):
+            continue
+        members = accounts.setdefault(hexadecimal(key[:ADDRESS_BYTES]), {})
+        if isinstance(value, Failure):
+            members["error"] = value
+        elif isinstance(value, bytes):
+            members.setdefault("slots", {})[hexadecimal(key[ADDRESS_BYTES:])] = hexadecimal(value)
+        else:
+            members |= _changed_members(old, value)
+    return accounts
+
+
+def _fails_again(old: Value | None, new: Value) -> bool:
+    """Return whether both are errors of one kind, whose texts name their blocks."""
+    return isinstance(old, Failure) and isinstance(new, Failure) and old.code == new.code
+
+
+def _changed_members(old: Value | None, new: tuple[int, int, bytes]) -> dict[str, str]:
+    nonce, balance, code_hash = new
+    shown = (("nonce", hex(nonce)), ("balance", hex(balance)), ("codeHash", hexadecimal(code_hash)))
+    if not isinstance(old, tuple):
+        return dict(shown)
+    return {
+        name: text for (name, text), before, after in zip(shown, old, new, strict=True) if before != after
+    }
+
+
+def render_values(place: BlockState, accounts: Mapping[str, Any], *, is_complete: bool = False) -> bytes:
+    """Return the result of a notification."""
+    return msgspec.json.encode({**place_members(place, is_complete=is_complete), "accounts": accounts})
+
+
+def place_members(place: BlockState, *, is_complete: bool) -> dict[str, Any]:
+    """Return the members of a result that say after which block its values are."""
+    head = place.cursor.head
+    block: dict[str, Any] = {
+        "blockNumber": hex(head.number),
+        "blockHash": hexadecimal(head.hash),
+        "timestamp": hex(place.timestamp),
+    }
+    return {**block, "complete": True} if is_complete else block

@@ -1,0 +1,180 @@
+"""Subscriptions to values of the state, and to outcomes of calls."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.notices import fallen_behind_notice, notification, restart_notice
+from wsnode.ethereum.live.subscription_spec import Extensions
+from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.feed import StateFeed, Watch, values_at
+from wsnode.ethereum.live.values.keys import (
+    BlockState,
+    Key,
+    PublishedValues,
+    Values,
+    changes_of,
+    render_values,
+)
+from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups
+from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import EventChannel, Subscription
+
+G = TypeVar("G", bound=SubscriberGroups)
+W = TypeVar("W", bound=Watch)
+F = TypeVar("F")
+
+
+class ValueSubscription(Subscription, Generic[G]):
+    """Subscription to values: first all, then those that changed; one that is behind gets the latest."""
+
+    def __init__(
+        self,
+        kind: str,
+        channel: EventChannel,
+        hub: Hub,
+        form: Extensions,
+        cursor: StateCursor | None,
+        values: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        """`values` is how many it counts for; it has those after `cursor`, if there is one."""
+        super().__init__(kind, channel)
+        self._hub = hub
+        self._form = form
+        self._cursor = cursor
+        self._values = values
+        self._on_end = on_end
+        self._watch: G | None = None
+        self._is_new = True
+        """Whether its first notification is still to be sent."""
+        self._told: PublishedValues | None = None
+        """The values that a client has which fell behind."""
+
+    @property
+    def values(self) -> int:
+        """Return how many values it names."""
+        return self._values
+
+    @property
+    @abstractmethod
+    def _latest(self) -> StateCursor | None:
+        """Return the state after which its watch has the values."""
+
+    @abstractmethod
+    def _release(self, watch: G) -> None:
+        """Give the watch back to its feed."""
+
+    @abstractmethod
+    def _render(self, place: BlockState, watch: G, before: Any, *, is_complete: bool) -> bytes:
+        """Return the result with the values that differ from those of `before`; all without any."""
+
+    @abstractmethod
+    def _differs(self, watch: G, before: Any) -> bool:
+        """Return whether values differ from those of `before`."""
+
+    def begin(self) -> None:
+        """Send the first values once there is room, then go live."""
+        self._hub.advance()
+        self.channel.catch_up(self)
+
+    def end(self) -> None:
+        """Get nothing more."""
+        if not self.ended:
+            self._hub.forget(self._resume)
+            self._on_end()
+        super().end()
+        if self._watch is not None:
+            self._release(self._watch)
+            self._watch = None
+
+    def fall_behind(self, position: PublishedValues, missed: int) -> None:
+        """Send what differs from `position` once the client has read, after a notice if it has notices."""
+        self._told = position
+        self.channel.catch_up(self)
+
+    def final_notice(self) -> Event | None:
+        """Return the notice of a restart, with the cursor to continue from; None without notices."""
+        if not self._form.has_notices:
+            return None
+        if self._is_new:
+            return Event([restart_notice(self._cursor)])
+        return Event([restart_notice(self._latest if self._told is None else self._told.cursor)])
+
+    def _resume(self) -> None:
+        self.channel.catch_up(self)
+
+    def _send_first(self, place: BlockState, watch: G, before: Any) -> None:
+        """Send what differs from `before`, or everything; and go live."""
+        self._deliver(place, self._render(place, watch, before, is_complete=before is None))
+        self._is_new = False
+        watch.group(self._form).join(self)
+
+    def _send_missed(self, place: BlockState, watch: G) -> None:
+        """Send what changed while the client did not read, and go live."""
+        if (told := self._told) is not None:
+            if self._form.has_notices:
+                # Values after a block that is no higher, of another branch or of a patch, are a step too.
+                blocks = max(place.cursor.head.number - told.cursor.head.number, 1)
+                self.deliver(Event([fallen_behind_notice(told.cursor, blocks)]))
+            if self._differs(watch, told.values):
+                self._deliver(place, self._render(place, watch, told.values, is_complete=False))
+            self._told = None
+        watch.group(self._form).join(self)
+
+    def _deliver(self, place: BlockState, result: bytes) -> None:
+        self.deliver(Event([notification(result, place.cursor if self._form.cursors else None)]))
+
+
+class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
+    """`state`: accounts and slots by their keys."""
+
+    def __init__(
+        self,
+        channel: EventChannel,
+        hub: Hub,
+        feed: F,
+        keys: tuple[Key, ...],
+        form: Extensions,
+        cursor: StateCursor | None,
+        values: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        """`values` is how many it counts for; it has those after `cursor`, if there is one."""
+        super().__init__("state", channel, hub, form, cursor, values, on_end)
+        self._feed = feed
+        self._keys = keys
+
+    def _render(self, place: BlockState, watch: W, before: Values | None, *, is_complete: bool) -> bytes:
+        return render_values(place, changes_of(before, watch.values), is_complete=is_complete)
+
+    def _differs(self, watch: W, before: Values) -> bool:
+        return bool(changes_of(before, watch.values))
+
+
+class StateSubscription(KeyedSubscription[Watch, StateFeed]):
+    """`state` of a chain whose blocks are executed here."""
+
+    async def take_step(self) -> bool:
+        """Send what the client lacks, and go live; return False, unless the head is still on its way."""
+        with self._feed.view() as view:
+            if view is None:
+                self._hub.call_once_looked(self._resume)
+                return False
+            assert self._feed.cursor is not None, "there is a view"
+            place = BlockState(self._feed.cursor, view.head_timestamp)
+            if self._watch is None:
+                self._watch = self._feed.hold(self._keys, view)
+                before = None if self._cursor is None else values_at(view, self._cursor, self._keys)
+                self._send_first(place, self._watch, before)
+            else:
+                self._send_missed(place, self._watch)
+        return False
+
+    def _release(self, watch: Watch) -> None:
+        self._feed.release(watch)
+
+    @property
+    def _latest(self) -> StateCursor | None:
+        return self._feed.cursor

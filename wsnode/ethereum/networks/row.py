@@ -1,0 +1,98 @@
+"""Row of the table of chains."""
+
+from typing import Any, Final
+
+import msgspec
+
+FROM_GENESIS: Final = dict.fromkeys(
+    (
+        "homesteadBlock",
+        "eip150Block",
+        "eip155Block",
+        "eip158Block",
+        "byzantiumBlock",
+        "constantinopleBlock",
+        "petersburgBlock",
+        "istanbulBlock",
+        "muirGlacierBlock",
+        "berlinBlock",
+        "londonBlock",
+    ),
+    0,
+)
+"""Forks before proof of stake, active from the genesis block on."""
+
+NEWEST: Final = {
+    **FROM_GENESIS,
+    **dict.fromkeys(("shanghaiTime", "cancunTime", "pragueTime", "osakaTime"), 0),
+    "terminalTotalDifficulty": 0,
+}
+"""All forks up to Osaka, active from the genesis block on."""
+
+CANCUN_BLOBS: Final = {"target": 3, "max": 6, "baseFeeUpdateFraction": 3338477}
+"""Blob parameters that came with Cancun."""
+UNTESTED: Final = "untested on real blocks"
+UNKNOWN_GENESIS_BLOCK: Final = (
+    "its genesis block is not known: the chain id and the first block say which chain it is"
+)
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """A public chain: its rules, its genesis block, and what of it can be followed."""
+
+    names: tuple[str, ...]
+    """Its name and its aliases, as `--chain` takes them."""
+    title: str
+    config: dict[str, Any]
+    """Member `config` of its genesis file, in geth's words."""
+    family: str = "ethereum"
+    """Whose encodings its transactions and receipts have."""
+    rules: dict[str, str] | None = None
+    """Rules of a header that are not Ethereum's, where they are not those of its family either."""
+    header: dict[str, Any] = {}
+    """Header of its genesis block, with the root of the state in place of the accounts, if it is known."""
+    genesis_hash: str | None = None
+    final_total_difficulty: int | None = None
+    """The difficulties of all blocks of proof of work, added up."""
+    seconds: float
+    """Time between two blocks."""
+    is_executed: bool = False
+    """Whether wsnode executes its blocks, so that it can be followed with --full."""
+    is_tested: bool = True
+    """Whether real blocks of it, or of a chain with the same rules, were verified."""
+    calls: str = "yes"
+    """Whether a light folder runs calls, in the words of the page."""
+    logs: str = "all"
+    """Which logs a light folder has."""
+    fork_rules: dict[str, str] = {}
+    """Header rules of the blocks that a development chain makes on top of one of its blocks."""
+    fork_notes: tuple[str, ...] = ()
+    """Sentences on what a development chain that begins on one of its blocks has not."""
+    notes: tuple[str, ...] = ()
+    """Sentences on rules that are not checked, and on members that are left out."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Return the notes, after what follows from the other members."""
+        untested = () if self.is_tested else (UNTESTED,)
+        unknown = () if self.genesis_hash is not None else (UNKNOWN_GENESIS_BLOCK,)
+        return (*untested, *unknown, *self.notes)
+
+    @property
+    def name(self) -> str:
+        """Return the first of its names."""
+        return self.names[0]
+
+    @property
+    def chain_id(self) -> int:
+        """Return the chain id."""
+        found: int = self.config["chainId"]
+        return found
+
+    @property
+    def genesis(self) -> bytes:
+        """Return the genesis in geth's format, without accounts."""
+        if self.header:
+            return msgspec.json.encode({"config": self.config, **self.header})
+        described = {"family": self.family, "header": self.rules, "genesisHash": self.genesis_hash}
+        return msgspec.json.encode({"config": self.config | {"wsnode": described}})

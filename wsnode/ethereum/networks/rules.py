@@ -1,0 +1,43 @@
+"""Rules that a public chain has at a time."""
+
+from typing import Any, Final
+
+from wsnode.ethereum.networks import arbitrum
+from wsnode.ethereum.networks.row import Network
+from wsnode.ethereum.state import fork_table
+
+NEVER: Final = 1 << 64
+LEAST_PRICE: Final = "minBlobGasPrice"
+
+
+def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | None] | None:
+    """Return the newest fork by time of a chain at a time, and the blob schedule in force then.
+
+    The fork is named as in the table of forks, in lower case. None before the first fork by time.
+    """
+    config = network.config
+    forks = [fork for fork in fork_table() if fork.is_by_time and config.get(fork.key, NEVER) <= timestamp]
+    names = [fork.name.lower() for fork in forks if not fork.is_blobs_only]
+    known = config.get("blobSchedule", {})
+    schedules = [known.get(fork.name.lower()) for fork in forks]
+    blobs = next((schedule for schedule in reversed(schedules) if schedule is not None), None)
+    return (names[-1], blobs) if names else None
+
+
+def fork_config(network: Network, timestamp: int) -> dict[str, Any]:
+    """Return what a chain that begins on a block of this one has in its `config` beside Ethereum's forks."""
+    ethereum = {fork.key for fork in fork_table()}
+    own = [
+        key
+        for key, begin in network.config.items()
+        if key.endswith("Time") and key not in ethereum and begin <= timestamp
+    ]
+    config: dict[str, Any] = dict.fromkeys(own, 0)
+    if network.family == "op-stack":
+        config["optimism"] = {}
+    if LEAST_PRICE in network.config:
+        config[LEAST_PRICE] = network.config[LEAST_PRICE]
+    described: dict[str, Any] = {"header": network.fork_rules}
+    if network.family == arbitrum.FAMILY:
+        described["arbos"] = True
+    return config | {"wsnode": described}

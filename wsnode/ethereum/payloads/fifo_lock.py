@@ -1,0 +1,44 @@
+"""The order in which calls are served: that in which they came, whatever tasks serve them."""
+
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+import trio
+
+
+class FifoLock:
+    """Places one behind the other; the first one's turn lasts until it is given up."""
+
+    def __init__(self) -> None:
+        self._places = deque[LockTicket]()
+
+    def join(self) -> "LockTicket":
+        """Return a new place at the end."""
+        place = LockTicket(self._places)
+        self._places.append(place)
+        return place
+
+
+class LockTicket:
+    """A place in a line, given up at the end of the `with` block."""
+
+    def __init__(self, places: "deque[LockTicket]") -> None:
+        self._places = places
+        self._is_first = trio.Event()
+        if not places:
+            self._is_first.set()
+
+    async def wait_turn(self) -> None:
+        """Return when all that came before are served or gone."""
+        await self._is_first.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._places.remove(self)
+        if self._places:
+            self._places[0]._is_first.set()

@@ -1,0 +1,26 @@
+"""Which structures of the Engine API belong to a time."""
+
+from enum import IntEnum
+
+from wsnode.ethereum.state import ChainSpec
+
+
+class PayloadVersion(IntEnum):
+    """The forks that gave the Engine API new structures, oldest first."""
+
+    PARIS = 1
+    SHANGHAI = 2
+    CANCUN = 3
+    PRAGUE = 4
+    OSAKA = 5
+    AMSTERDAM = 6
+
+
+def payload_version(era: PayloadVersion) -> int:
+    """Return the version of ExecutionPayload and of PayloadAttributes that blocks of an era have."""
+    return 4 if era >= PayloadVersion.AMSTERDAM else min(era, PayloadVersion.CANCUN)
+
+
+def era_of(spec: ChainSpec, timestamp: int) -> PayloadVersion:
+    """Return the era of a block after the merge."""
+    return PayloadVersion(spec.engine_generation(timestamp))

@@ -1,0 +1,96 @@
+"""The contents of a pool: by hash, by sender, and their totals."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from wsnode.ethereum.pool.entry import PoolEntry
+from wsnode.ethereum.pool.price_heap import PriceHeap
+from wsnode.ethereum.pool.sender import AccountState, SenderQueue
+
+
+class TransactionIndex:
+    """Counts along with every change."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, PoolEntry] = {}
+        self.senders: dict[bytes, SenderQueue] = {}
+        self.authorities = Counter[bytes]()
+        """The number of transactions with an authorization of each account."""
+        self.pending = 0
+        self.slots = 0
+        self.bytes = 0
+        self.cheapest = PriceHeap(self.entries)
+
+    @property
+    def queued(self) -> int:
+        """Return how many transactions wait for another or for funds."""
+        return len(self.entries) - self.pending
+
+    @property
+    def gapped_blobs(self) -> int:
+        """Return how many blob transactions are queued."""
+        return sum(entry.is_blob for sender in self.senders.values() for entry in sender.queued.values())
+
+    def put(self, sender: SenderQueue, entry: PoolEntry) -> list[PoolEntry]:
+        """Add a transaction, replacing the one with its nonce; return the transactions that became
+        executable.
+        """
+        with_sender = self.senders.setdefault(entry.sender, sender)
+        before = len(with_sender.pending)
+        is_pending = with_sender.is_pending(entry.nonce)
+        replaced = with_sender.put(entry)
+        if replaced is not None:
+            self._forget(replaced)
+        self._count(entry)
+        promoted = [entry] if is_pending else []
+        # One that costs less than the one before it leaves funds for those that wait.
+        promoted += with_sender.promote()
+        self.pending += len(with_sender.pending) - before
+        if promoted:
+            with_sender.beat = entry.since
+        return promoted
+
+    def drop(self, entry: PoolEntry) -> None:
+        """Take a transaction out."""
+        sender = self.senders[entry.sender]
+        before = len(sender.pending)
+        sender.remove(entry)
+        self.pending += len(sender.pending) - before
+        self._forget(entry)
+        self._release(sender)
+
+    def settle(self, sender: SenderQueue, account: AccountState, gas_limit: int) -> list[PoolEntry]:
+        """Update a sender to a new state and return the transactions that became executable."""
+        before = len(sender.pending)
+        dropped, promoted = sender.settle(account, gas_limit)
+        self.pending += len(sender.pending) - before
+        for entry in dropped:
+            self._forget(entry)
+        self._release(sender)
+        return promoted
+
+    def waiting(self) -> Iterator[SenderQueue]:
+        """Yield the senders with queued transactions, the longest without news first."""
+        yield from sorted(
+            (sender for sender in self.senders.values() if sender.queued), key=lambda sender: sender.beat
+        )
+
+    def _count(self, entry: PoolEntry) -> None:
+        self.entries[entry.hash] = entry
+        self.authorities.update(set(entry.transaction.authorities))
+        self.slots += entry.slots
+        self.bytes += entry.size
+        self.cheapest.add(entry)
+
+    def _forget(self, entry: PoolEntry) -> None:
+        del self.entries[entry.hash]
+        for authority in set(entry.transaction.authorities):
+            self.authorities[authority] -= 1
+            if not self.authorities[authority]:
+                del self.authorities[authority]
+        self.slots -= entry.slots
+        self.bytes -= entry.size
+
+    def _release(self, sender: SenderQueue) -> None:
+        if not len(sender):
+            del self.senders[sender.address]

@@ -1,0 +1,1 @@
+"""Methods about what lies below the first block of a chain that begins on another chain's."""

@@ -1,0 +1,85 @@
+"""Calls that read from a chain which ends with a block below the first one."""
+
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+from wsnode.ethereum.not_found import history_unavailable
+from wsnode.ethereum.rpc.common.below_fork import below_of
+from wsnode.ethereum.rpc.middlewares.state_fetching import fetching
+from wsnode.ethereum.snapshot import BlockName, CallerContext, HistoricalChain, Snapshot
+from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
+from wsnode.jsonrpc.generators import begun
+from wsnode.jsonrpc.method import HandlerKind
+from wsnode.jsonrpc.session_limits import AdmissionGate
+from wsnode.jsonrpc.work import Await, CallBarrier, Notifier, Step, View
+
+
+class HistoricalTurn:
+    """The turn of one call that reads from a past chain; implements `Turn`."""
+
+    gate: AdmissionGate | None = None
+    channel: Notifier | None = None
+    is_shared = True
+    may_wait = False
+
+    def __init__(self, view: Snapshot) -> None:
+        self.scope: View | None = view
+        self.view: Any = view
+        self.caller: Any = view.caller
+        self.pending_subscriptions: list[Any] = []
+
+    def apart(self) -> "HistoricalTurn":
+        """Return itself: there is one call only."""
+        return self
+
+    def beside(self) -> "HistoricalTurn":
+        """Return the context of a call on the same view."""
+        return HistoricalTurn(self.view)
+
+    def hold_calls(self, barrier: CallBarrier) -> None:
+        """Do nothing: no further call follows."""
+
+    def end_turn(self) -> None:
+        """Leave the view open, which is not its own."""
+
+    def open(self) -> Any:
+        """Return the view."""
+        return self.view
+
+
+def answered_by(
+    past: HistoricalChain, caller: CallerContext, method: tuple[str, HandlerKind], params: bytes
+) -> Generator[Step, Any, Any]:
+    """Return the result of a method, by its name and its handler, that reads from a past chain.
+
+    Raises:
+        RpcError: As the handler says, or the state is not proved.
+    """
+    name, kind = method
+    with past.snapshot(caller) as view:
+        turn = HistoricalTurn(view)
+        answer = partial(kind.answer, turn, params)
+        session = past.fetchers.begin(name, params, view)
+        try:
+            return (yield from fetching(begun(answer), answer, session, turn, may_move=False))
+        except RpcError as error:
+            if error.code == RESOURCE_UNAVAILABLE:
+                raise history_unavailable(error.message) from None
+            raise
+
+
+def executed(view: Snapshot, block: BlockName) -> Generator[Step, Any, HistoricalChain | None]:
+    """Return a chain on which a block has been executed, None where proofs do not reach so far."""
+    below = below_of(view)
+    try:
+        past: HistoricalChain = yield Await(lambda: below.executed(block))
+    except RpcError:
+        return None
+    return past
+
+
+def block_name(view: Snapshot, number: int) -> BlockName:
+    """Return what names a block for the other node: the first one here by its hash, others by number."""
+    own = view.hash_of(number)
+    return number if own is None else own

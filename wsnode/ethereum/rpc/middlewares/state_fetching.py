@@ -1,0 +1,81 @@
+"""Calls that lack values of the state: these are fetched, and the calls are made again."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+from types import GeneratorType
+from typing import Any
+
+from wsnode.ethereum.state_fetchers import FetchSession, StateFetchers
+from wsnode.jsonrpc.errors import RpcError
+from wsnode.jsonrpc.generators import begun, failing
+from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
+from wsnode.jsonrpc.work import Await, Step, Steps
+
+
+class StateFetching(Middleware):
+    """Fetches what a call lacks, and makes it again: on the same view or, where it may move on, once on a
+    later one.
+    """
+
+    __slots__ = ("_again", "_fetchers", "_name")
+
+    def __init__(self, name: str, inner: HandlerKind, again: HandlerKind, fetchers: StateFetchers) -> None:
+        """`again` makes the calls of the method `name` for the second time."""
+        super().__init__(inner)
+        self._name = name
+        self._again = again
+        self._fetchers = fetchers
+
+    def calling(self, function: Callable[..., Any]) -> HandlerKind:
+        """Return the kind with another handler."""
+        inner = self._inner.calling(function)
+        return StateFetching(self._name, inner, inner, self._fetchers)
+
+    def answer(self, turn: TurnContext, params: bytes) -> Any:
+        """Return the handler's result, as `HandlerKind` specifies; steps if something has to be fetched."""
+        try:
+            result = self._inner.answer(turn, params)
+        except Exception as error:
+            if not self._fetchers.is_lack(error):
+                raise
+            result = failing(error)
+        return self._fetching(turn, params, result) if type(result) is GeneratorType else result
+
+    def _fetching(self, turn: TurnContext, params: bytes, steps: Steps) -> Steps:
+        # The turn may have another view by the time that the call is made again.
+        own, may_move = turn.beside(), not turn.is_shared
+        own.scope, own.view = turn.scope, turn.view
+        again = partial(self._again.answer, own, params)
+        session = self._fetchers.begin(self._name, params, turn.view)
+        return fetching(steps, again, session, own, may_move=may_move)
+
+
+def fetching(
+    steps: Steps, again: Callable[[], Any], session: FetchSession, own: TurnContext, *, may_move: bool
+) -> Generator[Step, Any, Any]:
+    """Yield the steps of a call, and where they lack something fetch it and make the call again.
+
+    `own` is its context. If it `may_move`, it opens another view there, of what is there by then.
+    """
+    owns_view = own.scope is None
+    try:
+        while True:
+            try:
+                return (yield from steps)
+            except Exception as error:
+                fetch = session.fetch_for(error)
+                if fetch is None:
+                    raise
+            finally:
+                steps.close()
+            try:
+                yield Await(fetch, is_shared=True)
+            except RpcError:
+                if not (may_move and session.moves_on()):
+                    raise
+                own.scope = own.view = None
+                may_move, owns_view = False, True
+            steps = begun(again)
+    finally:
+        if owns_view:
+            own.end_turn()

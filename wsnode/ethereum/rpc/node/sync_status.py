@@ -1,0 +1,131 @@
+"""What a node that follows others says of that: eth_syncing, net_peerCount, wsnode_status."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+from wsnode.ethereum.live.sync_feed import StatusReporter, SyncReporter, with_journal
+from wsnode.ethereum.rpc.common.results import quantity
+from wsnode.ethereum.rpc.common.schemas import HASH, QUANTITY
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import (
+    BOOLEAN,
+    COUNT,
+    STRING,
+    Schema,
+    either,
+    list_of,
+    or_null,
+    record,
+    text,
+)
+from wsnode.jsonrpc.work import Await, Step
+
+NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
+BLOCK: Final = record({"number": QUANTITY, "hash": HASH})
+SYNCING: Final = either(
+    BOOLEAN, record(dict.fromkeys(("startingBlock", "currentBlock", "highestBlock"), QUANTITY))
+)
+UPSTREAM: Final = record(
+    {
+        "url": STRING,
+        "state": STRING,
+        "head": or_null(BLOCK),
+        "heads": STRING,
+        "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
+        "reads": COUNT,
+        "failures": COUNT,
+        "callsPerSecond": NUMBER,
+    },
+    {"reason": STRING},
+)
+_JOURNAL: Final[dict[str, Schema]] = {
+    "leading": BOOLEAN,
+    "epoch": COUNT,
+    "published": or_null(STRING),
+    "lag": or_null(COUNT),
+}
+JOURNAL: Final = record(_JOURNAL, {"error": STRING, "alt": record(_JOURNAL, {"error": STRING})})
+_REPLICA: Final[dict[str, Schema]] = {
+    "journal": STRING,
+    "reachable": BOOLEAN,
+    "writer": or_null(BOOLEAN),
+    "behind": NUMBER,
+    "position": or_null(STRING),
+    "records": COUNT,
+    "refused": COUNT,
+}
+# A network with a Starknet chain alone defines no form of the eth family.
+_HEX: Final = text("0x[0-9a-f]{1,64}")
+STARKNET_BLOCK: Final = record(dict.fromkeys(("number", "hash"), _HEX))
+STARKNET_REPLICA: Final = record(
+    {
+        **_REPLICA,
+        "state": STRING,
+        "head": or_null(STARKNET_BLOCK),
+        "highest": or_null(_HEX),
+        "lag": or_null(COUNT),
+        "reorganisations": COUNT,
+    },
+    {"error": STRING},
+)
+REPLICA: Final = record(_REPLICA, {"error": STRING, "alt": STARKNET_REPLICA})
+STATUS: Final = record(
+    {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
+    {
+        "state": STRING,
+        "trust": STRING,
+        "chain": record({"id": COUNT, "family": STRING}, {"name": STRING}),
+        "highest": or_null(QUANTITY),
+        "lag": or_null(COUNT),
+        "behind": or_null(record({"blocks": COUNT, "seconds": NUMBER})),
+        "reorganisations": COUNT,
+        "earliest": QUANTITY,
+        **dict.fromkeys(("window", "windowSeconds"), COUNT),
+        "journal": JOURNAL,
+        "replica": REPLICA,
+    },
+)
+
+
+STARKNET_STATUS: Final = record(
+    {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": {**list_of(STRING), "maxItems": 0}},
+    {"replica": record({"alt": STARKNET_REPLICA})},
+)
+"""Of a network with a Starknet chain alone."""
+
+
+class SyncMethods:
+    """The methods of a chain that follows, or of one that does not."""
+
+    def __init__(self, following: SyncReporter | None, journal: StatusReporter | None) -> None:
+        self._following = following
+        self._journal = journal
+
+    def syncing(self) -> Any:
+        """Return false at the head, else where the node is on its way there."""
+        progress = None if self._following is None else self._following.progress
+        return False if progress is None else progress.members()
+
+    def peer_count(self) -> bytes:
+        """Return how many nodes are followed and healthy."""
+        return quantity(0 if self._following is None else self._following.peers)
+
+    def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:
+        """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
+        if self._following is None:
+            return with_journal(
+                {"mode": "stored", "head": view.head.members(), "upstreams": []}, self._journal
+            )
+        # Another process may be the one that follows, and publishes.
+        status: dict[str, Any] = yield Await(self._following.tell_status)
+        return with_journal(status, self._journal)
+
+
+def add_methods(registry: Registry, following: SyncReporter | None, journal: StatusReporter | None) -> None:
+    """Register this module's methods; `journal` returns the state of the journal of a published chain."""
+    methods = SyncMethods(following, journal)
+    cacheable = following is None
+    registry.method("eth_syncing", view=False, cacheable=cacheable, result=SYNCING)(methods.syncing)
+    registry.method("net_peerCount", view=False, cacheable=cacheable, result=QUANTITY)(methods.peer_count)
+    registry.method("wsnode_status", result=STATUS)(methods.status)

@@ -1,0 +1,159 @@
+"""eth_fillTransaction: a transaction completed as geth does, for the caller to sign."""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import keccak256
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.primitives.values import Address, hexadecimal
+from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.execution import LARGE_BYTES, CallParameters
+from wsnode.ethereum.rpc.calls.message import check_arguments
+from wsnode.ethereum.rpc.calls.methods import CallMethods
+from wsnode.ethereum.rpc.calls.param_contracts import targets_of_transaction
+from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
+from wsnode.ethereum.rpc.common.parameters import BlockParameter
+from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.schemas import BYTES
+from wsnode.ethereum.rpc.fees.methods import PriceOracle, head_header
+from wsnode.ethereum.rpc.transactions.fees import Fees, UnsignedTransaction, filled_fees, unsigned
+from wsnode.ethereum.rpc.transactions.unsigned import encoded, rendered
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.generators import short_work
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.schema import record, reference
+from wsnode.jsonrpc.work import Await, Step
+
+NOBODY: Final = Address(bytes(20))
+
+Result = TypeVar("Result")
+
+
+class ChainIdChanges(Protocol):
+    """What changes the chain, one change at a time."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no change is under way; none begins before the caller waits."""
+
+    async def wait_quiet(self) -> None:
+        """Return when no change is under way; none begins before the caller waits again."""
+
+
+class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`[transaction]`."""
+
+    transaction: CallObject
+
+
+class TransactionFiller:
+    """Completes transactions: nonce, gas, fees and chain id.
+
+    Each call opens its own views: in a batch, a transaction must see the effects of those before it.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        calls: CallMethods,
+        pending: PendingState,
+        *,
+        oracle: PriceOracle,
+        estimates_on: BlockParameter,
+        changing: ChainIdChanges | None = None,
+        allows_zero_fees: bool = False,
+    ) -> None:
+        """Gas is estimated on block `estimates_on`, and nothing read while `changing` is not quiet."""
+        self._chain = chain
+        self._pool = pool
+        self._calls = calls
+        self._pending = pending
+        self._estimates_on = estimates_on
+        self._changing = changing
+        self._oracle = oracle
+        self._allows_zero_fees = allows_zero_fees
+
+    def fill(self, params: TransactionParameters) -> Generator[Step, Any, dict[str, Any]]:
+        """Return `{raw, tx}`: the completed transaction without a signature, encoded and as an object."""
+        call = params.transaction
+        call.sender = call.sender or NOBODY
+        transaction = yield from self.completed(call.sender, call)
+        return (yield from made_of(transaction, _filled))
+
+    def completed(self, sender: Address, call: CallObject) -> Generator[Step, Any, UnsignedTransaction]:
+        """Return the completed transaction of `sender`.
+
+        Raises:
+            RpcError: It cannot be completed or sent.
+        """
+        yield from self._quiet()
+        with self._chain.snapshot() as view:
+            fees = self.fees(view, call)
+            # As in geth, gas is estimated at these fees, which the sender must be able to pay.
+            call.max_fee, call.max_priority_fee = fees.max_fee, fees.max_priority_fee
+            is_estimated = call.gas is None
+            gas = yield from self._gas(view, call)
+        if is_estimated:
+            yield from self._quiet()
+        with self._chain.snapshot() as view:
+            nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
+        return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
+
+    def fees(self, view: Snapshot, call: CallObject) -> Fees:
+        """Return the fees of a call; missing ones are those suggested for the next block.
+
+        Raises:
+            RpcError: They contradict each other.
+        """
+        return self.fees_at(view, call)(self._pending.advised_base_fee(head_header(view)))
+
+    def fees_at(self, view: Snapshot, call: CallObject) -> Callable[[int | None], Fees]:
+        """Return a function of a base fee, in wei, that returns the fees of a call in a block with it.
+
+        It raises RpcError as `fees` does.
+        """
+        tip = self._oracle.tip(view)
+        return lambda base_fee: filled_fees(
+            call, tip=tip, base_fee=base_fee, allows_zero_fees=self._allows_zero_fees
+        )
+
+    def _gas(self, view: Snapshot, call: CallObject) -> Generator[Step, Any, int]:
+        if call.gas is None:
+            return (yield from self._calls.estimated(view, CallParameters(call, self._estimates_on)))
+        check_arguments(call, view.spec.chain_id)
+        return call.gas
+
+    def _quiet(self) -> Generator[Step, Any, None]:
+        if self._changing is not None and not self._changing.is_quiet:
+            yield Await(self._changing.wait_quiet)
+
+
+def made_of(
+    transaction: UnsignedTransaction, make: Callable[[UnsignedTransaction], Result]
+) -> Generator[Step, Any, Result]:
+    """Return `make(transaction)`, computed in a worker thread if the transaction is large."""
+    if transaction.size <= LARGE_BYTES:
+        return make(transaction)
+    made: Result = yield short_work(lambda _cancel: make(transaction))
+    return made
+
+
+def _filled(transaction: UnsignedTransaction) -> dict[str, Any]:
+    raw = encoded(transaction)
+    return {"raw": hexadecimal(raw), "tx": rendered(transaction, keccak256(raw))}
+
+
+def add_methods(registry: Registry, completion: TransactionFiller) -> None:
+    """Register this module's method."""
+    method = registry.method(
+        "eth_fillTransaction",
+        view=False,
+        result=record({"raw": BYTES, "tx": reference("UnsignedTransaction")}),
+        errors=CALL_ERRORS,
+        contracts=targets_of_transaction,
+    )
+    method(completion.fill)

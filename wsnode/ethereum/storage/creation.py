@@ -1,0 +1,142 @@
+"""The beginning of a chain's folder, and what is held against its contents when it is opened."""
+
+from pathlib import Path
+from typing import Final
+
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.storage import canonical, hardfork_schedule, meta, state_patches, window
+from wsnode.ethereum.storage.errors import (
+    NoAllocationError,
+    NoChainError,
+    OtherGenesisError,
+    OtherKindError,
+    UnknownSchemaError,
+    UnsupportedExecutionError,
+)
+from wsnode.ethereum.storage.folder import ChainFolder
+from wsnode.ethereum.storage.folder_kind import FolderKind
+from wsnode.ethereum.storage.tables import (
+    LIGHT_SCHEMA_VERSION,
+    SCHEMA_VERSION,
+    TABLES,
+    WINDOW_SCHEMA_VERSION,
+)
+from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.errors import DamagedRowError
+
+_EXECUTED: Final = "ethereum"
+
+
+def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:
+    """Return the rules of a folder's chain; a writer keeps those of `genesis` in a new folder.
+
+    A `genesis` that differs only in forks above the head replaces the one that was kept.
+
+    Raises:
+        NoChainError: There is no chain, and none is begun.
+        OtherGenesisError: The folder's chain has another genesis than `genesis`.
+        PassedForkError: `genesis` schedules a fork otherwise that the chain has passed.
+        OtherConfigurationError: The `config` of `genesis` differs in something else.
+        InvalidGenesisError: `genesis` cannot be understood.
+    """
+    if genesis is not None and writer and not place.genesis.exists():
+        spec = ChainSpec(genesis)
+        place.keep_genesis(genesis, durable=durable)
+        return spec
+    text = place.read_genesis()
+    stored = ChainSpec(text)
+    if genesis in (None, text):
+        return stored
+    given = ChainSpec(genesis)
+    if given.genesis_hash != stored.genesis_hash:
+        raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash, place.maker())
+    if not hardfork_schedule.differs(text, genesis):
+        return stored
+    head = _head_position(place, writer=writer, durable=durable)
+    hardfork_schedule.require_compatible(place.path, text, genesis, head)
+    if writer:
+        place.keep_genesis(genesis, durable=durable)
+    return given
+
+
+def _head_position(
+    place: ChainFolder, *, writer: bool, durable: bool
+) -> hardfork_schedule.HeadPosition | None:
+    if not place.chain.exists():
+        return None
+    store = Environment(place.chain, TABLES, writer=writer, durable=durable)
+    try:
+        with store.read() as reader:
+            schema_version(reader, place.path)
+            return hardfork_schedule.head_position(reader)
+    finally:
+        store.close()
+
+
+def begin(writer: Writer, folder: Path, spec: ChainSpec, kind: FolderKind) -> None:
+    """Put the genesis block into a store that is empty.
+
+    Raises:
+        UnsupportedExecutionError: The chain is full, and blocks of its family are not executed here.
+        NoAllocationError: The chain is full, and the genesis has a state root but no accounts.
+        UnknownSchemaError: Another version wrote the store.
+    """
+    if schema_version(writer, folder) is not None:
+        return
+    if not kind.is_light and spec.family != _EXECUTED:
+        raise UnsupportedExecutionError(folder, spec.family)
+    if not kind.is_light and not spec.is_allotted:
+        raise NoAllocationError(folder)
+    if not kind.is_light:
+        state_patches.begin(writer)
+    meta.begin(writer, kind.schema_version, Hash32(spec.genesis_hash))
+    if spec.first_number:
+        canonical.begin_at(writer, spec.first_number)
+    canonical.append(writer, [spec.genesis_block()])
+    if kind.window is not None:
+        window.set_window(writer, kind.window, kind.window_seconds)
+        if not kind.is_light:
+            window.begin_at_genesis(writer)
+
+
+def require_kind(reader: Reader, folder: Path, kind: FolderKind) -> None:
+    """Refuse a folder that is of another kind than the one asked for; for the plain full one any will do.
+
+    Raises:
+        OtherKindError: It is.
+    """
+    found = window.kind(reader)
+    if not kind.admits(found):
+        raise OtherKindError(folder, found, kind)
+
+
+def schema_version(reader: Reader, folder: Path) -> int | None:
+    """Return the version that a store was written by, None for a new store.
+
+    Raises:
+        UnknownSchemaError: This program cannot read it.
+    """
+    try:
+        found = meta.schema_version(reader)
+    except DamagedRowError:
+        # Older versions wrote no checksums, so each of their rows counts as damaged.
+        raise UnknownSchemaError(folder, None, WINDOW_SCHEMA_VERSION) from None
+    if found not in (None, SCHEMA_VERSION, LIGHT_SCHEMA_VERSION, WINDOW_SCHEMA_VERSION):
+        raise UnknownSchemaError(folder, found, WINDOW_SCHEMA_VERSION)
+    return found
+
+
+def require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
+    """Refuse a store that this version cannot read, or of another chain.
+
+    Raises:
+        NoChainError: It is empty.
+        UnknownSchemaError: Another version wrote it.
+        OtherGenesisError: It holds another chain.
+    """
+    if schema_version(reader, folder) is None:
+        raise NoChainError(folder)
+    stored = meta.genesis_hash(reader)
+    if stored != spec.genesis_hash:
+        raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())

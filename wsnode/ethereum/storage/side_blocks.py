@@ -1,0 +1,75 @@
+"""Blocks beside the canonical chain, by hash: header, body, total difficulty, receipts if once executed."""
+
+from typing import Final
+
+from wsnode.ethereum.storage.tables import SIDE_BLOCKS
+from wsnode.store.environment import Reader, Writer
+
+_HEADER: Final = b"h"
+_BODY: Final = b"b"
+_RECEIPTS: Final = b"r"
+_TOTAL_DIFFICULTY: Final = b"t"
+_UPSTREAM_RECEIPTS: Final = b"v"
+_ACCESS_LIST: Final = b"a"
+
+
+def header(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the header row, None when the block is not beside the chain."""
+    return reader.get(SIDE_BLOCKS, block_hash + _HEADER)
+
+
+def body(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the body row, None when the block is not beside the chain."""
+    return reader.get(SIDE_BLOCKS, block_hash + _BODY)
+
+
+def receipts(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the receipts row, None when the block is unknown or was never executed."""
+    return reader.get(SIDE_BLOCKS, block_hash + _RECEIPTS)
+
+
+def access_list(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the RLP of the block access list, None where it is not known."""
+    return reader.get(SIDE_BLOCKS, block_hash + _ACCESS_LIST)
+
+
+def upstream_receipts(reader: Reader, block_hash: bytes) -> bytes | None:
+    """Return the receipts row of a block that never was canonical, if other nodes told it."""
+    return reader.get(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS)
+
+
+def put_upstream_receipts(writer: Writer, block_hash: bytes, receipts_row: bytes) -> None:
+    """Keep the receipts row of a block that is beside the chain and never was canonical."""
+    writer.put(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS, receipts_row)
+
+
+def total_difficulty(reader: Reader, block_hash: bytes) -> int | None:
+    """Return the total difficulty, None when the block is not beside the chain."""
+    stored = reader.get(SIDE_BLOCKS, block_hash + _TOTAL_DIFFICULTY)
+    return None if stored is None else int.from_bytes(stored, "big")
+
+
+def add(
+    writer: Writer,
+    block_hash: bytes,
+    *,
+    header_row: bytes,
+    body_row: bytes,
+    receipts_row: bytes | None,
+    difficulty: int,
+    access_list: bytes | None = None,
+) -> None:
+    """Keep a block beside the chain."""
+    writer.put(SIDE_BLOCKS, block_hash + _HEADER, header_row)
+    writer.put(SIDE_BLOCKS, block_hash + _BODY, body_row)
+    writer.put(SIDE_BLOCKS, block_hash + _TOTAL_DIFFICULTY, difficulty.to_bytes(32, "big").lstrip(b"\0"))
+    if receipts_row is not None:
+        writer.put(SIDE_BLOCKS, block_hash + _RECEIPTS, receipts_row)
+    if access_list is not None:
+        writer.put(SIDE_BLOCKS, block_hash + _ACCESS_LIST, access_list)
+
+
+def remove(writer: Writer, block_hash: bytes) -> None:
+    """Forget a block beside the chain; an unknown one is no error."""
+    for kind in (_HEADER, _BODY, _RECEIPTS, _TOTAL_DIFFICULTY, _UPSTREAM_RECEIPTS, _ACCESS_LIST):
+        writer.delete(SIDE_BLOCKS, block_hash + kind)

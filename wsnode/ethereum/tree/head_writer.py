@@ -1,0 +1,149 @@
+"""The tree in a process that serves the chain: one change at a time, in a thread, published when complete."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+import trio
+
+from wsnode.ethereum.appender import ExtendOutcome
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.rows import CorruptRowError
+from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage.errors import StoreError, StoreMismatchError
+from wsnode.ethereum.tree.statuses import InvalidBlock, Status
+from wsnode.ethereum.tree.tree import BlockTree
+
+Result = TypeVar("Result")
+
+STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError, StoreMismatchError)
+"""Exceptions of a change whose chain cannot be read or written: its disk is full, failing or damaged."""
+
+
+class HeadObserver(Protocol):
+    """The receiver of changes of the head, such as a hub, which may also read the store itself."""
+
+    is_held: bool
+    """Whether it has to wait with that, for a change that has several steps."""
+
+    def advance(self) -> object:
+        """Read the head that is stored now."""
+
+
+class LiveTree:
+    """Judges blocks and moves the head of a served chain, and publishes changes to an audience."""
+
+    def __init__(self, tree: BlockTree, audience: HeadObserver) -> None:
+        self.tree = tree
+        self._audience = audience
+        self.lock = trio.Lock()
+        """Held by each change of the chain, through all its steps."""
+        self._stored = trio.Event()
+        """Set unless rows of committed blocks are being written."""
+        self._stored.set()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[BlockTree]:
+        """Have the tree for oneself: nothing else changes it, and nothing is being written."""
+        async with self.lock:
+            await self._stored.wait()
+            yield self.tree
+
+    async def judge(self, block: UnverifiedBlock) -> Status:
+        """Execute a block on its parent and return its status; the head does not change.
+
+        Raises:
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        async with self.turn() as tree:
+            return await in_thread(partial(tree.judge, block))
+
+    async def append(self, block: UnverifiedBlock) -> Status:
+        """Return the status of a block; a valid one that follows the head is the published head then.
+
+        Raises:
+            StateError, StoreError: A store cannot be read, or written.
+        """
+        async with self.turn() as tree:
+            with self.telling():
+                return await in_thread(partial(tree.append, block))
+
+    async def hold(self, block: UnverifiedBlock) -> Status:
+        """Return the status of a block by its header alone, as `BlockTree.hold`.
+
+        Raises:
+            StoreError: A store cannot be read, or written.
+        """
+        async with self.turn() as tree:
+            return await in_thread(partial(tree.hold, block))
+
+    async def extend(self, blocks: Sequence[UnverifiedBlock]) -> ExtendOutcome:
+        """Execute blocks that follow the head; they are stored by `commit`, or by another change before.
+
+        Raises:
+            StateError, StoreError: A store cannot be read.
+        """
+        async with self.lock:
+            if self.tree.is_torn:
+                await self._stored.wait()
+            return await in_thread(partial(self.tree.extend, blocks))
+
+    async def commit(self, nursery: trio.Nursery) -> None:
+        """Commit the state after all executed blocks; `nursery` writes their rows beside what comes next.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        async with self.turn() as tree:
+            blocks = await in_thread(tree.take_pending)
+            self._stored = trio.Event()
+            nursery.start_soon(self._store, blocks)
+
+    async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
+        try:
+            # The state is ahead of the rows until they are written, so a cancellation waits for that.
+            with trio.CancelScope(shield=True):
+                await in_thread(partial(self.tree.store, blocks))
+        finally:
+            self._stored.set()
+        self.tell()
+
+    async def set_head(
+        self,
+        block_hash: bytes,
+        *,
+        safe: bytes | None = None,
+        finalized: bytes | None = None,
+        keeps_final: bool = False,
+    ) -> HeadChange | InvalidBlock:
+        """Make a known block the head, as `BlockTree.set_head`; returns once the change is published.
+
+        Raises:
+            UnknownForkchoiceBlockError, BelowFinalizedError, StateError, StoreError: As there.
+        """
+        async with self.turn() as tree:
+            move = partial(tree.set_head, block_hash, safe=safe, finalized=finalized, keeps_final=keeps_final)
+            with self.telling():
+                return await in_thread(move)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Publish a change, of one step or several, as one at its end; holds the lock meanwhile."""
+        self._audience.is_held = True
+        try:
+            yield
+        finally:
+            self._audience.is_held = False
+            self.tell()
+
+    def tell(self) -> None:
+        """Publish a stored change of one step."""
+        self._audience.advance()
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Return the result of work that blocks."""
+    # A cancellation does not stop it: a change that has begun is completed and published.
+    return await trio.to_thread.run_sync(work)

@@ -1,0 +1,31 @@
+"""Blocks that were found invalid, remembered for a while: all that follow them are invalid too."""
+
+from typing import Final
+
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.tree.statuses import InvalidBlock
+
+MOST_REFUSED: Final = 4096
+"""A kilobyte each at the most; those used last are kept."""
+
+
+class InvalidBlocks:
+    """The errors of invalid blocks by hash, kept in memory only."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Hash32, InvalidBlock] = {}
+
+    def get(self, block_hash: bytes) -> InvalidBlock | None:
+        """Return the known error of a block, None without one."""
+        found = self._blocks.pop(Hash32(block_hash), None)
+        if found is not None:
+            self._blocks[Hash32(block_hash)] = found
+        return found
+
+    def add(self, block_hash: bytes, invalid: InvalidBlock) -> InvalidBlock:
+        """Record the error of a block and return it."""
+        self._blocks.pop(Hash32(block_hash), None)
+        self._blocks[Hash32(block_hash)] = invalid
+        if len(self._blocks) > MOST_REFUSED:
+            del self._blocks[next(iter(self._blocks))]
+        return invalid

@@ -1,0 +1,124 @@
+"""Blocks in memory that are not canonical, bounded in number and bytes."""
+
+from collections.abc import Container, Iterator
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.codec.rows import Rows
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+
+MOST_BLOCKS: Final = 1024
+MOST_BYTES: Final = 64 << 20
+
+
+class SideBlock(msgspec.Struct, frozen=True):
+    """A block that could be the head: executed, or with nothing but its header checked."""
+
+    block: BuiltBlock | UnverifiedBlock
+    total_difficulty: int
+    """With that of the block itself."""
+    size: int
+    """Bytes in memory, roughly."""
+    root: Head | None = None
+    """The last committed block below it when it was executed: the state after it is read on top of that."""
+
+    @property
+    def head(self) -> Head:
+        """Return its number and hash."""
+        return Head.of(self.block)
+
+    @property
+    def rows(self) -> Rows:
+        """Return its header row and body row."""
+        return self.block.header, self.block.body
+
+
+def executed(block: BuiltBlock, root: Head, total_difficulty: int) -> SideBlock:
+    """Return the candidate of a block that keeps every rule."""
+    return SideBlock(block, total_difficulty, block.size, root)
+
+
+def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> SideBlock:
+    """Return the candidate of a block whose header is right."""
+    # Its rows, and as much again for the decoded block.
+    return SideBlock(block, total_difficulty, 2 * (len(block.header) + len(block.body)))
+
+
+class SideBlocks:
+    """Candidates by hash; those used last are kept."""
+
+    def __init__(self) -> None:
+        # In the order of their last use. Whatever uses a block uses its ancestors after it, so the first one
+        # never lies below another.
+        self._blocks: dict[Hash32, SideBlock] = {}
+        self._bytes = 0
+
+    def __iter__(self) -> Iterator[SideBlock]:
+        return iter(self._blocks.values())
+
+    def get(self, block_hash: bytes) -> SideBlock | None:
+        """Return a block that is in memory."""
+        return self._blocks.get(Hash32(block_hash))
+
+    def add(self, candidate: SideBlock) -> None:
+        """Keep a block."""
+        self.pop(candidate.block.hash)
+        self._blocks[candidate.head.hash] = candidate
+        self._bytes += candidate.size
+        self._use(candidate)
+
+    def rebase(self, committed: Container[bytes]) -> None:
+        """Have candidates above newly committed blocks release the blocks below those."""
+        rebased: dict[bytes, SideBlock] = {}
+        for candidate in sorted(self, key=lambda each: each.block.number):
+            block, parent = candidate.block, candidate.block.parent_hash
+            if not isinstance(block, BuiltBlock):
+                continue
+            if parent in committed:
+                root = Head(BlockNumber(block.number - 1), Hash32(parent))
+                rebased[block.hash] = replace(candidate, block=block.rebased(None), root=root)
+            elif (below := rebased.get(parent)) is not None:
+                assert isinstance(below.block, BuiltBlock), "only executed blocks are rebased"
+                rebased[block.hash] = replace(candidate, block=block.rebased(below.block), root=below.root)
+        for block_hash, candidate in rebased.items():
+            # In its place: the order of use stays.
+            self._blocks[Hash32(block_hash)] = candidate
+
+    def pop(self, block_hash: bytes) -> SideBlock | None:
+        """Return a block and forget it."""
+        candidate = self._blocks.pop(Hash32(block_hash), None)
+        if candidate is not None:
+            self._bytes -= candidate.size
+        return candidate
+
+    def evict(self) -> list[SideBlock]:
+        """Forget the blocks that there is no room for, and return them."""
+        evicted: list[SideBlock] = []
+        if len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
+            # Several at a time, because they are stored in one transaction.
+            blocks, size = MOST_BLOCKS * 7 // 8, MOST_BYTES * 7 // 8
+            while len(self._blocks) > blocks or self._bytes > size:
+                candidate = self.pop(next(iter(self._blocks)))
+                assert candidate is not None
+                evicted.append(candidate)
+        return evicted
+
+    def forget_up_to(self, number: int) -> None:
+        """Forget all blocks that are not above `number`."""
+        for candidate in [each for each in self if each.block.number <= number]:
+            self.pop(candidate.block.hash)
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._blocks.clear()
+        self._bytes = 0
+
+    def _use(self, candidate: SideBlock) -> None:
+        used: SideBlock | None = candidate
+        while used is not None:
+            self._blocks[used.head.hash] = self._blocks.pop(used.head.hash)
+            used = self.get(used.block.parent_hash)

@@ -1,0 +1,161 @@
+"""The judging of blocks: the candidates in memory, the refused blocks, and the execution that decides.
+
+To judge a block is to execute it beside the head. The changes of executed blocks stay in memory, so that
+making one of them the head writes them and executes nothing again.
+"""
+
+from typing import Final, TypeAlias
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import BoundError, InvalidBlockError
+from wsnode.ethereum.tree.branches import Branch, KnownBlocks
+from wsnode.ethereum.tree.invalid_blocks import InvalidBlocks
+from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks, executed, unexecuted
+from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, Status, UnknownParentBlock, ValidBlock
+
+MOST_ABOVE: Final = 128
+"""Blocks between one that is judged and the canonical chain: reads of the state look through all of them."""
+MOST_CHANGES: Final = 4 << 20
+"""Bytes of the lists of the chain's changes above a branch; in memory they are 25 times as large."""
+
+Tried: TypeAlias = SideBlock | InvalidBlock | DeferredBlock
+
+
+class BlockValidator:
+    """Judges blocks of one chain; keeps the good ones as candidates for the head, remembers the others."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self.candidates = SideBlocks()
+        self.refused = InvalidBlocks()
+
+    def judge(self, view: Snapshot, block: UnverifiedBlock) -> Status:
+        """Execute a block on its parent and return its status."""
+        if (found := self._known(view, block)) is not None:
+            return found
+        blocks = KnownBlocks(view, self.candidates)
+        branch = blocks.branch_to(block.parent_hash)
+        if branch is None:
+            return _unknown_parent(block)
+        tried = self._execute(blocks, branch, block, view)
+        return ValidBlock(tried.head) if isinstance(tried, SideBlock) else tried
+
+    def hold(self, view: Snapshot, block: UnverifiedBlock) -> Status:
+        """Return the status of a block by its header alone; a block with a valid header becomes a
+        candidate.
+        """
+        if (found := self._known(view, block)) is not None:
+            return found
+        blocks = KnownBlocks(view, self.candidates)
+        total = blocks.total_difficulty(block.parent_hash)
+        return _unknown_parent(block) if total is None else self._accept(blocks, block, total)
+
+    def refusal(self, view: Snapshot, block_hash: Hash32) -> InvalidBlock | None:
+        """Return the known error of a block or of one below it, None without one."""
+        blocks = KnownBlocks(view, self.candidates)
+        wanted: Hash32 | None = block_hash
+        while wanted is not None and view.number_of(wanted) is None:
+            if (refused := self.refused.get(wanted)) is not None:
+                return self.refused.add(block_hash, refused)
+            wanted = blocks.parent_hash(wanted)
+        return None
+
+    def _refuse(self, block: UnverifiedBlock, error: InvalidBlockError) -> InvalidBlock:
+        """Record the error of a block and return it."""
+        invalid = InvalidBlock(Hash32(block.parent_hash), error)
+        if not block.has_own_body:
+            # The sender of a wrong body must not cause the block with this hash to be refused.
+            return invalid
+        return self.forget(Hash32(block.hash), invalid)
+
+    def forget(self, block_hash: Hash32, invalid: InvalidBlock) -> InvalidBlock:
+        """Keep only the error of a block, and drop the rest."""
+        self.candidates.pop(block_hash)
+        return self.refused.add(block_hash, invalid)
+
+    def _known(self, view: Snapshot, block: UnverifiedBlock) -> Status | None:
+        """Return the status of a block if it is known without executing it."""
+        if (refused := self.refused.get(block.hash)) is not None:
+            return refused
+        if (refused := self.refused.get(block.parent_hash)) is not None:
+            return self.refused.add(block.hash, refused)
+        candidate = self.candidates.get(block.hash)
+        is_valid = (
+            view.number_of(block.hash) is not None
+            or (candidate is not None and candidate.root is not None)
+            # Stored beside with receipts: it was canonical once.
+            or view.side_receipts(block.hash) is not None
+        )
+        return ValidBlock(Head.of(block)) if is_valid else None
+
+    def _execute(self, blocks: KnownBlocks, branch: Branch, block: UnverifiedBlock, view: Snapshot) -> Tried:
+        """Execute the unexecuted blocks of a branch, and the block after it."""
+        base: SideBlock | None = None
+        for block_hash in branch.blocks:
+            tried: Tried | None = blocks.executed(block_hash)
+            if tried is None:
+                tried = self._try(blocks, branch, base, blocks.unverified(block_hash), view)
+            if isinstance(tried, InvalidBlock):
+                return self.refused.add(Hash32(block.hash), tried)
+            if isinstance(tried, DeferredBlock):
+                total = blocks.total_difficulty(block.parent_hash)
+                assert total is not None, "a branch leads to the parent"
+                return self._accept(blocks, block, total)
+            base = tried
+        return self._try(blocks, branch, base, block, view)
+
+    def _try(
+        self,
+        blocks: KnownBlocks,
+        branch: Branch,
+        base: SideBlock | None,
+        block: UnverifiedBlock,
+        view: Snapshot,
+    ) -> Tried:
+        """Execute a block after `base`, without one after the root of its branch."""
+        root = branch.root if base is None or base.root is None else base.root
+        total = blocks.total_difficulty(block.parent_hash)
+        assert total is not None, "a branch leads to the parent"
+        if block.number - root.number > MOST_ABOVE:
+            return self._accept(blocks, block, total)
+        try:
+            tried = self._chain.executor.try_block(
+                block,
+                _parent(base, root),
+                blocks.ancestors(block.parent_hash),
+                total_difficulty=total,
+                **({} if root.hash == view.head.hash else {"changes": MOST_CHANGES}),
+            )
+        except BoundError:
+            return self._accept(blocks, block, total)
+        if isinstance(tried, InvalidBlockError):
+            return self._refuse(block, tried)
+        candidate = executed(tried, root, total + block.difficulty)
+        self.candidates.add(candidate)
+        return candidate
+
+    def _accept(
+        self, blocks: KnownBlocks, block: UnverifiedBlock, total: int
+    ) -> DeferredBlock | InvalidBlock:
+        """Check a block's header, and keep the block if that is right; `total` is up to its parent."""
+        ancestors = blocks.ancestors(block.parent_hash)
+        error = self._chain.executor.verify_header(block, ancestors, total_difficulty=total)
+        if error is not None:
+            return self._refuse(block, error)
+        self.candidates.add(unexecuted(block, total + block.difficulty))
+        return DeferredBlock(Head.of(block))
+
+
+def _parent(base: SideBlock | None, root: Head) -> BuiltBlock | tuple[int, bytes]:
+    if base is None:
+        return root.number, root.hash
+    assert isinstance(base.block, BuiltBlock), "the base was executed"
+    return base.block
+
+
+def _unknown_parent(block: UnverifiedBlock) -> UnknownParentBlock:
+    return UnknownParentBlock(BlockNumber(block.number), Hash32(block.hash), Hash32(block.parent_hash))

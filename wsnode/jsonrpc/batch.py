@@ -1,0 +1,341 @@
+"""Batches: many requests in one message, answered in one."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple, TypeAlias
+
+from wsnode.jsonrpc.codec import NULL, error_reply
+from wsnode.jsonrpc.context import BatchContext
+from wsnode.jsonrpc.errors import (
+    RpcError,
+    TimeLimitError,
+    invalid_request,
+    request_timed_out,
+    response_too_large,
+)
+from wsnode.jsonrpc.generators import aside, joined
+from wsnode.jsonrpc.request_handler import RequestHandler
+from wsnode.jsonrpc.requests import (
+    QUICK_BYTES,
+    InvalidRequestError,
+    decode_item,
+    identity_of,
+    is_long,
+)
+from wsnode.jsonrpc.work import (
+    Await,
+    CallTask,
+    CancelToken,
+    Gather,
+    Reply,
+    ReplyChunks,
+    Replying,
+    Request,
+    Step,
+    pieces_of,
+    size_of,
+)
+
+SLICE_BYTES = 1024 * 1024
+"""Bytes of replies that a slice makes before it ends: only between slices it is asked if there is room."""
+ITEM_BYTES = 256
+"""Bytes of a request that was cut out of a batch, without its parameters and its id."""
+
+Item: TypeAlias = Request | bytes | InvalidRequestError
+"""An item of a batch: a request, its text, or the error that a thread found in it."""
+
+
+class _Parked(NamedTuple):
+    """A call that waits for what can be awaited together with others'."""
+
+    task: CallTask
+    place: int
+    """Where its reply belongs."""
+    item: Item
+
+
+class Batch:
+    """The calls of one batch: each is handled as a message of its own, but for the view that all share."""
+
+    __slots__ = (
+        "_context",
+        "_due",
+        "_end",
+        "_error",
+        "_handler",
+        "_parked",
+        "_replies",
+        "_room",
+        "_size",
+        "_slice_end",
+    )
+
+    def __init__(self, handler: RequestHandler, context: BatchContext) -> None:
+        self._handler = handler
+        self._context = context
+
+    def run(self, items: Sequence[Request | bytes]) -> Replying:
+        """Return the reply to a batch, None if it held notifications only."""
+        if (prepare := self._handler.registry.before_batch) is not None:
+            step = prepare(_readable(items), self._context.caller)
+            if step is not None:
+                # If it is in vain, each call that needs it says so.
+                with suppress(RpcError, TimeLimitError):
+                    yield step
+        self._start()
+        try:
+            yield from self._answer_all(items)
+            yield from self._unpark()
+        finally:
+            for call in self._parked:
+                call.task.close()
+            self._context.end_turn()
+        replies = [reply for reply in self._replies if reply]
+        # What makes a call may outlive it.
+        self._replies.clear()
+        return _listed(replies) if replies else None
+
+    def _start(self) -> None:
+        bounds, now = self._handler.bounds, self._handler.clock()
+        self._replies: list[Reply] = []
+        self._parked: list[_Parked] = []
+        self._size = 0
+        self._error: RpcError | None = None
+        self._slice_end, self._end = now + bounds.slice_seconds, now + bounds.batch_seconds
+        self._due = min(self._slice_end, self._end)
+        """When the slice ends, or the time of the batch."""
+        self._room = SLICE_BYTES
+        """The size up to which the slice goes on."""
+
+    def _answer_all(self, items: Sequence[Request | bytes]) -> Generator[Step, Any, None]:
+        handler, context = self._handler, self._context
+        clock, handle, fast_path = handler.clock, handler.handle_request, handler.fast_path
+        most = handler.bounds.batch_reply_bytes
+        place, count = 0, len(items)
+        together = count > 1 and fast_path.begin_batch(context)
+        while place < count:
+            if clock() > self._due or self._size > self._room:
+                yield from self._pause()
+            if together and self._error is None:
+                name = items[place][0]
+                if name in fast_path.names or name in context.results:
+                    together = (added := self._add_fast_replies(items, place)) > 0
+                    place += added
+                    if place == count:
+                        break
+            item: Item = items[place]
+            place += 1
+            pending_subscriptions = len(context.pending_subscriptions)
+            # The usual item has no function of its own: each takes a fifth of what a small call does.
+            if type(item) is tuple and self._error is None and len(item[1]) <= QUICK_BYTES:
+                answer = handle(item, context)
+                together = together or context.may_take_fast_path
+            else:
+                item = yield from self._read(item)
+                answer = self._answer_item(item)
+            if isinstance(answer, CallTask):
+                reply = yield from self._finish(answer, item)
+            else:
+                reply = answer
+            if reply:
+                size = len(reply) if isinstance(reply, bytes) else size_of(reply)
+                if self._size + size > most and self._error is None:
+                    reply = self._refuse_rest(item, pending_subscriptions)
+                    size = len(reply)
+                self._replies.append(reply)
+                self._size += size
+
+    def _pause(self) -> Generator[Step, Any, None]:
+        """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""
+        clock = self._handler.clock
+        if (now := clock()) > self._slice_end or self._size > self._room:
+            try:
+                yield self._size
+            except TimeLimitError:
+                self._error = self._error or request_timed_out()
+            except RpcError as refusal:
+                self._error = self._error or refusal
+            self._context.mark = 0.0
+            now = clock()
+            self._slice_end = now + self._handler.bounds.slice_seconds
+            self._room = self._size + SLICE_BYTES
+        if now > self._end:
+            self._error = self._error or request_timed_out()
+            self._end = inf
+        self._due = min(self._slice_end, self._end)
+
+    def _read(self, item: Item) -> Generator[Step, Any, Item]:
+        """Return an item, read by a thread if it is long."""
+        if isinstance(item, bytes) and is_long(item):
+            try:
+                item = yield from aside(partial(_decode_long, item))
+            except RpcError as refusal:
+                self._error = self._error or refusal
+        return item
+
+    def _answer_item(self, item: Item) -> bytes | CallTask | None:
+        if self._error is not None:
+            return _refuse_item(item, self._error)
+        try:
+            return self._handler.handle_any(_request_of(item), self._context)
+        except InvalidRequestError as unusable:
+            return self._handler.refuse_unusable(unusable.identity, unusable.reply, self._context)
+
+    def _finish(self, task: CallTask, item: Item) -> Generator[Step, Any, Reply | None]:
+        """Return the reply of a slow call, None if there is none yet, because it waits beside others."""
+        yield from self._resume(task)
+        may_change = task.step is not None and not self._reads_view(item)
+        if _is_parked(task):
+            self._parked.append(_Parked(task, len(self._replies), item))
+            self._replies.append(b"")
+            return None
+        if task.step is not None:
+            # It may change what the parked ones read.
+            yield from self._unpark()
+        reply = _refuse_item(item, self._error) if self._error else (yield from self._complete(task))
+        task.close()
+        if may_change:
+            # Calls after it see what it has sent, mined or patched.
+            self._context.end_turn()
+        return reply
+
+    def _resume(self, task: CallTask, outcome: Any = None) -> Generator[Step, Any, None]:
+        """Have a call go on with what it has waited for, or an error, until it waits again or has ended."""
+        while not (task.fail(outcome) if isinstance(outcome, Exception) else task.resume(outcome)):
+            # Its results count beside those of the others.
+            if (step := task.step) is None:
+                outcome = yield from _attempt(self._size + task.made)
+                continue
+            step.made = self._size + task.made
+            if isinstance(step, Await):
+                return
+            outcome = yield from _attempt(step)
+
+    def _complete(self, task: CallTask) -> Generator[Step, Any, Reply | None]:
+        """Return the reply of a call, whatever it waits for."""
+        while task.step is not None:
+            yield from self._resume(task, (yield from _attempt(task.step)))
+        return task.take_reply()
+
+    def _reads_view(self, item: Item) -> bool:
+        """Return whether an item asks for something, and changes nothing."""
+        if isinstance(item, InvalidRequestError):
+            return True
+        method = self._handler.registry.methods.get(_request_of(item)[0])
+        return method is None or method.kind.reads_view
+
+    def _refuse_rest(self, item: Item, pending_subscriptions: int) -> bytes:
+        """Return the reply to an item, and let that of all after it be, that they are too much.
+
+        Before the item's call there were `pending_subscriptions` subscriptions.
+        """
+        self._error = response_too_large()
+        self._discard(pending_subscriptions)
+        return _refuse_item(item, self._error) or b""
+
+    def _add_fast_replies(self, items: Sequence[Request | bytes], place: int) -> int:
+        """Take the replies that the engine has from `place` on, and return their number."""
+        handler, context = self._handler, self._context
+        room = min(handler.bounds.batch_reply_bytes, self._room) - self._size
+        text, count = handler.fast_path.answer_calls(
+            items, place, context, context.reply_bytes, room, are_messages=False
+        )
+        if count:
+            self._replies.append(text)
+            # Its commas are not counted, as those between the others are not.
+            self._size += len(text) - (count - 1)
+        return count
+
+    def _unpark(self) -> Generator[Step, Any, None]:
+        """Put the replies of parked calls to their places."""
+        handler = self._handler
+        while parked := self._parked:
+            yield from self._resume_together([call.task for call in parked])
+            if handler.clock() > self._end:
+                self._error = self._error or request_timed_out()
+            for call in [call for call in parked if self._error or not _is_parked(call.task)]:
+                parked.remove(call)
+                reply = None if self._error else (yield from self._complete(call.task))
+                call.task.close()
+                size = self._size + size_of(reply or b"")
+                if self._error is None and size > handler.bounds.batch_reply_bytes:
+                    self._error = response_too_large()
+                reply = _refuse_item(call.item, self._error) if self._error else reply
+                self._replies[call.place] = reply or b""
+                self._size += size_of(reply or b"")
+
+    def _resume_together(self, tasks: Sequence[CallTask]) -> Generator[Step, Any, None]:
+        """Have parked calls go on, once all that they wait for has been awaited at the same time."""
+        steps = [task.step for task in tasks if isinstance(task.step, Await)]
+        together = Gather([step.function for step in steps])
+        bounds = [step.seconds for step in steps]
+        together.seconds = None if None in bounds else max(each for each in bounds if each is not None)
+        together.made = self._size
+        outcomes = yield from _attempt(together)
+        if isinstance(outcomes, Exception):
+            outcomes = [outcomes] * len(tasks)
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            yield from self._resume(task, outcome)
+
+    def _discard(self, count: int) -> None:
+        """End the subscriptions that calls after the first `count` began: their ids are in no reply."""
+        context = self._context
+        begun = context.pending_subscriptions[count:]
+        del context.pending_subscriptions[count:]
+        if begun and context.channel is not None:
+            context.channel.discard(begun)
+
+
+def _is_parked(task: CallTask) -> bool:
+    """Return whether a call waits for what can be awaited together with others'."""
+    return isinstance(task.step, Await) and task.step.is_shared
+
+
+def _attempt(step: Step) -> Generator[Step, Any, Any]:
+    """Return what a step comes to, be it an error."""
+    try:
+        return (yield step)
+    except Exception as error:
+        return error
+
+
+def _readable(items: Sequence[Request | bytes]) -> Iterator[Request]:
+    """Yield the requests among items, except those that take long to read."""
+    for item in items:
+        if not (isinstance(item, bytes) and is_long(item)):
+            with suppress(InvalidRequestError):
+                yield _request_of(item)
+
+
+def _listed(replies: list[Reply]) -> Reply:
+    """Return the replies as a list."""
+    pieces = ReplyChunks((b"[",))
+    for reply in replies:
+        pieces += (*pieces_of(reply), b",")
+    pieces[-1] = b"]"
+    return joined(pieces)
+
+
+def empty_batch() -> bytes:
+    """Return the reply to a batch of nothing."""
+    return error_reply(NULL, invalid_request("empty batch"))
+
+
+def _decode_long(item: bytes, _cancel: CancelToken) -> Request | InvalidRequestError:
+    try:
+        return decode_item(item)
+    except InvalidRequestError as unusable:
+        return unusable
+
+
+def _request_of(item: Item) -> Request:
+    if isinstance(item, InvalidRequestError):
+        raise item
+    return item if isinstance(item, tuple) else decode_item(item)
+
+
+def _refuse_item(item: Item, error: RpcError) -> bytes | None:
+    identity = item.identity if isinstance(item, InvalidRequestError) else identity_of(item)
+    return error_reply(identity, error) if identity else None

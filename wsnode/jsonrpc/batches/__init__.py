@@ -1,1 +1,0 @@
-"""Batches: many requests in one message, and those of them that wait together."""

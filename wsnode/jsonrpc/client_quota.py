@@ -1,0 +1,100 @@
+"""Shares of what all clients of a process draw on, so that none of them can take all of it."""
+
+from typing import Any
+
+from wsnode.jsonrpc.errors import limit_exceeded
+
+KEPT_BACK = 4
+"""One part in `KEPT_BACK` of a bound is reserved for clients that hold little of it."""
+LITTLE = 16
+
+
+class ClientId:
+    """One connection, and the peer whose share it counts against as well."""
+
+    __slots__ = ("_keyed", "peer")
+
+    def __init__(self, peer: str | None = None) -> None:
+        self.peer = peer
+        """A key or an address; None for connections of this machine, each of which may be another user's."""
+        self._keyed: dict[str, ClientId] | None = None
+
+    def of(self, key: str) -> "ClientId":
+        """Return what stands for the connection where it uses a key, which then is the peer."""
+        if self._keyed is None:
+            self._keyed = {}
+        if (client := self._keyed.get(key)) is None:
+            client = self._keyed[key] = ClientId(key)
+        return client
+
+
+def quota_key(client: Any) -> Any:
+    """Return the holder that a client counts for: its peer, or itself without one."""
+    peer = getattr(client, "peer", None)
+    return client if peer is None else peer
+
+
+class ClientQuota:
+    """A bound on what all clients hold together, of which each has a part.
+
+    One peer holds at most half. The last quarter is for peers, and clients without one, that hold fewer than
+    `little`: a newcomer finds room while others hold all that they may, on however many connections.
+    """
+
+    __slots__ = ("_held", "_little", "limit", "used")
+
+    def __init__(self, limit: int, little: int = LITTLE) -> None:
+        self.limit = limit
+        self.used = 0
+        self._little = little
+        # A `Counter` deletes and looks up in Python, which every slice and every reply would wait for.
+        self._held = dict[Any, int]()
+        """By holder."""
+
+    def admits(self, client: Any, count: int = 1) -> bool:
+        """Return whether `client` may hold `count` more."""
+        # The last of them decides.
+        used = self.used + count - 1
+        # Asked in each turn, and nearly always so: what all hold is less than what one may.
+        if 2 * used < self.limit:
+            return True
+        if used >= self.limit:
+            return False
+        held = self._held.get(holder := quota_key(client), 0) + count - 1
+        if holder is not client and held >= max(1, self.limit // 2):
+            return False
+        return used < self.limit - self.limit // KEPT_BACK or held < self._little
+
+    def held_by(self, client: Any) -> int:
+        """Return how much the peer of `client` holds, on all of its connections."""
+        return self._held.get(quota_key(client), 0)
+
+    @property
+    def largest(self) -> Any:
+        """Return the holder (`quota_key`) that holds most; None if nobody holds any."""
+        return max(self._held, key=self._held.__getitem__, default=None)
+
+    def take(self, client: Any, count: int = 1) -> None:
+        """Count `count` more for `client`, admitted or not."""
+        self.used += count
+        holder = quota_key(client)
+        self._held[holder] = self._held.get(holder, 0) + count
+
+    def take_or_refuse(self, client: Any, message: str) -> None:
+        """Count one more of `client`.
+
+        Raises:
+            RpcError: `client` may not hold one more (-32005 with `message`).
+        """
+        if not self.admits(client):
+            raise limit_exceeded(message, {"limit": self.limit})
+        self.take(client)
+
+    def give_back(self, client: Any, count: int = 1) -> None:
+        """Count `count` fewer for `client`."""
+        self.used -= count
+        holder = quota_key(client)
+        if left := self._held.get(holder, 0) - count:
+            self._held[holder] = left
+        else:
+            self._held.pop(holder, None)

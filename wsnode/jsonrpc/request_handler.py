@@ -1,0 +1,281 @@
+"""From a request to its reply: method, arguments, errors.
+
+A quick method answers at once; a generator handler that yields becomes a task. Nothing here waits, and no
+exception leaves: this is the one boundary where a handler's bug is logged and becomes -32603 for that request
+alone.
+"""
+
+import itertools
+import logging
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from time import perf_counter
+from types import GeneratorType
+from typing import Any
+
+from wsnode.jsonrpc.codec import error_reply, result_reply
+from wsnode.jsonrpc.context import CallContext, OpenView
+from wsnode.jsonrpc.errors import (
+    RpcError,
+    internal_error,
+    invalid_params,
+    invalid_request,
+    response_too_large,
+)
+from wsnode.jsonrpc.fast_path import FastPath, VersionedCache
+from wsnode.jsonrpc.generators import aside, begun, replying, timed
+from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, DurationMeter, Method
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.requests import QUICK_BYTES, count_values, is_long
+from wsnode.jsonrpc.session_limits import SessionBounds
+from wsnode.jsonrpc.work import CallTask, CancelToken, Reply, Replying, Request, Step, Steps, size_of
+
+logger = logging.getLogger("wsnode.jsonrpc")
+
+
+class RequestHandler:
+    """Answers the requests of one network: its methods, the way to its views, bounds, and the log of bugs."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        open_view: OpenView,
+        *,
+        bounds: SessionBounds | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        versions: Callable[[], int] = lambda: 0,
+        versioned_cache: VersionedCache | None = None,
+    ) -> None:
+        """`versions` says how many versions of its stores are being read."""
+        self.registry = registry
+        self.open_view = open_view
+        self.bounds = bounds or SessionBounds()
+        self.clock = clock
+        self._versions = versions
+        self.fast_path = FastPath(registry, versioned_cache, self.bounds.slow_seconds)
+        self._bugs = itertools.count(1)
+
+    def apply(self, bounds: SessionBounds) -> None:
+        """Let other bounds be in force for what begins from now on."""
+        self.bounds = bounds
+        self.fast_path.slow_seconds = bounds.slow_seconds
+
+    @property
+    def is_crowded(self) -> bool:
+        """Return whether calls in flight read the maximum number of versions of a store."""
+        return self._versions() >= self.bounds.versions
+
+    def report_bug(self, method: str) -> RpcError:
+        """Log the exception being handled under a number, and return the caller's error."""
+        request = f"{next(self._bugs):08x}"
+        logger.exception("request %s: %s failed", request, method)
+        return internal_error(request)
+
+    def handle_request(self, request: Request, context: CallContext) -> bytes | CallTask | None:
+        """Return the reply to a request, None to a notification, or the task of a slow call."""
+        began = context.mark or perf_counter()
+        name, params, identity = request
+        method = self.registry.methods.get(name)
+        if method is None:
+            return self._refuse(name, identity, context)
+        try:
+            if context.gate is not None:
+                context.gate.admit(method.name)
+            if method.in_slices and not (context.eager and context.refusal is None):
+                return self._begin_slices(method, params, identity, context, began)
+            answer = method.answer
+            result = answer(context, params)
+            # Nothing inherits from generators: this is the cheaper test.
+            if type(result) is GeneratorType:
+                _require_room(context)
+                if method.kind.holds and context.later is None and not context.is_shared:
+                    # What it begins is held until its own reply, not the turn's.
+                    result.close()
+                    return self._begin_apart(method, params, identity, context, began)
+                return self._task(method, result, params, identity, context, began)
+            reply = result_reply(identity, result)
+            meter = method.succeeded
+            if len(reply) > context.reply_bytes:
+                reply = self._fail(method, params, identity, response_too_large())
+                meter = method.failed
+            elif method.on_fast_path and identity and context.gate is None and isinstance(result, bytes):
+                if method.cacheable:
+                    self.fast_path.keep(context, method, result)
+                context.may_take_fast_path = True
+        except Exception as error:
+            reply = self._fail(method, params, identity, error)
+            meter = method.failed
+        context.mark = now = perf_counter()
+        seconds = now - began
+        # Meter.observe without the call, and without a search for most calls.
+        meter.counts[0 if seconds <= FIRST_BOUND else bisect_left(BOUNDS, seconds)] += 1
+        meter.seconds += seconds
+        if seconds > self.bounds.slow_seconds:
+            method.report_slow(seconds, params)
+        return reply if identity else None
+
+    def handle_any(self, request: Request, context: CallContext) -> bytes | CallTask | None:
+        """Return what `handle_request` returns; where the parameters are long, a thread reads them."""
+        params = request[1]
+        if len(params) > QUICK_BYTES and is_long(params):
+            return CallTask(self._answer_long(request, context))
+        return self.handle_request(request, context)
+
+    def refuse_unusable(self, identity: bytes, reply: bytes, context: CallContext) -> bytes:
+        """Return `reply` to what is no request, which is charged as a call; or the error beyond the rate."""
+        try:
+            if context.gate is not None:
+                context.gate.charge()
+        except RpcError as refusal:
+            return error_reply(identity, refusal)
+        return reply
+
+    def _answer_long(self, request: Request, context: CallContext) -> Replying:
+        """Return, in the end, the reply to a request whose parameters a thread reads."""
+        began = perf_counter()
+        name, params, identity = request
+        method = self.registry.methods.get(name)
+        if method is None:
+            return self._refuse(name, identity, context)
+        context.mark = 0.0
+        try:
+            if context.gate is not None:
+                context.gate.admit(method.name)
+            parameters = yield from self._reading(method, params, context)
+            if method.on_call is not None:
+                method.on_call(method.name)
+            result = method.kind.answer_read(context, parameters)
+            if isinstance(result, GeneratorType):
+                return (yield from self._slices(method, result, params, identity, context, began))
+            reply, meter = self._bounded(method, params, identity, result_reply(identity, result), context)
+        except Exception as error:
+            reply = self._fail(method, params, identity, error)
+            meter = method.failed
+        meter.observe(perf_counter() - began)
+        return reply if identity else None
+
+    def _reading(self, method: Method, params: bytes, context: CallContext) -> Generator[Step, Any, Any]:
+        _require_room(context)
+        return aside(partial(_read_long, _reader(), method, params, self.bounds.parameter_values))
+
+    def _bounded(
+        self, method: Method, params: bytes, identity: bytes, reply: Reply, context: CallContext
+    ) -> tuple[Reply, DurationMeter]:
+        """Return a reply, or the error for one that is too long, and the meter that counts the call."""
+        if size_of(reply) <= context.reply_bytes:
+            return reply, method.succeeded
+        return self._fail(method, params, identity, response_too_large()), method.failed
+
+    def _fail(self, method: Method, params: bytes, identity: bytes, error: Exception) -> bytes:
+        if not isinstance(error, RpcError):
+            known = self.registry.known_failure
+            error = (known and known(error)) or self.report_bug(method.name)
+        method.failures[error.code] = method.failures.get(error.code, 0) + 1
+        if (listener := self.registry.on_failure) is not None:
+            listener(method.name, params, error)
+        return error_reply(identity, error)
+
+    def _refuse(self, name: str, identity: bytes, context: CallContext) -> bytes | None:
+        self.registry.unknown_calls += 1
+        try:
+            if context.gate is not None:
+                context.gate.admit(name)
+            error = self.registry.missing(name) if name else invalid_request()
+        except RpcError as refusal:
+            error = refusal
+        return error_reply(identity, error) if identity else None
+
+    def _begin_slices(
+        self, method: Method, params: bytes, identity: bytes, context: CallContext, began: float
+    ) -> CallTask:
+        _require_room(context)
+        if method.on_call is not None:
+            method.on_call(method.name)
+        return self._task(method, method.kind.answer(context, params), params, identity, context, began)
+
+    def _begin_apart(
+        self, method: Method, params: bytes, identity: bytes, context: CallContext, began: float
+    ) -> CallTask:
+        own = context.apart()
+        steps = _closing(own, begun(partial(method.kind.answer, own, params)))
+        return self._task(method, steps, params, identity, context, began)
+
+    def _task(
+        self,
+        method: Method,
+        slices: Steps,
+        params: bytes,
+        identity: bytes,
+        context: CallContext,
+        began: float,
+    ) -> CallTask:
+        bounds, deadline = self.bounds, method.deadline
+        seconds = bounds.batch_seconds if deadline is None else deadline + bounds.call_wait_seconds
+        return CallTask(
+            self._slices(method, slices, params, identity, context, began), self.clock() + seconds
+        )
+
+    def _slices(
+        self,
+        method: Method,
+        slices: Steps,
+        params: bytes,
+        identity: bytes,
+        context: CallContext,
+        began: float,
+    ) -> Replying:
+        try:
+            # This runs from its first turn on.
+            waited = perf_counter() - began
+            steps = replying(identity, slices)
+            reply = yield from timed(method, steps, self.clock, self.bounds.call_wait_seconds, waited)
+            reply, meter = self._bounded(method, params, identity, reply, context)
+        except Exception as error:
+            reply = self._fail(method, params, identity, error)
+            meter = method.failed
+        finally:
+            slices.close()
+        seconds = perf_counter() - began
+        meter.observe(seconds)
+        if seconds > self.bounds.slow_seconds:
+            method.report_slow(seconds, params)
+        return reply if identity else None
+
+
+def _require_room(context: CallContext) -> None:
+    """Check that another slow call may begin."""
+    if context.refusal is not None:
+        raise context.refusal
+
+
+def _closing(context: CallContext, steps: Steps) -> Steps:
+    """Return the result of steps, and close the view that they have opened."""
+    try:
+        return (yield from steps)
+    finally:
+        context.end_turn()
+
+
+@cache
+def _reader() -> ThreadPoolExecutor:
+    """Return the thread that makes objects of long texts, one after another.
+
+    It keeps the interpreter's lock for up to 10 ms at a time, for which the loop waits: not for several of
+    them, nor, as for threads that step back, until there is a core for it. The loop begins it, since a thread
+    has the priority of the one that begins it.
+    """
+    reader = ThreadPoolExecutor(1, "wsnode reader")
+    reader.submit(int)
+    return reader
+
+
+def _read_long(
+    reader: ThreadPoolExecutor, method: Method, params: bytes, most: int, _cancel: CancelToken
+) -> Any:
+    """Return the parameters of a call, made of no more than `most` values."""
+    if count_values(params) > most:
+        raise invalid_params(f"the parameters have too many values, want at most {most}")
+    return reader.submit(method.parameters.read, params).result()

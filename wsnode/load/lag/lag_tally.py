@@ -1,0 +1,185 @@
+"""When each subscriber heard of each block, of each log and of its calls, and what was missed or doubled.
+
+A block is there once the first of all subscribers hears anything of it; where the block was asked for, also
+from the reply to that call on. Notifications are forgotten some time after they were first heard, so that
+hours of them take no more memory than minutes.
+"""
+
+from collections import Counter, deque
+from typing import Final
+
+import msgspec
+
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, Notice
+from wsnode.load.measured import Measurement
+
+KEPT_SECONDS: Final = 60.0
+"""After which a notification that a subscriber has not got is missed."""
+MOST_KEPT: Final = 200_000
+"""Notifications that are waited for, and as many that no longer are."""
+
+
+class MiningCall(msgspec.Struct):
+    """A call that makes a block: when it was sent and when it was answered, in seconds since 1970."""
+
+    sent: float
+    replied: float | None = None
+
+
+class _Block(msgspec.Struct):
+    """When the first subscriber heard of a block, and which call made it."""
+
+    first: float
+    call: MiningCall | None
+    counts: bool
+    logs: int = 0
+    has_calls: bool = False
+    before_call: list[tuple[str, float]] = []
+    """Notifications of it, their kinds and times, from before its call was known."""
+
+
+class _Heard(msgspec.Struct):
+    """Which subscribers have heard of something, as bits."""
+
+    notice: Notice
+    first: float
+    counts: bool
+    subscribers: int = 0
+
+
+class LagTally:
+    """The lags of all subscribers, and what they missed or heard twice."""
+
+    def __init__(self, subscribers: int, kinds: tuple[str, ...], slice_seconds: float, logs: int = 0) -> None:
+        self.after_first = Measurement(slice_seconds=slice_seconds)
+        self.after_call = Measurement(slice_seconds=slice_seconds)
+        self.heard = Counter[str]()
+        self.missed = Counter[str]()
+        self.doubled = Counter[str]()
+        self.before_reply = 0
+        """Notifications that came before the reply to the call that made the block."""
+        self.blocks = 0
+        self.calls: deque[MiningCall] = deque()
+        """Calls whose block was not heard of yet."""
+        self.unheard = 0
+        """Calls whose block no subscriber has ever heard of."""
+        self._subscribers = subscribers
+        self._kinds = kinds
+        self._logs = logs
+        self._began: float | None = None
+        self._blocks: dict[str, _Block] = {}
+        self._open: dict[Notice, _Heard] = {}
+        self._closed: dict[Notice, None] = {}
+
+    def begin(self, now: float) -> None:
+        """Count what is first heard from now on: all have subscribed."""
+        self._began = now
+
+    def hear(self, subscriber: int, notice: Notice, at: float) -> None:
+        """Take a notification that reached the subscriber of that number."""
+        if notice in self._closed:
+            self.doubled[notice.kind] += 1
+            return
+        block = self._block(notice, at)
+        found = self._open.get(notice)
+        if found is None:
+            found = self._open[notice] = _Heard(notice, at, block.counts)
+            self._find_call(block, notice)
+        bit = 1 << subscriber
+        if found.subscribers & bit:
+            self.doubled[notice.kind] += found.counts
+            return
+        found.subscribers |= bit
+        if found.counts:
+            self._count(notice, block, at)
+
+    def _block(self, notice: Notice, at: float) -> _Block:
+        if (block := self._blocks.get(notice.block)) is None:
+            counts = self._began is not None and at >= self._began
+            block = self._blocks[notice.block] = _Block(at, None, counts)
+            self.blocks += counts
+        return block
+
+    def _find_call(self, block: _Block, notice: Notice) -> None:
+        """Find the call that made a block: the oldest, unless blocks of calls have logs and this has none."""
+        block.logs += notice.kind == LOGS
+        block.has_calls |= notice.kind == CALLS
+        if block.counts and block.call is None and self.calls and (notice.kind == LOGS or not self._logs):
+            block.call = self.calls.popleft()
+            for kind, at in block.before_call:
+                self._count_call(kind, block.call, at)
+            block.before_call.clear()
+
+    def _count(self, notice: Notice, block: _Block, at: float) -> None:
+        self.heard[notice.kind] += 1
+        since = at - (self._began or 0.0)
+        self.after_first.add(notice.kind, at - block.first, None, since)
+        if block.call is not None:
+            self._count_call(notice.kind, block.call, at)
+        elif self._logs:
+            block.before_call.append((notice.kind, at))
+
+    def _count_call(self, kind: str, call: MiningCall, at: float) -> None:
+        replied, since = call.replied, at - (self._began or 0.0)
+        self.before_reply += replied is None or replied > at
+        self.after_call.add(kind, 0.0 if replied is None else at - replied, None, since)
+
+    def forget(self, now: float) -> None:
+        """Give up what was first heard long ago, and the oldest if there is too much."""
+        for notice, found in [*self._open.items()]:
+            if now - found.first < KEPT_SECONDS and len(self._open) <= MOST_KEPT:
+                break
+            self._close(notice)
+        for block, seen in [*self._blocks.items()]:
+            if now - seen.first < 2 * KEPT_SECONDS and len(self._blocks) <= MOST_KEPT:
+                break
+            self._close_block(block)
+
+    def end(self) -> None:
+        """Give up all that is waited for."""
+        for notice in [*self._open]:
+            self._close(notice)
+        for block in [*self._blocks]:
+            self._close_block(block)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Count the blocks of calls that were not heard of as missed by all."""
+        self.unheard += len(self.calls)
+        self._miss(HEADS, len(self.calls))
+        self._miss(CALLS, len(self.calls))
+        self._miss(LOGS, self._logs * len(self.calls))
+        self.calls.clear()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether each subscriber has heard all that any has, and the block of each call."""
+        everyone = (1 << self._subscribers) - 1
+        is_short = any(self._is_short(each) for each in self._blocks.values())
+        is_heard = all(found.subscribers == everyone for found in self._open.values())
+        return not self.calls and not is_short and is_heard
+
+    def _is_short(self, block: _Block) -> bool:
+        """Return whether notifications of a block are still to come to all."""
+        lacks_logs = block.call is not None and block.logs < self._logs
+        return lacks_logs or (block.counts and CALLS in self._kinds and not block.has_calls)
+
+    def _close(self, notice: Notice) -> None:
+        found = self._open.pop(notice)
+        self._closed[notice] = None
+        if len(self._closed) > MOST_KEPT:
+            del self._closed[next(iter(self._closed))]
+        if found.counts:
+            self.missed[notice.kind] += self._subscribers - found.subscribers.bit_count()
+
+    def _close_block(self, block: str) -> None:
+        found = self._blocks.pop(block)
+        if found.call is not None:
+            self._miss(LOGS, max(0, self._logs - found.logs))
+        if found.counts and not found.has_calls:
+            # Each block changes an outcome of every subscriber.
+            self._miss(CALLS, 1)
+
+    def _miss(self, kind: str, count: int) -> None:
+        if kind in self._kinds:
+            self.missed[kind] += count * self._subscribers

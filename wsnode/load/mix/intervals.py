@@ -1,0 +1,98 @@
+"""The results of a run by intervals of its time, with the memory and the cores of the node's processes."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from wsnode.load.histogram import Histogram
+from wsnode.load.machine import children_of, cpu_seconds, resident_bytes
+from wsnode.load.measured import Measurement, ProcessUsage
+
+
+class UnknownProcessError(OSError):
+    """There is no process of an id, or /proc does not show it."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(f"there is no process {process}, or /proc does not show it")
+        self.process = process
+
+
+class ProcessSampler:
+    """Reads what a process and those that it has started take, from one beat of a run to the next."""
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._before: tuple[float, float] | None = None
+
+    def sample(self, now: float, at: float) -> ProcessUsage | None:
+        """Return the memory, and the cores since the last sample; None once the process has ended."""
+        try:
+            processes = family(self._process)
+            used, memory = sum(map(cpu_seconds, processes)), sum(map(resident_bytes, processes))
+        except OSError:
+            return None
+        before, self._before = self._before, (now, used)
+        if before is None or now <= before[0]:
+            return None
+        return ProcessUsage(at, max(0.0, used - before[1]) / (now - before[0]), memory)
+
+
+def family(process: int) -> list[int]:
+    """Return a process and all those that it or they have started and that still run.
+
+    Raises:
+        UnknownProcessError: There is no such process.
+    """
+    try:
+        children = children_of(process)
+    except OSError:
+        raise UnknownProcessError(process) from None
+    found = [process]
+    for child in children:
+        # It may have ended since.
+        with suppress(UnknownProcessError):
+            found += family(child)
+    return found
+
+
+class IntervalResult(msgspec.Struct, frozen=True):
+    """The results from `begin` to `end`, in seconds; cores and bytes where the node's process is known."""
+
+    begin: float
+    end: float
+    latencies: Histogram
+    errors: int
+    cores: float | None
+    memory: int | None
+    """The most that was seen."""
+
+    @property
+    def rate(self) -> float:
+        """Return the replies a second; of no time, not a number."""
+        return len(self.latencies) / (self.end - self.begin) if self.end > self.begin else float("nan")
+
+
+def interval_results(measured: Measurement, count: int) -> list[IntervalResult]:
+    """Return the results of a run in `count` equal parts of its time."""
+    return list(_intervals(measured, measured.seconds / count, count))
+
+
+def _intervals(measured: Measurement, width: float, count: int) -> Iterator[IntervalResult]:
+    for number in range(count):
+        begin, end, latencies, errors = number * width, (number + 1) * width, Histogram(), 0
+        for place, piece in measured.slices.items():
+            if min(count - 1, int((place + 0.5) * measured.slice_seconds / width)) == number:
+                latencies.merge(piece.latencies)
+                errors += piece.errors
+        # On a busy machine the last look comes after the end.
+        last = math.inf if number == count - 1 else end
+        usage = [each for each in measured.usage if begin <= each.at < last]
+        yield IntervalResult(
+            begin, end, latencies, errors, _mean(usage), max((u.memory for u in usage), default=None)
+        )
+
+
+def _mean(usage: Sequence[ProcessUsage]) -> float | None:
+    return sum(each.cores for each in usage) / len(usage) if usage else None

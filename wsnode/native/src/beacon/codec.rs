@@ -1,0 +1,570 @@
+//! Light-client objects as the Beacon API writes them in JSON, in the form of the fork that the answer names.
+//!
+//! Numbers are decimal strings and bytes hexadecimal strings; other members than those of the form are passed over.
+//! What is read here has a form and nothing more: `rules` says what of it is true.
+
+use std::fmt;
+use std::str::FromStr;
+
+use alloy_primitives::{hex, B256, U256};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::forks::{BeaconConfig, ConsensusFork, ExecutionForm, ForkForm, PAYLOAD};
+use super::merkle::{bytes_leaf, bytes_root, depth, hash_pair, is_branch, merkleize, number_leaf};
+use super::refusal::Refusal;
+
+/// Longest answer that is read, in bytes; one with two committees of 512 members has about 60 kB.
+const MOST_BYTES: usize = 4 << 20;
+/// Most updates in a list (beacon-APIs: MAX_REQUEST_LIGHT_CLIENT_UPDATES).
+const MOST_UPDATES: usize = 128;
+const MOST_EXTRA_BYTES: usize = 32;
+pub const KEY_BYTES: usize = 48;
+pub const SIGNATURE_BYTES: usize = 96;
+
+/// What an update can bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpdateKind {
+    /// A head, finality and the next committee.
+    Update,
+    /// A head and finality.
+    Finality,
+    /// A head.
+    Optimistic,
+}
+
+impl FromStr for UpdateKind {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        match name {
+            "update" => Ok(Self::Update),
+            "finality_update" => Ok(Self::Finality),
+            "optimistic_update" => Ok(Self::Optimistic),
+            _ => Err(()),
+        }
+    }
+}
+
+/// `BeaconBlockHeader`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BeaconHeader {
+    pub slot: u64,
+    pub proposer_index: u64,
+    pub parent_root: B256,
+    pub state_root: B256,
+    pub body_root: B256,
+}
+
+/// What proves the hash of a header's execution block.
+#[derive(Debug, Clone, Default)]
+pub enum ExecutionPart {
+    #[default]
+    None,
+    Payload {
+        payload: Box<PayloadHeader>,
+        branch: Vec<B256>,
+    },
+    BlockHash {
+        block_hash: B256,
+        branch: Vec<B256>,
+    },
+}
+
+/// A payload header: the leaves of its members, with zeros for blob gas where it has none.
+#[derive(Debug, Clone)]
+pub struct PayloadHeader {
+    leaves: [B256; 17],
+    block_hash: B256,
+    is_empty: bool,
+}
+
+/// A header of light-client data, of which nothing is verified.
+#[derive(Debug, Clone, Default)]
+pub struct UnverifiedHeader {
+    pub beacon: BeaconHeader,
+    execution: ExecutionPart,
+}
+
+/// A committee as it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnverifiedCommittee {
+    pub pubkeys: Vec<[u8; KEY_BYTES]>,
+    /// Only part of the root: it is never used as a key.
+    pub aggregate: [u8; KEY_BYTES],
+}
+
+/// A committee or a header with the branch that proves it.
+#[derive(Debug, Clone)]
+pub struct Branched<T> {
+    pub value: T,
+    pub branch: Vec<B256>,
+}
+
+/// `LightClientBootstrap`.
+#[derive(Debug, Clone)]
+pub struct LightClientBootstrap {
+    pub header: UnverifiedHeader,
+    pub committee: Branched<UnverifiedCommittee>,
+}
+
+/// `LightClientUpdate`, or one of its parts.
+#[derive(Debug, Clone)]
+pub struct LightClientUpdate {
+    pub attested: UnverifiedHeader,
+    pub next_committee: Option<Branched<UnverifiedCommittee>>,
+    pub finalized: Option<Branched<UnverifiedHeader>>,
+    /// A flag a member.
+    pub signers: Vec<bool>,
+    pub signature: [u8; SIGNATURE_BYTES],
+    pub signature_slot: u64,
+}
+
+impl BeaconHeader {
+    pub fn root(&self) -> B256 {
+        let Self { slot, proposer_index, parent_root, state_root, body_root } = *self;
+        merkleize(&[number_leaf(slot), number_leaf(proposer_index), parent_root, state_root, body_root])
+    }
+
+    fn is_empty(&self) -> bool {
+        self.slot == 0
+            && self.proposer_index == 0
+            && [self.parent_root, self.state_root, self.body_root].iter().all(B256::is_zero)
+    }
+}
+
+impl PayloadHeader {
+    fn root(&self, members: usize) -> B256 {
+        merkleize(&self.leaves[..members])
+    }
+
+    fn has_blob_gas(&self) -> bool {
+        self.leaves[15..].iter().any(|leaf| !leaf.is_zero())
+    }
+}
+
+impl UnverifiedHeader {
+    /// The hash of the execution block that the header proves, in the form of its own slot; zero before Capella.
+    /// A header of an earlier fork may come in a later one's form.
+    pub fn block_hash(&self, form: &ForkForm) -> Result<B256, Refusal> {
+        let refusal = Refusal::ExecutionBranch { slot: self.beacon.slot };
+        let body_root = self.beacon.body_root;
+        let (is_proved, block_hash) = match (&self.execution, form.execution) {
+            (part, ExecutionForm::None) => (part.is_empty(), B256::ZERO),
+            (ExecutionPart::Payload { payload, branch }, ExecutionForm::Payload(members)) => {
+                let is_of_fork = members > 15 || !payload.has_blob_gas();
+                (
+                    is_of_fork && is_branch(payload.root(members), branch, PAYLOAD, body_root),
+                    payload.block_hash,
+                )
+            }
+            (ExecutionPart::BlockHash { block_hash, branch }, execution) => {
+                let index = execution.block_hash_index();
+                let is_proved = index.is_some_and(|index| is_branch(*block_hash, branch, index, body_root));
+                (is_proved, *block_hash)
+            }
+            _ => (false, B256::ZERO),
+        };
+        if is_proved {
+            Ok(block_hash)
+        } else {
+            Err(refusal)
+        }
+    }
+
+    /// Whether it stands for "none".
+    pub fn is_empty(&self) -> bool {
+        self.beacon.is_empty() && self.execution.is_empty()
+    }
+}
+
+impl ExecutionPart {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Payload { payload, branch } => payload.is_empty && branch.iter().all(B256::is_zero),
+            Self::BlockHash { block_hash, branch } => {
+                block_hash.is_zero() && branch.iter().all(B256::is_zero)
+            }
+        }
+    }
+}
+
+impl UnverifiedCommittee {
+    pub fn root(&self) -> B256 {
+        let leaves: Vec<B256> = self.pubkeys.iter().map(|key| bytes_root(key)).collect();
+        hash_pair(&merkleize(&leaves)[..], &bytes_root(&self.aggregate)[..])
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pubkeys.iter().chain([&self.aggregate]).all(|key| key.iter().all(|byte| *byte == 0))
+    }
+}
+
+impl<T> Branched<T> {
+    /// A branch of zeros stands for "none".
+    pub fn has_branch(&self) -> bool {
+        self.branch.iter().any(|node| !node.is_zero())
+    }
+}
+
+/// Return the bootstrap of an answer `{version, data}`.
+pub fn decode_bootstrap(network: &BeaconConfig, answer: &[u8]) -> Result<LightClientBootstrap, Refusal> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        header: HeaderText<'a>,
+        current_sync_committee: CommitteeText,
+        current_sync_committee_branch: Vec<Root>,
+    }
+    let (form, data) = read_answer(answer)?;
+    let data: Data = read(data)?;
+    Ok(LightClientBootstrap {
+        header: data.header.header(form)?,
+        committee: Branched {
+            value: data.current_sync_committee.committee(network)?,
+            branch: branch(data.current_sync_committee_branch, form.current_committee)?,
+        },
+    })
+}
+
+/// Return the update of an answer `{version, data}`.
+pub fn decode_update(
+    network: &BeaconConfig,
+    kind: UpdateKind,
+    answer: &[u8],
+) -> Result<LightClientUpdate, Refusal> {
+    #[derive(Deserialize)]
+    struct Signed<'a> {
+        #[serde(borrow)]
+        attested_header: HeaderText<'a>,
+        sync_aggregate: AggregateText,
+        signature_slot: QuotedNumber,
+    }
+    let (form, data) = read_answer(answer)?;
+    let signed: Signed = read(data)?;
+    let finalized = match kind {
+        UpdateKind::Update | UpdateKind::Finality => Some(read_finality(data, form)?),
+        UpdateKind::Optimistic => None,
+    };
+    let next_committee = match kind {
+        UpdateKind::Update => Some(read_next_committee(data, form, network)?),
+        UpdateKind::Finality | UpdateKind::Optimistic => None,
+    };
+    Ok(LightClientUpdate {
+        attested: signed.attested_header.header(form)?,
+        next_committee,
+        finalized,
+        signers: signed.sync_aggregate.signers(network)?,
+        signature: signed.sync_aggregate.sync_committee_signature.0,
+        signature_slot: signed.signature_slot.0,
+    })
+}
+
+/// Return the answers of a list of updates, each as `decode_update` takes it.
+pub fn split_answers(list: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
+    let answers: Vec<&RawValue> = read(text(list)?)?;
+    if answers.len() > MOST_UPDATES {
+        return Err(Refusal::malformed(format!("{} updates, {MOST_UPDATES} at most", answers.len())));
+    }
+    Ok(answers.into_iter().map(|answer| answer.get().as_bytes()).collect())
+}
+
+fn read_finality(data: &str, form: &ForkForm) -> Result<Branched<UnverifiedHeader>, Refusal> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        finalized_header: HeaderText<'a>,
+        finality_branch: Vec<Root>,
+    }
+    let data: Data = read(data)?;
+    Ok(Branched {
+        value: data.finalized_header.header(form)?,
+        branch: branch(data.finality_branch, form.finalized_root)?,
+    })
+}
+
+fn read_next_committee(
+    data: &str,
+    form: &ForkForm,
+    network: &BeaconConfig,
+) -> Result<Branched<UnverifiedCommittee>, Refusal> {
+    #[derive(Deserialize)]
+    struct Data {
+        next_sync_committee: CommitteeText,
+        next_sync_committee_branch: Vec<Root>,
+    }
+    let data: Data = read(data)?;
+    Ok(Branched {
+        value: data.next_sync_committee.committee(network)?,
+        branch: branch(data.next_sync_committee_branch, form.next_committee)?,
+    })
+}
+
+/// Return the form that an answer names, and the text of its data.
+fn read_answer(answer: &[u8]) -> Result<(&'static ForkForm, &str), Refusal> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        version: String,
+        #[serde(borrow)]
+        data: &'a RawValue,
+    }
+    let answer: Answer = read(text(answer)?)?;
+    match ConsensusFork::named(&answer.version) {
+        None | Some(ConsensusFork::Phase0) => Err(Refusal::version(&answer.version)),
+        Some(fork) => Ok((fork.form(), answer.data.get())),
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    if bytes.len() > MOST_BYTES {
+        return Err(Refusal::malformed(format!("{} bytes, {MOST_BYTES} at most", bytes.len())));
+    }
+    std::str::from_utf8(bytes).map_err(Refusal::malformed)
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refusal> {
+    serde_json::from_str(text).map_err(Refusal::malformed)
+}
+
+/// Return a branch as long as the form has it.
+fn branch(nodes: Vec<Root>, index: u64) -> Result<Vec<B256>, Refusal> {
+    if nodes.len() != depth(index) {
+        return Err(Refusal::malformed(format!("a branch of {} nodes, not {}", nodes.len(), depth(index))));
+    }
+    Ok(nodes.into_iter().map(B256::from).collect())
+}
+
+type Root = QuotedHex<32>;
+
+/// So many bytes, written as `0x` and two digits each.
+#[derive(Clone, Copy)]
+struct QuotedHex<const N: usize>([u8; N]);
+
+/// A number of 64 bits, written in decimal digits in a string.
+#[derive(Clone, Copy)]
+struct QuotedNumber(u64);
+
+/// Any other string.
+struct QuotedText(String);
+
+impl From<Root> for B256 {
+    fn from(root: Root) -> Self {
+        Self::new(root.0)
+    }
+}
+
+/// Reads a value from a string, without a copy of it.
+struct FromText<T>(&'static str, fn(&str) -> Option<T>);
+
+impl<T> Visitor<'_> for FromText<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.1)(text).ok_or_else(|| E::custom(format_args!("{:?} is not {}", start_of(text), self.0)))
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for QuotedHex<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(FromText("bytes of the right length in hexadecimal", |text| {
+            let mut bytes = [0; N];
+            let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 2 * N)?;
+            hex::decode_to_slice(digits, &mut bytes).ok().map(|()| Self(bytes))
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for QuotedNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(FromText("a number of 64 bits in a string", |text| {
+            is_decimal(text, 20).then(|| text.parse().ok()).flatten().map(Self)
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for QuotedText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(FromText("a string", |text| Some(Self(text.to_owned()))))
+    }
+}
+
+fn is_decimal(text: &str, most_digits: usize) -> bool {
+    (1..=most_digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[derive(Deserialize)]
+struct HeaderText<'a> {
+    beacon: BeaconText,
+    // Read in the form of the answer's fork only.
+    #[serde(borrow)]
+    execution: Option<&'a RawValue>,
+    #[serde(borrow)]
+    execution_block_hash: Option<&'a RawValue>,
+    #[serde(borrow)]
+    execution_branch: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct BeaconText {
+    slot: QuotedNumber,
+    proposer_index: QuotedNumber,
+    parent_root: Root,
+    state_root: Root,
+    body_root: Root,
+}
+
+#[derive(Deserialize)]
+struct CommitteeText {
+    pubkeys: Vec<QuotedHex<KEY_BYTES>>,
+    aggregate_pubkey: QuotedHex<KEY_BYTES>,
+}
+
+#[derive(Deserialize)]
+struct AggregateText {
+    sync_committee_bits: QuotedText,
+    sync_committee_signature: QuotedHex<SIGNATURE_BYTES>,
+}
+
+impl HeaderText<'_> {
+    fn header(&self, form: &ForkForm) -> Result<UnverifiedHeader, Refusal> {
+        let member = |value: Option<&RawValue>, name: &str| {
+            value.map(|value| value.get().to_owned()).ok_or_else(|| missing(name))
+        };
+        let nodes = |index| {
+            let text = member(self.execution_branch, "execution_branch")?;
+            branch(read(&text)?, index)
+        };
+        let execution = match form.execution {
+            ExecutionForm::None => ExecutionPart::None,
+            ExecutionForm::Payload(members) => ExecutionPart::Payload {
+                payload: Box::new(read_payload(&member(self.execution, "execution")?, members)?),
+                branch: nodes(PAYLOAD)?,
+            },
+            ExecutionForm::BlockHash(index) => ExecutionPart::BlockHash {
+                block_hash: read::<Root>(&member(self.execution_block_hash, "execution_block_hash")?)?.into(),
+                branch: nodes(index)?,
+            },
+        };
+        let BeaconText { slot, proposer_index, parent_root, state_root, body_root } = &self.beacon;
+        let beacon = BeaconHeader {
+            slot: slot.0,
+            proposer_index: proposer_index.0,
+            parent_root: (*parent_root).into(),
+            state_root: (*state_root).into(),
+            body_root: (*body_root).into(),
+        };
+        Ok(UnverifiedHeader { beacon, execution })
+    }
+}
+
+impl CommitteeText {
+    fn committee(self, network: &BeaconConfig) -> Result<UnverifiedCommittee, Refusal> {
+        if self.pubkeys.len() as u64 != network.committee_size {
+            return Err(Refusal::malformed(format!(
+                "a committee of {} members, not {}",
+                self.pubkeys.len(),
+                network.committee_size
+            )));
+        }
+        let pubkeys = self.pubkeys.into_iter().map(|key| key.0).collect();
+        Ok(UnverifiedCommittee { pubkeys, aggregate: self.aggregate_pubkey.0 })
+    }
+}
+
+impl AggregateText {
+    fn signers(&self, network: &BeaconConfig) -> Result<Vec<bool>, Refusal> {
+        let text = &self.sync_committee_bits.0;
+        let bytes = decode_hex(text).filter(|bytes| bytes.len() as u64 * 8 == network.committee_size);
+        let reason = || Refusal::malformed(format!("{:?} has not a bit for each member", start_of(text)));
+        let bytes = bytes.ok_or_else(reason)?;
+        // The first member's bit is the lowest of the first byte.
+        Ok(bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1)).collect())
+    }
+}
+
+/// The bytes of any number that are written as `0x` and two digits each.
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    // The decoder would pass over a second prefix.
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with("0x"))?;
+    hex::decode(digits).ok()
+}
+
+/// The beginning of a text of others, for a message.
+fn start_of(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn missing(member: &str) -> Refusal {
+    Refusal::malformed(format!("{member} is missing"))
+}
+
+fn read_payload(text: &str, members: usize) -> Result<PayloadHeader, Refusal> {
+    #[derive(Deserialize)]
+    struct Payload {
+        parent_hash: Root,
+        fee_recipient: QuotedHex<20>,
+        state_root: Root,
+        receipts_root: Root,
+        logs_bloom: QuotedHex<256>,
+        prev_randao: Root,
+        block_number: QuotedNumber,
+        gas_limit: QuotedNumber,
+        gas_used: QuotedNumber,
+        timestamp: QuotedNumber,
+        extra_data: QuotedText,
+        base_fee_per_gas: QuotedText,
+        block_hash: Root,
+        transactions_root: Root,
+        withdrawals_root: Root,
+        blob_gas_used: Option<QuotedNumber>,
+        excess_blob_gas: Option<QuotedNumber>,
+    }
+    let payload: Payload = read(text)?;
+    let blob_gas = |value: Option<QuotedNumber>, name| match value {
+        Some(number) if members > 15 => Ok(number_leaf(number.0)),
+        None if members > 15 => Err(missing(name)),
+        _ => Ok(B256::ZERO),
+    };
+    let extra_data = read_extra_data(&payload.extra_data.0)?;
+    let leaves = [
+        payload.parent_hash.into(),
+        bytes_leaf(&payload.fee_recipient.0),
+        payload.state_root.into(),
+        payload.receipts_root.into(),
+        bytes_root(&payload.logs_bloom.0),
+        payload.prev_randao.into(),
+        number_leaf(payload.block_number.0),
+        number_leaf(payload.gas_limit.0),
+        number_leaf(payload.gas_used.0),
+        number_leaf(payload.timestamp.0),
+        hash_pair(&bytes_leaf(&extra_data)[..], &number_leaf(extra_data.len() as u64)[..]),
+        base_fee_leaf(&payload.base_fee_per_gas.0)?,
+        payload.block_hash.into(),
+        payload.transactions_root.into(),
+        payload.withdrawals_root.into(),
+        blob_gas(payload.blob_gas_used, "blob_gas_used")?,
+        blob_gas(payload.excess_blob_gas, "excess_blob_gas")?,
+    ];
+    let is_empty = extra_data.is_empty()
+        && payload.logs_bloom.0.iter().all(|byte| *byte == 0)
+        && leaves.iter().enumerate().all(|(member, leaf)| matches!(member, 4 | 10) || leaf.is_zero());
+    Ok(PayloadHeader { leaves, block_hash: payload.block_hash.into(), is_empty })
+}
+
+fn read_extra_data(text: &str) -> Result<Vec<u8>, Refusal> {
+    let bytes = decode_hex(text).filter(|bytes| bytes.len() <= MOST_EXTRA_BYTES);
+    bytes.ok_or_else(|| Refusal::malformed(format!("{:?} is not extra data", start_of(text))))
+}
+
+fn base_fee_leaf(text: &str) -> Result<B256, Refusal> {
+    let number = is_decimal(text, 78).then(|| U256::from_str(text).ok()).flatten();
+    let number =
+        number.ok_or_else(|| Refusal::malformed(format!("{:?} is not a base fee", start_of(text))))?;
+    Ok(B256::new(number.to_le_bytes()))
+}

@@ -1,0 +1,17 @@
+//! A light client of the beacon chain: what the sync committee has signed, from a trusted block root on.
+//!
+//! Pure: bytes and JSON in, decisions out. Nothing here reads a clock, a socket or a file.
+
+mod codec;
+mod committee;
+mod forks;
+mod merkle;
+mod refusal;
+mod rules;
+mod store;
+
+pub use codec::{split_answers, UpdateKind};
+pub use forks::{BeaconConfig, BeaconConfigError, ScheduledFork};
+pub use refusal::Refusal;
+pub use rules::{bootstrap, take};
+pub use store::{Equivocation, LightClientStore, ProvedHeader, StoreChange, StoreRowError, TooOld};

@@ -1,0 +1,92 @@
+//! Rows of blocks put at the end of the canonical chain and taken off it, and what adds up along it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use super::lookup::raised;
+use super::render::corrupt;
+use crate::bindings::errors::caught;
+use crate::bindings::numbers::Number;
+use crate::bindings::store::{Reader, Writer};
+use crate::chain::append::BlockRows;
+use crate::chain::rows::RowError;
+use crate::chain::tables;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("TABLES", PyTuple::new(module.py(), tables::NAMES)?)?;
+    module.add_function(wrap_pyfunction!(append_blocks, module)?)?;
+    module.add_function(wrap_pyfunction!(remove_last_block, module)?)?;
+    module.add_function(wrap_pyfunction!(prepend_block, module)?)?;
+    module.add_function(wrap_pyfunction!(remove_first_block, module)?)?;
+    module.add_function(wrap_pyfunction!(logs_before, module)?)?;
+    module.add_function(wrap_pyfunction!(chain_totals, module)?)
+}
+
+type Rows<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Append a run of blocks, given by their header, body and receipts rows; returns how many logs were before them.
+#[pyfunction]
+#[pyo3(signature = (writer, blocks, /))]
+fn append_blocks(writer: &Bound<'_, Writer>, blocks: Vec<Rows<'_>>) -> PyResult<u64> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    let blocks: Vec<_> = blocks
+        .iter()
+        .map(|(header, body, receipts)| BlockRows {
+            header: header.as_bytes(),
+            body: body.as_bytes(),
+            receipts: receipts.as_bytes(),
+        })
+        .collect();
+    caught(|| tables.append(&reader.transaction, &blocks))?.map_err(|error| raised(reader, error))
+}
+
+/// Remove the rows of the last canonical block.
+#[pyfunction]
+#[pyo3(signature = (writer, number, /))]
+fn remove_last_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    caught(|| tables.remove_last(&reader.transaction, number))?.map_err(|error| raised(reader, error))
+}
+
+/// Put a block below the first canonical one, given by its header, body and receipts row; returns its first log's number.
+#[pyfunction]
+#[pyo3(signature = (writer, header, body, receipts, /))]
+fn prepend_block(writer: &Bound<'_, Writer>, header: &[u8], body: &[u8], receipts: &[u8]) -> PyResult<u64> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    let block = BlockRows { header, body, receipts };
+    caught(|| tables.prepend(&reader.transaction, &block))?.map_err(|error| raised(reader, error))
+}
+
+/// Remove the rows of the first canonical block.
+#[pyfunction]
+#[pyo3(signature = (writer, number, /))]
+fn remove_first_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
+    let reader = writer.as_super().get();
+    let tables = reader.chain()?;
+    caught(|| tables.remove_first(&reader.transaction, number))?.map_err(|error| raised(reader, error))
+}
+
+/// How many logs the canonical blocks before this one have.
+#[pyfunction]
+#[pyo3(signature = (reader, number, /))]
+fn logs_before(reader: &Bound<'_, Reader>, number: u64) -> PyResult<u64> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let before = caught(|| reader.transaction.with(|txn| tables.totals_before(txn, number)))?;
+    before.map(|totals| totals.logs).map_err(|error| raised(reader, error))
+}
+
+/// The logs and the difficulty of a canonical block and all before it, added up.
+#[pyfunction]
+#[pyo3(signature = (reader, number, /))]
+fn chain_totals(reader: &Bound<'_, Reader>, number: u64) -> PyResult<(u64, Number)> {
+    let reader = reader.get();
+    let tables = reader.chain()?;
+    let found = caught(|| reader.transaction.with(|txn| tables.totals(txn, number)))?;
+    let totals = found.map_err(|error| raised(reader, error))?;
+    let totals = totals.ok_or_else(|| corrupt(RowError::Corrupt("no totals of a canonical block")))?;
+    Ok((totals.logs, Number(totals.difficulty)))
+}

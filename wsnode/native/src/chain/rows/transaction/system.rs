@@ -1,0 +1,122 @@
+//! System transactions: those that a chain's protocol makes, without a signature.
+//!
+//! Each type is a list of members, so reading, checking and writing one follows from its row of [`TYPES`]. A
+//! transaction is kept as its typed envelope: the type's byte, and the RLP list of its members.
+
+use alloy_primitives::{address, keccak256, Address, B256};
+use alloy_rlp::{Encodable, Header};
+
+pub use super::types::{
+    FieldType, Member, Sender, SystemType, DEPOSIT, INTERNAL, SUBMIT_RETRYABLE, UNSIGNED,
+};
+use crate::chain::rows::rlp::Items;
+use crate::chain::rows::RowError;
+
+/// A system transaction, read in place.
+#[derive(Debug)]
+pub struct SystemFields<'a> {
+    pub row: &'static SystemType,
+    values: Vec<&'a [u8]>,
+}
+
+impl<'a> SystemFields<'a> {
+    /// The members of a typed envelope; `None` if it is of no such type.
+    pub fn read(envelope: &'a [u8]) -> Result<Option<Self>, RowError> {
+        let Some((row, list)) =
+            envelope.split_first().and_then(|(kind, list)| Some((SystemType::of(*kind)?, list)))
+        else {
+            return Ok(None);
+        };
+        let items = Items::of_list(list)?;
+        let values = match row.members {
+            Ok(_) => items.strings().collect::<Result<_, _>>()?,
+            Err(_) => Vec::new(),
+        };
+        Ok(Some(Self { row, values }))
+    }
+
+    /// The bytes of a member, if transactions of the type have it.
+    pub fn value(&self, name: &str) -> Option<&'a [u8]> {
+        let position = self.row.members.ok()?.iter().position(|(each, _)| *each == name)?;
+        self.values.get(position).copied()
+    }
+
+    /// The account that it goes to, or nothing where it creates a contract.
+    pub fn recipient(&self) -> Option<&'a [u8; 20]> {
+        match (self.value("to"), &self.row.recipient) {
+            (Some(to), _) => to.try_into().ok(),
+            (None, fixed) => fixed.as_ref().map(|address| &address.0 .0),
+        }
+    }
+
+    /// Its members with their values.
+    pub fn members(&self) -> impl Iterator<Item = (Member, &'a [u8])> + '_ {
+        self.row.members.unwrap_or_default().iter().copied().zip(self.values.iter().copied())
+    }
+
+    fn is_well_formed(&self) -> bool {
+        let members = self.row.members.unwrap_or_default();
+        members.len() == self.values.len() && self.members().all(|((_, form), value)| form.holds(value))
+    }
+
+    fn sender(&self) -> Option<Address> {
+        match self.row.sender {
+            Sender::Fixed(address) => Some(address),
+            Sender::From => self.value("from").map(Address::from_slice),
+        }
+    }
+}
+
+/// A system transaction whose form is right.
+#[derive(Debug, Clone)]
+pub struct SystemTransaction {
+    pub row: &'static SystemType,
+    envelope: Vec<u8>,
+    pub hash: B256,
+    pub sender: Address,
+}
+
+impl SystemTransaction {
+    /// The transaction that an envelope is; an error says what is wrong with it.
+    pub fn decode(envelope: &[u8]) -> Result<Self, RowError> {
+        let fields = SystemFields::read(envelope)?.ok_or(RowError::Corrupt("no system transaction"))?;
+        if !fields.is_well_formed() {
+            return Err(RowError::Corrupt("members of a system transaction"));
+        }
+        let canonical = match fields.row.members {
+            Ok(_) => encode(fields.row.kind, fields.values.iter().copied()),
+            Err(_) => envelope.to_vec(),
+        };
+        if canonical != envelope || list_length(&envelope[1..]) != Some(envelope.len() - 1) {
+            return Err(RowError::Corrupt("RLP of a system transaction"));
+        }
+        let sender = fields.sender().ok_or(RowError::Corrupt("sender of a system transaction"))?;
+        Ok(Self { row: fields.row, hash: keccak256(envelope), sender, envelope: canonical })
+    }
+
+    pub fn envelope(&self) -> &[u8] {
+        &self.envelope
+    }
+}
+
+/// Bytes of the list that `encoded` begins with, its header included.
+fn list_length(mut encoded: &[u8]) -> Option<usize> {
+    let before = encoded.len();
+    let header = Header::decode(&mut encoded).ok().filter(|header| header.list)?;
+    Some(before - encoded.len() + header.payload_length)
+}
+
+/// The typed envelope of members in their order.
+pub fn encode<'v>(kind: u8, values: impl Iterator<Item = &'v [u8]> + Clone) -> Vec<u8> {
+    let payload_length = values.clone().map(|value| value.length()).sum();
+    let mut envelope = vec![kind];
+    Header { list: true, payload_length }.encode(&mut envelope);
+    values.for_each(|value| value.encode(&mut envelope));
+    envelope
+}
+
+/// The account that the OP stack's first deposit of each block comes from, and the contract that it calls.
+pub const L1_ATTRIBUTES: (Address, Address) = (
+    address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001"),
+    address!("4200000000000000000000000000000000000015"),
+);

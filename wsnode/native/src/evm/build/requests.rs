@@ -1,0 +1,82 @@
+//! What a new block asks of the consensus layer (EIP-7685).
+
+use alloy_consensus::Header;
+use alloy_eips::eip6110::DEPOSIT_REQUEST_TYPE;
+use alloy_eips::eip7002::WITHDRAWAL_REQUEST_TYPE;
+use alloy_eips::eip7251::CONSOLIDATION_REQUEST_TYPE;
+use alloy_eips::eip7685::Requests;
+use alloy_eips::eip8282::{BUILDER_DEPOSIT_REQUEST_TYPE, BUILDER_EXIT_REQUEST_TYPE};
+use alloy_evm::block::{BlockExecutionError, BlockValidationError};
+use alloy_evm::eth::eip6110::parse_deposits_from_receipts;
+use alloy_evm::Database;
+use alloy_hardforks::EthereumHardforks;
+
+use crate::error::{Error, Rule, RuleViolation};
+use crate::evm::execute::Executor;
+
+/// Collect the requests of a block whose transactions have been executed, and have the executor not do so again.
+///
+/// With `may_fail`, those of a contract that fails are left out, and it is said why. A block without them is invalid for
+/// every other node.
+pub fn collect<D: Database>(
+    executor: &mut Executor<'_, D>,
+    header: &Header,
+    may_fail: bool,
+) -> Result<(Requests, Vec<String>), Error> {
+    let (mut requests, mut failures) = (Requests::default(), Vec::new());
+    if !executor.spec.is_prague_active_at_timestamp(header.timestamp) {
+        return Ok((requests, failures));
+    }
+    let deposits = parse_deposits_from_receipts(executor.spec, &executor.receipts);
+    let is_amsterdam = executor.spec.is_amsterdam_active_at_timestamp(header.timestamp);
+    let (contracts, evm) = (&mut executor.system_caller, &mut executor.evm);
+    let mut all = vec![
+        (DEPOSIT_REQUEST_TYPE, deposits.map_err(BlockExecutionError::from)),
+        (WITHDRAWAL_REQUEST_TYPE, contracts.apply_withdrawal_requests_contract_call(evm)),
+        (CONSOLIDATION_REQUEST_TYPE, contracts.apply_consolidation_requests_contract_call(evm)),
+    ];
+    if is_amsterdam {
+        let deposits = contracts.apply_builder_deposit_requests_contract_call(evm);
+        all.push((BUILDER_DEPOSIT_REQUEST_TYPE, deposits));
+        all.push((BUILDER_EXIT_REQUEST_TYPE, contracts.apply_builder_exit_requests_contract_call(evm)));
+    }
+    for (kind, found) in all {
+        match found {
+            Ok(content) if content.is_empty() => {}
+            Ok(content) => requests.push_request_with_type(kind, content),
+            Err(BlockExecutionError::Validation(reason)) if is_of_contract(&reason) => {
+                if !may_fail {
+                    let violation = RuleViolation::new(
+                        Rule::RequestsHash,
+                        "the requests of the system contracts",
+                        reason,
+                    );
+                    return Err(violation.in_block(Some(header.number), None).into());
+                }
+                failures.push(reason.to_string());
+            }
+            Err(reason) => return Err(Error::internal(reason)),
+        }
+    }
+    executor.spec = executor.spec.after_requests();
+    Ok((requests, failures))
+}
+
+/// Whether a contract has failed, and not the state below it.
+fn is_of_contract(reason: &BlockValidationError) -> bool {
+    use BlockValidationError::{
+        BuilderDepositRequestsContractCall, BuilderExitRequestsContractCall,
+        ConsolidationRequestsContractCall, DepositRequestDecode, WithdrawalRequestsContractCall,
+    };
+    match reason {
+        WithdrawalRequestsContractCall { message }
+        | ConsolidationRequestsContractCall { message }
+        | BuilderDepositRequestsContractCall { message }
+        | BuilderExitRequestsContractCall { message } => {
+            // alloy's words for a failing state.
+            !message.starts_with("execution failed")
+        }
+        DepositRequestDecode(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,65 @@
+//! The state below a new block, whose transactions may not come to what only ArbOS runs.
+
+use alloy_primitives::{Address, B256, U256};
+use revm::bytecode::Bytecode;
+use revm::state::AccountInfo;
+use revm::{Database, DatabaseRef};
+
+use crate::evm::environment::arbos::ArbosWatch;
+use crate::state::StateError;
+
+/// A view of a state; on a chain with ArbOS reads of the accounts that it runs fail.
+#[derive(Debug)]
+pub struct Watched<V> {
+    view: V,
+    arbos: Option<ArbosWatch>,
+    refusal: Option<StateError>,
+}
+
+impl<V> Watched<V> {
+    pub fn new(view: V, arbos: Option<ArbosWatch>) -> Self {
+        Self { view, arbos, refusal: None }
+    }
+
+    /// Why the last read failed, if that was of what only ArbOS runs; it is forgotten then.
+    pub fn take_refusal(&mut self) -> Option<StateError> {
+        self.refusal.take()
+    }
+
+    fn watch(
+        &mut self,
+        check: impl FnOnce(&mut ArbosWatch) -> Result<(), StateError>,
+    ) -> Result<(), StateError> {
+        let Some(arbos) = &mut self.arbos else { return Ok(()) };
+        check(arbos).inspect_err(|error| {
+            let StateError::NotExecuted { address, name, kind } = error else { return };
+            self.refusal = Some(StateError::NotExecuted { address: *address, name, kind });
+        })
+    }
+}
+
+impl<V: DatabaseRef<Error = StateError>> Database for Watched<V> {
+    type Error = StateError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        self.watch(|arbos| arbos.check_account(address))?;
+        let account = self.view.basic_ref(address)?;
+        self.watch(|arbos| arbos.note_account(address, account.as_ref()))?;
+        Ok(account)
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, StateError> {
+        let code = self.view.code_by_hash_ref(hash)?;
+        self.watch(|arbos| arbos.check_code(hash, &code.original_bytes()))?;
+        Ok(code)
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.view.storage_ref(address, slot)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
+        self.watch(|arbos| arbos.check_hash())?;
+        self.view.block_hash_ref(number)
+    }
+}

@@ -1,0 +1,129 @@
+//! The cryptography of precompiled contracts, in steps where it takes long: with the gas that a call may have, one
+//! contract could compute for many seconds after nobody waits for it.
+//!
+//! Only a call that is watched computes in steps. Blocks, and what is short, are left to the functions of revm.
+
+mod blake2;
+mod long_numbers;
+mod modexp;
+mod pairing;
+
+use revm::precompile::bls12_381::{G1Point, G1PointScalar, G2Point, G2PointScalar};
+use revm::precompile::{install_crypto, Crypto, DefaultCrypto, PrecompileHalt};
+
+use super::interrupt::{is_interruptible, should_continue};
+
+/// Pairs from which a pairing is computed in steps, 0.3 ms each.
+const MANY_PAIRS: usize = 128;
+/// Points of one step of a sum of products, 60 us each.
+const POINTS: usize = 512;
+
+/// Cryptography that ends early, with any result, once nobody waits for it.
+#[derive(Debug)]
+pub struct InterruptibleCrypto;
+
+/// Have all precompiled contracts use it; to be called before the first one runs.
+pub fn install() {
+    // Whoever else has called this has installed the same.
+    install_crypto(InterruptibleCrypto);
+}
+
+impl Crypto for InterruptibleCrypto {
+    fn blake2_compress(&self, rounds: u32, h: &mut [u64; 8], m: &[u64; 16], t: &[u64; 2], f: bool) {
+        if rounds > blake2::ROUNDS && is_interruptible() {
+            blake2::compress(rounds, h, m, t, f);
+        } else {
+            DefaultCrypto.blake2_compress(rounds, h, m, t, f);
+        }
+    }
+
+    fn modexp(&self, base: &[u8], exp: &[u8], modulus: &[u8]) -> Result<Vec<u8>, PrecompileHalt> {
+        if is_interruptible() && modexp::is_long(base, exp, modulus) {
+            return modexp::power(base, exp, modulus);
+        }
+        DefaultCrypto.modexp(base, exp, modulus)
+    }
+
+    fn bn254_pairing_check(&self, pairs: &[(&[u8], &[u8])]) -> Result<bool, PrecompileHalt> {
+        if pairs.len() < MANY_PAIRS || !is_interruptible() {
+            return DefaultCrypto.bn254_pairing_check(pairs);
+        }
+        pairing::bn254(pairs)
+    }
+
+    fn bls12_381_pairing_check(&self, pairs: &[(G1Point, G2Point)]) -> Result<bool, PrecompileHalt> {
+        if pairs.len() < MANY_PAIRS || !is_interruptible() {
+            return DefaultCrypto.bls12_381_pairing_check(pairs);
+        }
+        pairing::bls12_381(pairs)
+    }
+
+    fn bls12_381_g1_msm(
+        &self,
+        pairs: &mut dyn Iterator<Item = Result<G1PointScalar, PrecompileHalt>>,
+    ) -> Result<[u8; 96], PrecompileHalt> {
+        if !is_interruptible() {
+            return DefaultCrypto.bls12_381_g1_msm(pairs);
+        }
+        in_steps(
+            pairs,
+            |step| DefaultCrypto.bls12_381_g1_msm(step),
+            |sum, more| {
+                let point = |bytes: [u8; 96]| -> G1Point {
+                    let [x, y] = parts(&bytes);
+                    (x, y)
+                };
+                DefaultCrypto.bls12_381_g1_add(point(sum), point(more))
+            },
+        )
+    }
+
+    fn bls12_381_g2_msm(
+        &self,
+        pairs: &mut dyn Iterator<Item = Result<G2PointScalar, PrecompileHalt>>,
+    ) -> Result<[u8; 192], PrecompileHalt> {
+        if !is_interruptible() {
+            return DefaultCrypto.bls12_381_g2_msm(pairs);
+        }
+        in_steps(
+            pairs,
+            |step| DefaultCrypto.bls12_381_g2_msm(step),
+            |sum, more| {
+                let point = |bytes: [u8; 192]| -> G2Point {
+                    let [x0, x1, y0, y1] = parts(&bytes);
+                    (x0, x1, y0, y1)
+                };
+                DefaultCrypto.bls12_381_g2_add(point(sum), point(more))
+            },
+        )
+    }
+}
+
+/// A step of a sum.
+type Step<'s, T> = &'s mut dyn Iterator<Item = Result<T, PrecompileHalt>>;
+
+/// The sum of the products of all pairs: that of `POINTS` at a time, added up.
+fn in_steps<T, const SIZE: usize>(
+    pairs: Step<'_, T>,
+    sum: impl Fn(Step<'_, T>) -> Result<[u8; SIZE], PrecompileHalt>,
+    add: impl Fn([u8; SIZE], [u8; SIZE]) -> Result<[u8; SIZE], PrecompileHalt>,
+) -> Result<[u8; SIZE], PrecompileHalt> {
+    let mut pairs = pairs.peekable();
+    let mut total = sum(&mut pairs.by_ref().take(POINTS))?;
+    while pairs.peek().is_some() && should_continue() {
+        total = add(total, sum(&mut pairs.by_ref().take(POINTS))?)?;
+    }
+    Ok(total)
+}
+
+/// The coordinates of a point, of 48 bytes each.
+fn parts<const COUNT: usize>(bytes: &[u8]) -> [[u8; 48]; COUNT] {
+    let mut parts = [[0; 48]; COUNT];
+    for (part, chunk) in parts.iter_mut().zip(bytes.chunks_exact(48)) {
+        part.copy_from_slice(chunk);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests;

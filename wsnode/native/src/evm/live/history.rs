@@ -1,0 +1,151 @@
+//! What the last steps of a chain changed, also those whose blocks have left it since.
+
+use std::collections::VecDeque;
+
+use alloy_primitives::map::{HashMap, HashSet};
+use alloy_primitives::{Address, U256};
+
+use crate::state::ChangedKeys;
+
+const MOST_STEPS: usize = 256;
+const MOST_BYTES: usize = 4 << 20;
+const ACCOUNT_BYTES: usize = 56;
+const SLOT_BYTES: usize = 32;
+
+/// What the last steps changed whose states are on the chain, each since the one before it.
+#[derive(Debug, Default)]
+pub struct ChangeHistory {
+    /// The first one is that of the step before the first changes.
+    steps: VecDeque<(u64, Vec<ChangedKeys>)>,
+    bytes: usize,
+}
+
+impl ChangeHistory {
+    /// Go on to step `last`, whose state differs from that of step `since` by `changed`.
+    ///
+    /// Returns what may differ from the state of the step before, which is that of an abandoned branch if there were steps
+    /// after `since`; None if everything may. Without `since` it does, and the step before is the state that `changed` begins
+    /// with.
+    pub fn extend(
+        &mut self,
+        last: u64,
+        since: Option<u64>,
+        changed: Option<Vec<ChangedKeys>>,
+    ) -> Option<Vec<ChangedKeys>> {
+        let abandoned = since.and_then(|since| self.take_after(since));
+        let Some((changed, abandoned)) = changed.clone().zip(abandoned) else {
+            *self = Self::default();
+            if let (None, Some(changed)) = (since, changed) {
+                self.keep(last - 1, Vec::new());
+                self.keep(last, changed);
+            } else {
+                self.keep(last, Vec::new());
+            }
+            return None;
+        };
+        let found = merged(abandoned.iter().flatten().chain(&changed));
+        self.keep(last, changed);
+        Some(found)
+    }
+
+    /// Forget the steps after `step`, and return what they changed; None if that is not kept.
+    fn take_after(&mut self, step: u64) -> Option<Vec<Vec<ChangedKeys>>> {
+        let place = self.steps.iter().rposition(|(number, _)| *number == step)?;
+        let taken: Vec<_> = self.steps.drain(place + 1..).map(|(_, changed)| changed).collect();
+        self.bytes -= taken.iter().map(|changed| bytes_of(changed)).sum::<usize>();
+        Some(taken)
+    }
+
+    fn keep(&mut self, step: u64, changed: Vec<ChangedKeys>) {
+        self.bytes += bytes_of(&changed);
+        self.steps.push_back((step, changed));
+        while self.steps.len() > MOST_STEPS || (self.bytes > MOST_BYTES && self.steps.len() > 1) {
+            self.steps.pop_front();
+            // What leads to the first one is needed no more.
+            if let Some((_, changed)) = self.steps.front_mut() {
+                self.bytes -= bytes_of(&std::mem::take(changed));
+            }
+        }
+    }
+}
+
+fn bytes_of(changed: &[ChangedKeys]) -> usize {
+    changed.iter().map(|(_, _, slots)| ACCOUNT_BYTES + SLOT_BYTES * slots.len()).sum()
+}
+
+/// Each account and slot once.
+fn merged<'c>(changed: impl Iterator<Item = &'c ChangedKeys>) -> Vec<ChangedKeys> {
+    let mut accounts: HashMap<Address, (bool, HashSet<U256>)> = HashMap::default();
+    for (address, is_account, slots) in changed {
+        let found = accounts.entry(*address).or_default();
+        found.0 |= is_account;
+        found.1.extend(slots);
+    }
+    let keys = |(address, (is_account, slots)): (Address, (bool, HashSet<U256>))| {
+        (address, is_account, slots.into_iter().collect())
+    };
+    accounts.into_iter().map(keys).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(slots: &[u64]) -> Vec<ChangedKeys> {
+        vec![(Address::ZERO, false, slots.iter().copied().map(U256::from).collect())]
+    }
+
+    fn slots(changed: Option<Vec<ChangedKeys>>) -> Option<Vec<u64>> {
+        let mut slots: Vec<u64> = changed?.iter().flat_map(|(_, _, slots)| slots).map(U256::to).collect();
+        slots.sort_unstable();
+        Some(slots)
+    }
+
+    #[test]
+    fn a_step_from_an_earlier_state_has_what_both_branches_changed() {
+        let mut history = ChangeHistory::default();
+        assert_eq!(slots(history.extend(1, None, Some(change(&[9])))), None);
+        assert_eq!(slots(history.extend(2, Some(1), Some(change(&[1])))), Some(vec![1]));
+        assert_eq!(slots(history.extend(3, Some(2), Some(change(&[2])))), Some(vec![2]));
+        assert_eq!(slots(history.extend(4, Some(1), Some(change(&[2, 3])))), Some(vec![1, 2, 3]));
+        // The abandoned branch is forgotten: from the fourth back to the state before the first.
+        assert_eq!(slots(history.extend(5, Some(0), Some(change(&[])))), Some(vec![2, 3, 9]));
+        assert_eq!(slots(history.extend(6, Some(5), Some(change(&[4])))), Some(vec![4]));
+    }
+
+    #[test]
+    fn a_step_from_a_state_that_is_not_kept_may_have_changed_everything() {
+        let mut history = ChangeHistory::default();
+        assert_eq!(slots(history.extend(1, None, None)), None);
+        assert_eq!(slots(history.extend(2, Some(1), Some(change(&[1])))), Some(vec![1]));
+        assert_eq!(slots(history.extend(3, Some(0), Some(change(&[2])))), None);
+        assert_eq!(slots(history.extend(4, Some(3), Some(change(&[3])))), Some(vec![3]));
+        assert_eq!(slots(history.extend(5, Some(4), None)), None);
+        assert_eq!(slots(history.extend(6, Some(4), Some(change(&[4])))), None);
+        assert_eq!(slots(history.extend(7, Some(6), Some(change(&[5])))), Some(vec![5]));
+        assert_eq!(slots(history.extend(8, None, Some(change(&[6])))), None);
+        assert_eq!(slots(history.extend(9, Some(7), Some(change(&[7])))), Some(vec![6, 7]));
+        assert_eq!(slots(history.extend(10, Some(6), Some(change(&[7])))), None);
+    }
+
+    #[test]
+    fn steps_and_their_bytes_are_bounded() {
+        let mut history = ChangeHistory::default();
+        history.extend(1, None, Some(change(&[1])));
+        for step in 2..=2 * MOST_STEPS as u64 {
+            assert!(history.extend(step, Some(step - 1), Some(change(&[step]))).is_some());
+        }
+        assert_eq!(history.steps.len(), MOST_STEPS);
+        let large: Vec<u64> = (0..40_000).collect();
+        let last = 2 * MOST_STEPS as u64;
+        for step in last + 1..last + 9 {
+            assert!(history.extend(step, Some(step - 1), Some(change(&large))).is_some());
+        }
+        assert!(history.bytes <= MOST_BYTES);
+        assert!(history.steps.len() > 1);
+        assert_eq!(history.bytes, history.steps.iter().map(|(_, changed)| bytes_of(changed)).sum::<usize>());
+        let whole: Vec<u64> = (0..200_000).collect();
+        assert!(history.extend(last + 9, Some(last + 8), Some(change(&whole))).is_some());
+        assert_eq!((history.steps.len(), history.bytes), (1, 0));
+    }
+}

@@ -1,0 +1,230 @@
+//! What calls depend on, each value once, with the calls that depend on it.
+
+use std::hash::Hash;
+
+use alloy_primitives::map::{HashMap, HashSet};
+use alloy_primitives::{Address, B256, U256};
+
+use crate::evm::call::Read;
+
+/// Bytes of a value and of its entries in two maps.
+const VALUE_BYTES: usize = 224;
+/// Bytes of a call's number among those of a value, and of the value's among those of a call.
+const LINK_BYTES: usize = 12;
+
+pub type CallId = u32;
+pub type ValueId = u32;
+pub type ListId = u64;
+/// An account, or a slot of it.
+pub type Place = (Address, Option<U256>);
+
+#[derive(Debug)]
+struct Value {
+    read: Read,
+    calls: Few<CallId>,
+}
+
+/// A set that mostly has one member, for which it allocates nothing.
+#[derive(Debug, Default)]
+pub enum Few<T> {
+    #[default]
+    None,
+    One(T),
+    Many(Box<HashSet<T>>),
+}
+
+impl<T: Copy + Eq + Hash> Few<T> {
+    /// Add a member, and return whether it is a new one.
+    pub fn insert(&mut self, member: T) -> bool {
+        match self {
+            Self::None => *self = Self::One(member),
+            Self::One(present) if *present == member => return false,
+            Self::One(present) => *self = Self::Many(Box::new(HashSet::from_iter([*present, member]))),
+            Self::Many(present) => return present.insert(member),
+        }
+        true
+    }
+
+    pub fn remove(&mut self, member: &T) {
+        match self {
+            Self::One(present) if present == member => *self = Self::None,
+            Self::Many(present) => {
+                present.remove(member);
+                if present.is_empty() {
+                    *self = Self::None;
+                }
+            }
+            _ => (),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(_) => 1,
+            Self::Many(present) => present.len(),
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        let (one, many) = match self {
+            Self::None => (None, None),
+            Self::One(present) => (Some(*present), None),
+            Self::Many(present) => (None, Some(present.iter().copied())),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}
+
+/// The values that calls depend on.
+#[derive(Debug, Default)]
+pub struct Values {
+    rows: Vec<Option<Value>>,
+    free: Vec<ValueId>,
+    numbers: HashMap<Read, ValueId>,
+    /// The values that are the code or the nonce of an account.
+    members: HashMap<Address, Vec<ValueId>>,
+    links: usize,
+}
+
+impl Values {
+    /// Have a call depend on `reads`, and return their numbers.
+    fn link(&mut self, call: CallId, reads: &[Read]) -> Box<[ValueId]> {
+        self.links += reads.len();
+        reads.iter().map(|read| self.link_one(call, *read)).collect()
+    }
+
+    fn link_one(&mut self, call: CallId, read: Read) -> ValueId {
+        let number = self.numbers.get(&read).copied().unwrap_or_else(|| self.add(read));
+        if let Some(value) = &mut self.rows[number as usize] {
+            value.calls.insert(call);
+        }
+        number
+    }
+
+    fn add(&mut self, read: Read) -> ValueId {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(None);
+            (self.rows.len() - 1) as ValueId
+        });
+        self.rows[number as usize] = Some(Value { read, calls: Few::None });
+        self.numbers.insert(read, number);
+        if let Some(address) = account_of(&read) {
+            self.members.entry(address).or_default().push(number);
+        }
+        number
+    }
+
+    /// Have a call depend on `reads` instead of on `before`, and return their numbers.
+    pub fn relink(&mut self, call: CallId, before: &[ValueId], reads: &[Read]) -> Box<[ValueId]> {
+        let linked = self.link(call, reads);
+        let kept: HashSet<_> = linked.iter().copied().collect();
+        let gone: Vec<_> = before.iter().copied().filter(|value| !kept.contains(value)).collect();
+        // Those that are in both were counted twice.
+        self.links -= before.len() - gone.len();
+        self.unlink(call, &gone);
+        linked
+    }
+
+    /// Have a call depend on `values` no more.
+    pub fn unlink(&mut self, call: CallId, values: &[ValueId]) {
+        self.links -= values.len();
+        for number in values {
+            let row = &mut self.rows[*number as usize];
+            let is_unused = row.as_mut().is_some_and(|value| {
+                value.calls.remove(&call);
+                value.calls.is_empty()
+            });
+            if let Some(value) = row.take_if(|_| is_unused) {
+                self.forget(*number, value.read);
+            }
+        }
+        if self.numbers.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    fn forget(&mut self, number: ValueId, read: Read) {
+        self.numbers.remove(&read);
+        self.free.push(number);
+        if let Some(address) = account_of(&read) {
+            let others = self.members.entry(address).or_default();
+            others.retain(|other| *other != number);
+            if others.is_empty() {
+                self.members.remove(&address);
+            }
+        }
+    }
+
+    /// Whether these are the values with these numbers.
+    pub fn are(&self, numbers: &[ValueId], reads: &[Read]) -> bool {
+        let read_of = |number: &ValueId| self.rows[*number as usize].as_ref().map(|value| value.read);
+        numbers.len() == reads.len()
+            && numbers.iter().zip(reads).all(|(number, read)| read_of(number) == Some(*read))
+    }
+
+    /// The calls that depend on a value.
+    pub fn calls<'v>(&'v self, read: &Read) -> impl Iterator<Item = CallId> + use<'v> {
+        self.numbers.get(read).into_iter().flat_map(|number| self.calls_of(*number))
+    }
+
+    /// The calls that read an account, its code or its nonce.
+    pub fn calls_with<'v>(&'v self, address: &Address) -> impl Iterator<Item = CallId> + use<'v> {
+        let members = self.members.get(address).into_iter().flatten();
+        members.flat_map(|number| self.calls_of(*number)).chain(self.calls(&Read::Account(*address)))
+    }
+
+    /// Whether a call depends on the code or the nonce of an account.
+    pub fn has_member_of(&self, address: &Address) -> bool {
+        self.members.contains_key(address)
+    }
+
+    /// The calls that depend on another nonce or on other code of an account than it has.
+    pub fn calls_of_other_members<'v>(
+        &'v self,
+        address: &Address,
+        nonce: u64,
+        code_hash: B256,
+    ) -> impl Iterator<Item = CallId> + use<'v> {
+        let present = [Read::Nonce(*address, nonce), Read::Code(*address, code_hash)];
+        let numbers = self.members.get(address).into_iter().flatten();
+        let others = numbers.filter(move |number| {
+            self.rows[**number as usize].as_ref().is_some_and(|value| !present.contains(&value.read))
+        });
+        others.flat_map(|number| self.calls_of(*number))
+    }
+
+    /// The accounts and slots among some values; no slot for an account itself.
+    pub fn places(&self, numbers: &[ValueId]) -> impl Iterator<Item = Place> + '_ {
+        let rows =
+            numbers.iter().filter_map(|number| self.rows[*number as usize].as_ref()).collect::<Vec<_>>();
+        rows.into_iter().filter_map(|value| match value.read {
+            Read::Slot(address, slot) => Some((address, Some(slot))),
+            Read::Code(address, _) | Read::Nonce(address, _) | Read::Account(address) => {
+                Some((address, None))
+            }
+            _ => None,
+        })
+    }
+
+    fn calls_of(&self, number: ValueId) -> impl Iterator<Item = CallId> + '_ {
+        self.rows[number as usize].iter().flat_map(|value| value.calls.iter())
+    }
+
+    /// The bytes of all values.
+    pub fn bytes(&self) -> usize {
+        VALUE_BYTES * self.numbers.len() + LINK_BYTES * self.links
+    }
+}
+
+/// The account of which a value is the code or the nonce.
+fn account_of(read: &Read) -> Option<Address> {
+    match read {
+        Read::Code(address, _) | Read::Nonce(address, _) => Some(*address),
+        _ => None,
+    }
+}

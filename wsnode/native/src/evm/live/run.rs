@@ -1,0 +1,201 @@
+//! One live call run on the state after a block: its outcome as text, and what that depends on.
+
+use alloy_consensus::Header;
+use alloy_primitives::{Address, TxKind, B256};
+use revm::context::{BlockEnv, CfgEnv};
+
+use super::recording;
+use crate::error::Error;
+use crate::evm::call::{
+    gas_cap, revert_message, with_supplied_gas, CallEnv, Layer, Message, Outcome, Read, Reads, WorkBudget,
+};
+use crate::evm::chain_spec::ChainSpec;
+use crate::json::Writer;
+
+const REVERTED: i64 = 3;
+const FAILED: i64 = -32000;
+
+/// The bounds of live calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The gas of a call that names none.
+    pub gas: u64,
+    /// The gas that a call may have, in gas limits of its block.
+    pub gas_blocks: u64,
+    /// The values that a call may read; one that reads more depends on everything.
+    pub reads: usize,
+    /// The bytes of all calls of tables that share the bound, of what these read and of their outcomes.
+    pub bytes: usize,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// The member `result` or `error` of an entry, as JSON.
+    pub text: Vec<u8>,
+    /// What the outcome depends on; None if on everything.
+    pub reads: Option<Vec<Read>>,
+    /// The gas used.
+    pub cost: u64,
+}
+
+impl Ran {
+    /// A run without an outcome, which is to be tried again.
+    pub fn failed(code: i64, message: &str) -> Self {
+        Self { text: error(code, message, None), reads: None, cost: u64::MAX }
+    }
+
+    /// What makes it differ from another outcome: of a failure its code, since the text may name the block.
+    pub fn identity(&self) -> &[u8] {
+        let is_message = |start: &usize| self.text[*start..].starts_with(b",\"message\"");
+        let end = (0..self.text.len()).find(is_message).filter(|_| self.cost == u64::MAX);
+        &self.text[..end.unwrap_or(self.text.len())]
+    }
+}
+
+/// What of a block every live call depends on, and what some do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    hash: B256,
+    settings: CfgEnv,
+    block: BlockEnv,
+    has_base_fee: bool,
+    gas: u64,
+}
+
+impl Surroundings {
+    pub fn of(env: &CallEnv<'_>, header: &Header, hash: B256, bounds: Bounds) -> Self {
+        Self {
+            hash,
+            settings: env.environment.cfg_env.clone(),
+            block: env.environment.block_env.clone(),
+            has_base_fee: header.base_fee_per_gas.is_some(),
+            gas: bounds.gas.min(gas_cap(header.gas_limit, bounds.gas_blocks)),
+        }
+    }
+
+    /// Whether the rules of another block are these, and its gas limit bounds calls as this one's does.
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        (&self.settings, self.has_base_fee, self.gas) == (&other.settings, other.has_base_fee, other.gas)
+    }
+
+    /// The coinbases of this block and another one, if they differ: access to such an account has another price.
+    pub fn coinbases(&self, other: &Self) -> Vec<Address> {
+        let (now, before) = (self.block.beneficiary, other.block.beneficiary);
+        if now == before {
+            Vec::new()
+        } else {
+            vec![now, before]
+        }
+    }
+
+    /// The members of the block that differ from another one's.
+    pub fn changed_from(&self, other: &Self) -> Vec<Read> {
+        let (block, before) = (&self.block, &other.block);
+        let members = [
+            (self.hash != other.hash, Read::Block),
+            (block.gas_limit != before.gas_limit, Read::GasLimit),
+            (block.beneficiary != before.beneficiary, Read::Coinbase),
+            (block.basefee != before.basefee, Read::BaseFee),
+        ];
+        members.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, read)| read).collect()
+    }
+}
+
+/// Where messages run on the state after a block.
+pub fn env_after<'a>(
+    spec: &ChainSpec,
+    layer: Layer<'a>,
+    header: &Header,
+    work_budget: &'a WorkBudget,
+) -> CallEnv<'a> {
+    CallEnv::without_overrides(spec, layer, header, work_budget)
+}
+
+/// Run a message, whose gas is `bounds.gas` if it names none; None if the watch has ended the run.
+pub fn run(
+    env: &mut CallEnv<'_>,
+    header: &Header,
+    message: &Message,
+    bounds: Bounds,
+) -> Result<Option<Ran>, Error> {
+    let gas = message.gas.unwrap_or(bounds.gas).min(gas_cap(header.gas_limit, bounds.gas_blocks));
+    let mut reads = Reads::new(bounds.reads);
+    if message.to == TxKind::Create {
+        let nonce = env.nonce(message.sender)?;
+        reads.note(Read::Nonce(message.sender, nonce));
+        reads.note(Read::Account(message.sender.create(nonce)));
+    }
+    note_message(&mut reads, message);
+    env.state.reads = Some(reads);
+    let is_free = !has_fees(message);
+    let outcome = env.run_prepared(message, gas, |evm| {
+        // The account that would get no fee is not looked up.
+        evm.ctx.cfg.disable_fee_charge = is_free;
+        recording::install(&mut evm.instruction);
+    });
+    let reads = env.state.reads.take().and_then(Reads::finish);
+    let (text, cost) = match outcome {
+        Ok(Outcome::Success { output, gas_used, .. }) => (result(&output), gas_used),
+        Ok(Outcome::Revert { output, gas_used }) => {
+            (error(REVERTED, &revert_message(&output), Some(&output)), gas_used)
+        }
+        Ok(Outcome::Halt { reason, gas_used }) => (error(FAILED, &reason, None), gas_used),
+        Ok(Outcome::Interrupted { .. }) => return Ok(None),
+        Err(Error::InvalidTransaction { message, .. }) => {
+            (error(FAILED, &with_supplied_gas(&message, gas), None), 0)
+        }
+        Err(failure) => return Err(failure),
+    };
+    Ok(Some(Ran { text, reads, cost }))
+}
+
+/// Whether a message may pay for its gas or its blobs.
+fn has_fees(message: &Message) -> bool {
+    let fees = [message.gas_price, message.max_fee, message.max_priority_fee, message.max_blob_fee];
+    fees.iter().flatten().any(|fee| !fee.is_zero())
+}
+
+/// Note what a message reads before its code does, other than a creation.
+fn note_message(reads: &mut Reads, message: &Message) {
+    let (sender, has_fees) = (message.sender, has_fees(message));
+    let has_blobs = message.blob_hashes.is_some();
+    if has_fees {
+        reads.note(Read::BaseFee);
+    }
+    if has_blobs {
+        // What a blob costs is another number in each block.
+        reads.note(Read::Block);
+    }
+    if has_fees || has_blobs || !message.value.is_zero() {
+        reads.note(Read::Account(sender));
+    }
+    if let (TxKind::Call(to), false) = (message.to, message.value.is_zero()) {
+        reads.note(Read::Account(to));
+    }
+    authorities(message).for_each(|authority| reads.note(Read::Account(authority)));
+}
+
+fn authorities(message: &Message) -> impl Iterator<Item = Address> + '_ {
+    let signed = message.authorizations.iter().flatten();
+    signed.filter_map(|authorization| authorization.recover_authority().ok())
+}
+
+fn result(output: &[u8]) -> Vec<u8> {
+    let mut text = Writer::new(Vec::with_capacity(14 + 2 * output.len()));
+    text.fixed(b"\"result\":");
+    text.quoted_bytes(output);
+    text.into_text()
+}
+
+/// The member `error` of an entry.
+pub fn error(code: i64, message: &str, data: Option<&[u8]>) -> Vec<u8> {
+    let message = serde_json::Value::from(message);
+    let mut text = Writer::new(format!("\"error\":{{\"code\":{code},\"message\":{message}").into_bytes());
+    if let Some(data) = data {
+        text.fixed(b",\"data\":");
+        text.quoted_bytes(data);
+    }
+    text.fixed(b"}");
+    text.into_text()
+}

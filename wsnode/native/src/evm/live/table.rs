@@ -1,0 +1,609 @@
+//! The live calls of one chain: their outcomes after one block, what these depend on, and who has been sent which.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use alloy_primitives::map::{HashMap, HashSet};
+use alloy_primitives::{Address, B256};
+
+use super::history::ChangeHistory;
+use super::keys::{CallId, Few, ListId, Place, ValueId, Values};
+use super::pinned::{LateTurns, Pinned};
+use super::run::{Bounds, Ran, Surroundings};
+use crate::evm::call::{Message, Read};
+use crate::state::ChangedKeys;
+
+/// Bytes of a call without its message and outcome, of a list, and of each of its places.
+const CALL_BYTES: usize = 320;
+const LIST_BYTES: usize = 192;
+const PLACE_BYTES: usize = 16;
+/// The blocks that a list may be late.
+pub(super) const MOST_LATE: u32 = 3;
+const LIMIT_EXCEEDED: i64 = -32005;
+/// What the first run of a call counts for, in gas: as much as runs in some milliseconds.
+const FIRST_RUN_GAS: u64 = 5_000_000;
+
+/// A call that is to be run.
+pub type Due = (CallId, Arc<Message>);
+
+/// A list, all of whose calls have their outcome after the block, with the entries to send and the digests sent before.
+#[derive(Debug)]
+pub struct Ready {
+    pub list: ListId,
+    /// The last step after which its subscribers had all outcomes.
+    pub since: Option<u64>,
+    /// None where nothing was sent before.
+    pub changes: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) message: Arc<Message>,
+    pub(super) text: Box<[u8]>,
+    /// Of the text; 0 while there is none.
+    pub(super) digest: u64,
+    values: Box<[ValueId]>,
+    /// The gas of the last run, or that it may have if it was stopped; 0 before the first one.
+    pub(super) cost: u64,
+    lists: Few<ListId>,
+    pub(super) is_due: bool,
+}
+
+impl Call {
+    /// What the next run may cost, in gas.
+    pub(super) fn expected_cost(&self) -> u64 {
+        if self.cost == 0 {
+            FIRST_RUN_GAS
+        } else {
+            self.cost
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        CALL_BYTES + message_bytes(&self.message) + self.text.len() + PLACE_BYTES * self.lists.len()
+    }
+}
+
+fn message_bytes(message: &Message) -> usize {
+    let accesses = message.access_list.iter().flat_map(|list| &list.0);
+    let accesses: usize = accesses.map(|item| 44 + 32 * item.storage_keys.len()).sum();
+    let blobs = message.blob_hashes.as_ref().map_or(0, Vec::len);
+    let signed = message.authorizations.as_ref().map_or(0, Vec::len);
+    message.input.len() + accesses + 32 * blobs + 160 * signed
+}
+
+/// The calls of equal subscriptions, in their order.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) calls: Box<[CallId]>,
+    /// The digests of the outcomes that were sent last.
+    pub(super) told: Box<[u64]>,
+    pub(super) client: u64,
+    /// How many of its calls are due.
+    pub(super) due: usize,
+    /// The blocks that have come since the first of them was due, or since it had outcomes after one of them.
+    pub(super) late: u32,
+    /// The last step whose outcomes it had; None before the first one.
+    pub(super) complete: Option<u64>,
+    /// The outcomes after an earlier step, if it was late.
+    pub(super) pinned: Option<Pinned>,
+}
+
+/// The calls by their messages, and the lists that have them.
+#[derive(Debug)]
+pub struct LiveTable {
+    bounds: Bounds,
+    hasher: RandomState,
+    surroundings: Option<Surroundings>,
+    history: ChangeHistory,
+    pub(super) calls: Vec<Option<Call>>,
+    free: Vec<CallId>,
+    numbers: HashMap<Arc<Message>, CallId>,
+    values: Values,
+    /// Calls that depend on everything.
+    unbounded: HashSet<CallId>,
+    pub(super) lists: BTreeMap<ListId, List>,
+    next_list: ListId,
+    /// The list whose values are proved first, where other nodes prove them.
+    pub turn: ListId,
+    due: HashSet<CallId>,
+    /// Due calls that wait for values of the state.
+    lacking: HashSet<CallId>,
+    /// Due calls, the next one last; None if their order is to be found again.
+    queue: Option<Vec<CallId>>,
+    /// Lists of which a call has ended.
+    touched: HashSet<ListId>,
+    pub(super) late: LateTurns,
+    /// Late lists whose calls have all ended.
+    pub(super) late_ready: Vec<ListId>,
+    pub(super) bytes: usize,
+    /// The bytes of all tables that share a bound, and its own among them.
+    all_bytes: Arc<AtomicUsize>,
+    counted: usize,
+    pub(super) steps: u64,
+    /// Runs, and blocks by which lists were late, so far.
+    pub runs: u64,
+    pub late_blocks: u64,
+}
+
+impl LiveTable {
+    /// `all_bytes` counts the bytes of all tables that share the bound.
+    pub fn new(bounds: Bounds, all_bytes: Arc<AtomicUsize>) -> Self {
+        let (hasher, numbers, values) = <_>::default();
+        let (unbounded, lists, due, lacking, touched) = <_>::default();
+        Self {
+            bounds,
+            hasher,
+            surroundings: None,
+            history: ChangeHistory::default(),
+            calls: Vec::new(),
+            free: Vec::new(),
+            numbers,
+            values,
+            unbounded,
+            lists,
+            next_list: 0,
+            turn: 0,
+            due,
+            lacking,
+            queue: None,
+            touched,
+            late: LateTurns::new(),
+            late_ready: Vec::new(),
+            bytes: 0,
+            all_bytes,
+            counted: 0,
+            steps: 0,
+            runs: 0,
+            late_blocks: 0,
+        }
+    }
+
+    /// The bytes of all calls, lists and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.values.bytes()
+    }
+
+    /// The bytes of all tables that share the bound.
+    pub(super) fn all_bytes(&mut self) -> usize {
+        let own = self.bytes();
+        let grown = own.wrapping_sub(std::mem::replace(&mut self.counted, own));
+        self.all_bytes.fetch_add(grown, Ordering::Relaxed).wrapping_add(grown)
+    }
+
+    /// The calls that run again after each block.
+    pub fn each_block(&self) -> usize {
+        let of_block = self.values.calls(&Read::Block);
+        self.unbounded.len() + of_block.filter(|call| !self.unbounded.contains(call)).count()
+    }
+
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// Whether a call waits for its run, and for nothing else.
+    pub fn has_due(&self) -> bool {
+        self.due.len() > self.lacking.len()
+    }
+
+    /// What the calls of each list read of the state, each account and slot once: first those of the list `turn`.
+    pub fn places(&self) -> Vec<(ListId, Vec<Place>)> {
+        let mut found: HashSet<Place> = HashSet::default();
+        let lists = self.lists.range(self.turn..).chain(self.lists.range(..self.turn));
+        lists
+            .map(|(number, list)| {
+                let calls = list.calls.iter().filter_map(|id| self.calls[*id as usize].as_ref());
+                let places = calls.flat_map(|call| self.values.places(&call.values));
+                (*number, places.filter(|place| found.insert(*place)).collect())
+            })
+            .collect()
+    }
+
+    /// The number of the last step.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The last step after which a list's subscribers had all outcomes; None before the first one.
+    pub fn complete_since(&self, number: ListId) -> Option<u64> {
+        let list = self.lists.get(&number)?;
+        if self.is_present(number, list) {
+            Some(self.steps)
+        } else {
+            list.complete
+        }
+    }
+
+    /// Whether the outcomes of all calls of a list are there and were taken, after the last step or after the one that the
+    /// list is pinned to.
+    pub fn is_complete(&self, number: ListId) -> bool {
+        self.lists.get(&number).is_some_and(|list| {
+            self.is_present(number, list) || list.pinned.as_ref().is_some_and(|pinned| pinned.is_told)
+        })
+    }
+
+    fn is_present(&self, number: ListId, list: &List) -> bool {
+        list.due == 0 && !self.touched.contains(&number)
+    }
+
+    /// Whether there is room for a list of calls.
+    pub fn admits<'m>(&mut self, messages: impl Iterator<Item = &'m Message>) -> bool {
+        let needed: usize = messages.map(|message| CALL_BYTES + message_bytes(message) + PLACE_BYTES).sum();
+        self.all_bytes() + LIST_BYTES + needed <= self.bounds.bytes
+    }
+
+    /// Add a list of calls for a client; those that are new are due.
+    pub fn add(&mut self, messages: Vec<Message>, client: u64) -> ListId {
+        let number = self.next_list;
+        self.next_list += 1;
+        let calls: Box<[CallId]> =
+            messages.into_iter().map(|message| self.call_for(message, number)).collect();
+        let unique: HashSet<CallId> = calls.iter().copied().collect();
+        let due = unique.iter().filter(|call| self.due.contains(*call)).count();
+        let told = vec![0; calls.len()].into();
+        self.bytes += LIST_BYTES + PLACE_BYTES * calls.len();
+        self.lists.insert(number, List { calls, told, client, due, late: 0, complete: None, pinned: None });
+        self.touched.insert(number);
+        self.all_bytes();
+        number
+    }
+
+    fn call_for(&mut self, message: Message, list: ListId) -> CallId {
+        let known = self.numbers.get(&message).copied();
+        let id = known.unwrap_or_else(|| self.new_call(Arc::new(message)));
+        if let Some(call) = &mut self.calls[id as usize] {
+            let is_new = call.lists.insert(list);
+            self.bytes += if is_new { PLACE_BYTES } else { 0 };
+        }
+        id
+    }
+
+    fn new_call(&mut self, message: Arc<Message>) -> CallId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.calls.push(None);
+            (self.calls.len() - 1) as CallId
+        });
+        self.numbers.insert(message.clone(), id);
+        let (text, values, lists) = <_>::default();
+        let call = Call { message, text, digest: 0, values, cost: 0, lists, is_due: true };
+        self.bytes += call.bytes();
+        self.calls[id as usize] = Some(call);
+        self.due.insert(id);
+        self.queue = None;
+        id
+    }
+
+    /// Remove a list, and the calls that no other list has.
+    pub fn remove(&mut self, number: ListId) {
+        let Some(list) = self.lists.remove(&number) else { return };
+        self.touched.remove(&number);
+        self.bytes -= LIST_BYTES + PLACE_BYTES * list.calls.len();
+        self.bytes -= list.pinned.as_ref().map_or(0, |pinned| pinned.bytes);
+        let unique: HashSet<CallId> = list.calls.iter().copied().collect();
+        for id in unique {
+            let Some(call) = &mut self.calls[id as usize] else { continue };
+            call.lists.remove(&number);
+            self.bytes -= PLACE_BYTES;
+            if call.lists.is_empty() {
+                self.remove_call(id);
+            }
+        }
+        self.queue = None;
+        if self.lists.is_empty() {
+            self.surroundings = None;
+            self.history = ChangeHistory::default();
+            (self.late, self.late_ready) = <_>::default();
+            (self.calls, self.free) = <_>::default();
+        }
+        self.all_bytes();
+    }
+
+    fn remove_call(&mut self, id: CallId) {
+        let Some(call) = self.calls[id as usize].take() else { return };
+        self.bytes -= call.bytes();
+        self.values.unlink(id, &call.values);
+        self.numbers.remove(&call.message);
+        self.due.remove(&id);
+        self.lacking.remove(&id);
+        self.unbounded.remove(&id);
+        self.free.push(id);
+    }
+
+    /// Go on to another state, in which `changed` may differ from that of step `since`; everything may where one of them is
+    /// not known.
+    ///
+    /// Without a `since`, `changed` is what differs from the state that is called the last one from here on. `members_of`
+    /// returns the nonce of an account in the new state, and the hash of its code.
+    pub fn step<E>(
+        &mut self,
+        surroundings: Surroundings,
+        since: Option<u64>,
+        changed: Option<Vec<ChangedKeys>>,
+        members_of: impl FnMut(Address) -> Result<(u64, B256), E>,
+    ) -> Result<(), E> {
+        for list in self.lists.values_mut() {
+            if list.due > 0 {
+                list.late += 1;
+                self.late_blocks += 1;
+            } else {
+                list.complete = Some(self.steps);
+            }
+        }
+        self.steps += 1;
+        self.lacking.clear();
+        let before = self.surroundings.replace(surroundings);
+        let changed = self.history.extend(self.steps, since, changed);
+        let known = before.as_ref().zip(self.surroundings.as_ref()).zip(changed);
+        let concerned = match known.filter(|((before, now), _)| before.has_rules_of(now)) {
+            Some(((before, now), changed)) => {
+                let mut concerned = self.concerned(&changed, members_of)?;
+                let members = now.changed_from(before);
+                concerned.extend(members.iter().flat_map(|read| self.values.calls(read)));
+                let coinbases = now.coinbases(before);
+                concerned.extend(coinbases.iter().flat_map(|account| self.values.calls_with(account)));
+                concerned.extend(&self.unbounded);
+                concerned
+            }
+            None => self.numbers.values().copied().collect(),
+        };
+        concerned.into_iter().for_each(|id| self.make_due(id));
+        self.queue = None;
+        Ok(())
+    }
+
+    /// The calls that depend on what has changed.
+    fn concerned<E>(
+        &self,
+        changed: &[ChangedKeys],
+        mut members_of: impl FnMut(Address) -> Result<(u64, B256), E>,
+    ) -> Result<HashSet<CallId>, E> {
+        let mut found = HashSet::default();
+        for (address, is_account, slots) in changed {
+            found.extend(slots.iter().flat_map(|slot| self.values.calls(&Read::Slot(*address, *slot))));
+            if !is_account {
+                continue;
+            }
+            found.extend(self.values.calls(&Read::Account(*address)));
+            if self.values.has_member_of(address) {
+                let (nonce, code_hash) = members_of(*address)?;
+                found.extend(self.values.calls_of_other_members(address, nonce, code_hash));
+            }
+        }
+        Ok(found)
+    }
+
+    fn make_due(&mut self, id: CallId) {
+        let Some(call) = self.calls[id as usize].as_mut().filter(|call| !call.is_due) else { return };
+        call.is_due = true;
+        self.due.insert(id);
+        for number in call.lists.iter() {
+            if let Some(list) = self.lists.get_mut(&number) {
+                list.due += 1;
+            }
+        }
+    }
+
+    /// The next call to run: each client has as much gas as the others, and spends it on its cheapest calls first.
+    pub fn next_due(&mut self) -> Option<Due> {
+        let mut queue = self.queue.take().unwrap_or_else(|| self.in_order());
+        let id = queue.pop();
+        self.queue = Some(queue);
+        let call = self.calls[id? as usize].as_ref()?;
+        Some((id?, call.message.clone()))
+    }
+
+    /// As `next_due`, but None if that call may be a long one.
+    pub fn next_short_due(&mut self) -> Option<Due> {
+        let queue = self.queue.take().unwrap_or_else(|| self.in_order());
+        let call = queue.last().and_then(|id| self.calls[*id as usize].as_ref());
+        let is_short = call.is_some_and(|call| call.expected_cost() <= FIRST_RUN_GAS);
+        self.queue = Some(queue);
+        if is_short {
+            self.next_due()
+        } else {
+            None
+        }
+    }
+
+    /// Whether a call has not run yet; such a run may take little time, as others may be shorter.
+    pub fn is_untried(&self, (id, _): &Due) -> bool {
+        self.calls.get(*id as usize).and_then(Option::as_ref).is_some_and(|call| call.cost == 0)
+    }
+
+    /// Have a call run that was stopped, unless it was removed meanwhile.
+    pub fn retry(&mut self, (id, message): &Due) {
+        self.queue = None;
+        let Some(call) = self.calls.get_mut(*id as usize).and_then(Option::as_mut) else { return };
+        if Arc::ptr_eq(&call.message, message) && call.cost == 0 {
+            // Shorter ones first.
+            call.cost = message.gas.unwrap_or(self.bounds.gas).max(FIRST_RUN_GAS) + 1;
+        }
+    }
+
+    fn in_order(&self) -> Vec<CallId> {
+        let mut by_client: BTreeMap<u64, Vec<(u64, CallId)>> = BTreeMap::new();
+        for id in self.due.difference(&self.lacking) {
+            let Some(call) = &self.calls[*id as usize] else { continue };
+            let clients =
+                call.lists.iter().filter_map(|number| self.lists.get(&number).map(|list| list.client));
+            by_client.entry(clients.min().unwrap_or_default()).or_default().push((call.expected_cost(), *id));
+        }
+        let mut turns = Vec::with_capacity(self.due.len());
+        for calls in by_client.values_mut() {
+            calls.sort_unstable();
+            let spent = calls.iter().scan(0_u64, |spent, (cost, id)| {
+                *spent = spent.saturating_add(*cost);
+                Some((*spent, *id))
+            });
+            turns.extend(spent);
+        }
+        turns.sort_unstable();
+        turns.into_iter().rev().map(|(_, id)| id).collect()
+    }
+
+    /// Keep how a call ended, unless it was removed meanwhile.
+    pub fn finish(&mut self, (id, message): &Due, mut ran: Ran) {
+        self.runs += 1;
+        let Some(before) = self.calls.get(*id as usize).and_then(Option::as_ref) else { return };
+        if !Arc::ptr_eq(&before.message, message) || !before.is_due {
+            return;
+        }
+        let replaced = before.text.len();
+        if self.all_bytes() + ran.text.len() > replaced + self.bounds.bytes {
+            ran = too_many_bytes();
+        }
+        self.keep_values(*id, ran.reads.as_deref());
+        let digest = self.digest(&ran);
+        let Some(call) = &mut self.calls[*id as usize] else { return };
+        self.bytes -= call.text.len();
+        self.bytes += ran.text.len();
+        (call.text, call.digest, call.cost, call.is_due) = (ran.text.into(), digest, ran.cost.max(1), false);
+        self.due.remove(id);
+        self.lacking.remove(id);
+        for number in call.lists.iter() {
+            if let Some(list) = self.lists.get_mut(&number) {
+                list.due -= 1;
+                self.touched.insert(number);
+            }
+        }
+    }
+
+    fn keep_values(&mut self, id: CallId, reads: Option<&[Read]>) {
+        if reads.is_some() {
+            self.unbounded.remove(&id);
+        } else {
+            self.unbounded.insert(id);
+        }
+        let reads = reads.unwrap_or_default();
+        let Some(call) = &mut self.calls[id as usize] else { return };
+        if !self.values.are(&call.values, reads) {
+            call.values = self.values.relink(id, &call.values, reads);
+        }
+    }
+
+    /// The digest of an outcome, which is not 0.
+    pub fn digest(&self, ran: &Ran) -> u64 {
+        self.hasher.hash_one(ran.identity()).max(1)
+    }
+
+    /// Leave a call out until `retry_lacking`: it lacks values of the state.
+    pub fn leave_lacking(&mut self, (id, _): &Due) {
+        if self.due.contains(id) {
+            self.lacking.insert(*id);
+        }
+    }
+
+    /// Have the calls run again that lacked values.
+    pub fn retry_lacking(&mut self) {
+        if !std::mem::take(&mut self.lacking).is_empty() {
+            self.queue = None;
+        }
+    }
+
+    /// End the calls that lack values, which cannot be had.
+    pub fn fail_lacking(&mut self, code: i64, message: &str) {
+        for id in std::mem::take(&mut self.lacking) {
+            let Some(call) = &self.calls[id as usize] else { continue };
+            let due = (id, call.message.clone());
+            self.finish(&due, Ran::failed(code, message));
+        }
+    }
+
+    /// The lists of which a call has ended and none is due, and what is to be sent of them.
+    pub fn take_ready(&mut self) -> Vec<Ready> {
+        let complete = |number: &ListId| self.lists.get(number).is_some_and(|list| list.due == 0);
+        let mut numbers: Vec<_> = self.touched.iter().copied().filter(complete).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().filter_map(|number| self.ready(number)).collect()
+    }
+
+    fn ready(&mut self, number: ListId) -> Option<Ready> {
+        self.touched.remove(&number);
+        let present = self.digests(number);
+        let list = self.lists.get_mut(&number)?;
+        let since = list.complete.replace(self.steps);
+        list.late = 0;
+        self.bytes -= list.pinned.take().map_or(0, |pinned| pinned.bytes);
+        let told = std::mem::replace(&mut list.told, present.into());
+        if told == list.told {
+            return None;
+        }
+        let is_first = told.first() == Some(&0);
+        let changes = (!is_first).then(|| (self.entries(number, &told), as_bytes(&told)));
+        Some(Ready { list: number, since, changes })
+    }
+
+    fn digests(&self, number: ListId) -> Vec<u64> {
+        let calls = self.lists.get(&number).into_iter().flat_map(|list| &list.calls);
+        calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.digest)).collect()
+    }
+
+    /// The digests of what a list's subscribers were sent last.
+    pub fn told(&self, number: ListId) -> Vec<u8> {
+        self.lists.get(&number).map(|list| as_bytes(&list.told)).unwrap_or_default()
+    }
+
+    /// The entries of a list that differ from those with these digests, with commas between.
+    pub fn changes(&self, number: ListId, digests: &[u8]) -> Vec<u8> {
+        let digests: Vec<_> = digests
+            .chunks_exact(8)
+            .map(|digest| u64::from_be_bytes(digest.try_into().unwrap_or_default()))
+            .collect();
+        self.entries(number, &digests)
+    }
+
+    pub(super) fn entries(&self, number: ListId, told: &[u64]) -> Vec<u8> {
+        let mut text = Vec::new();
+        for (index, (outcome, digest)) in self.outcomes(number).into_iter().enumerate() {
+            if told.get(index) == Some(&digest) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push(b',');
+            }
+            text.extend_from_slice(format!("{{\"index\":{index},").as_bytes());
+            text.extend_from_slice(outcome);
+            text.push(b'}');
+        }
+        text
+    }
+
+    /// The texts and digests of a list: those that it is pinned to where it has no others.
+    fn outcomes(&self, number: ListId) -> Vec<(&[u8], u64)> {
+        let Some(list) = self.lists.get(&number) else { return Vec::new() };
+        match &list.pinned {
+            Some(pinned) if pinned.is_told && !self.is_present(number, list) => pinned.told().collect(),
+            _ => {
+                let calls = list.calls.iter().filter_map(|id| self.calls[*id as usize].as_ref());
+                calls.map(|call| (&*call.text, call.digest)).collect()
+            }
+        }
+    }
+
+    /// The messages of a list from one place on.
+    pub fn messages(&self, number: ListId, start: usize) -> Vec<Arc<Message>> {
+        let calls = self.lists.get(&number).into_iter().flat_map(|list| list.calls.iter().skip(start));
+        calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.message.clone())).collect()
+    }
+}
+
+impl Drop for LiveTable {
+    fn drop(&mut self) {
+        self.all_bytes.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
+/// The run of a call for whose outcome there is no room.
+pub(super) fn too_many_bytes() -> Ran {
+    Ran::failed(LIMIT_EXCEEDED, "too many bytes of live calls")
+}
+
+pub(super) fn as_bytes(digests: &[u64]) -> Vec<u8> {
+    digests.iter().flat_map(|digest| digest.to_be_bytes()).collect()
+}

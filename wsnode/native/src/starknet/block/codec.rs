@@ -1,0 +1,524 @@
+//! Blocks with receipts and state updates as nodes write them (starknet-specs 0.9 and 0.10).
+//!
+//! What is read here has a form and nothing more. Members of other kinds or versions are passed over, but one that comes
+//! twice is refused.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::Deserialize;
+use starknet_types_core::felt::Felt;
+
+use super::error::BlockError;
+
+/// Most transactions of a block.
+const MOST_TRANSACTIONS: usize = 20_000;
+/// The field's prime, big-endian: 2^251 + 17 * 2^192 + 1.
+const PRIME: [u8; 32] = {
+    let mut prime = [0; 32];
+    (prime[0], prime[7], prime[31]) = (8, 17, 1);
+    prime
+};
+
+/// A block of `starknet_getBlockWithReceipts`.
+#[derive(Deserialize)]
+pub struct UnverifiedBlock<'a> {
+    #[serde(deserialize_with = "felt")]
+    pub block_hash: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub parent_hash: Felt,
+    pub block_number: u64,
+    #[serde(deserialize_with = "felt")]
+    pub new_root: Felt,
+    pub timestamp: u64,
+    #[serde(deserialize_with = "felt", default)]
+    pub sequencer_address: Felt,
+    #[serde(borrow, default)]
+    pub starknet_version: Cow<'a, str>,
+    pub l1_da_mode: Option<AvailabilityMode>,
+    pub l1_gas_price: Option<GasPrice>,
+    pub l1_data_gas_price: Option<GasPrice>,
+    pub l2_gas_price: Option<GasPrice>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub transaction_commitment: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub event_commitment: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub receipt_commitment: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub state_diff_commitment: Option<Felt>,
+    pub transaction_count: Option<u64>,
+    pub event_count: Option<u64>,
+    pub state_diff_length: Option<u64>,
+    #[serde(borrow)]
+    pub transactions: Vec<TransactionWithReceipt<'a>>,
+}
+
+/// Where a block's state diff is published.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+pub enum AvailabilityMode {
+    #[serde(rename = "BLOB")]
+    Blob,
+    #[serde(rename = "CALLDATA")]
+    Calldata,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+pub struct GasPrice {
+    #[serde(deserialize_with = "felt")]
+    pub price_in_wei: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub price_in_fri: Felt,
+}
+
+#[derive(Deserialize)]
+pub struct TransactionWithReceipt<'a> {
+    pub transaction: UnverifiedTransaction,
+    #[serde(borrow)]
+    pub receipt: UnverifiedReceipt<'a>,
+}
+
+/// The kind of a transaction.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum TransactionKind {
+    Invoke,
+    Declare,
+    Deploy,
+    DeployAccount,
+    L1Handler,
+}
+
+impl TransactionKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invoke => "INVOKE",
+            Self::Declare => "DECLARE",
+            Self::Deploy => "DEPLOY",
+            Self::DeployAccount => "DEPLOY_ACCOUNT",
+            Self::L1Handler => "L1_HANDLER",
+        }
+    }
+}
+
+/// A transaction of any kind and version: which members it must have, its hash says.
+#[derive(Deserialize)]
+pub struct UnverifiedTransaction {
+    #[serde(rename = "type")]
+    pub kind: TransactionKind,
+    #[serde(deserialize_with = "felt")]
+    pub version: Felt,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub transaction_hash: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub sender_address: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub contract_address: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub nonce: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub max_fee: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub class_hash: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub compiled_class_hash: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub entry_point_selector: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub contract_address_salt: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub tip: Option<Felt>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub calldata: Option<Vec<Felt>>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub constructor_calldata: Option<Vec<Felt>>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub signature: Option<Vec<Felt>>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub paymaster_data: Option<Vec<Felt>>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub account_deployment_data: Option<Vec<Felt>>,
+    #[serde(deserialize_with = "maybe_felts", default)]
+    pub proof_facts: Option<Vec<Felt>>,
+    pub resource_bounds: Option<ResourceBounds>,
+    pub nonce_data_availability_mode: Option<DataLayer>,
+    pub fee_data_availability_mode: Option<DataLayer>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+pub struct ResourceBounds {
+    pub l1_gas: ResourceBound,
+    pub l2_gas: ResourceBound,
+    pub l1_data_gas: Option<ResourceBound>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+pub struct ResourceBound {
+    #[serde(deserialize_with = "amount")]
+    pub max_amount: u64,
+    #[serde(deserialize_with = "price")]
+    pub max_price_per_unit: u128,
+}
+
+/// Where an account's nonce or fee balance is kept.
+#[derive(Deserialize, Clone, Copy)]
+pub enum DataLayer {
+    L1,
+    L2,
+}
+
+#[derive(Deserialize)]
+pub struct UnverifiedReceipt<'a> {
+    #[serde(rename = "type")]
+    pub kind: TransactionKind,
+    #[serde(deserialize_with = "felt")]
+    pub transaction_hash: Felt,
+    pub actual_fee: Fee,
+    pub execution_status: ExecutionStatus,
+    #[serde(borrow)]
+    pub revert_reason: Option<Cow<'a, str>>,
+    pub messages_sent: Vec<L1Message>,
+    pub events: Vec<UnverifiedEvent>,
+    pub execution_resources: GasUsed,
+    #[serde(deserialize_with = "maybe_felt", default)]
+    pub contract_address: Option<Felt>,
+    #[serde(borrow)]
+    pub message_hash: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub struct Fee {
+    #[serde(deserialize_with = "felt")]
+    pub amount: Felt,
+    pub unit: FeeUnit,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum FeeUnit {
+    Wei,
+    Fri,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ExecutionStatus {
+    Succeeded,
+    Reverted,
+}
+
+/// A message to a contract of Ethereum.
+#[derive(Deserialize)]
+pub struct L1Message {
+    #[serde(deserialize_with = "felt")]
+    pub from_address: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub to_address: Felt,
+    #[serde(deserialize_with = "felts")]
+    pub payload: Vec<Felt>,
+}
+
+#[derive(Deserialize)]
+pub struct UnverifiedEvent {
+    #[serde(deserialize_with = "felt")]
+    pub from_address: Felt,
+    #[serde(deserialize_with = "felts")]
+    pub keys: Vec<Felt>,
+    #[serde(deserialize_with = "felts")]
+    pub data: Vec<Felt>,
+}
+
+/// Gas that a transaction used; `l2_gas` is in no commitment.
+#[derive(Deserialize)]
+pub struct GasUsed {
+    pub l1_gas: u64,
+    pub l1_data_gas: u64,
+}
+
+/// A result of `starknet_getStateUpdate`.
+#[derive(Deserialize)]
+pub struct UnverifiedStateUpdate {
+    #[serde(deserialize_with = "felt")]
+    pub block_hash: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub old_root: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub new_root: Felt,
+    pub state_diff: UnverifiedStateDiff,
+}
+
+#[derive(Deserialize)]
+pub struct UnverifiedStateDiff {
+    pub storage_diffs: Vec<StorageDiff>,
+    pub nonces: Vec<NonceChange>,
+    pub deployed_contracts: Vec<DeployedContract>,
+    pub replaced_classes: Vec<ReplacedClass>,
+    pub declared_classes: Vec<CompiledClass>,
+    pub migrated_compiled_classes: Option<Vec<CompiledClass>>,
+    #[serde(deserialize_with = "felts")]
+    pub deprecated_declared_classes: Vec<Felt>,
+}
+
+#[derive(Deserialize)]
+pub struct StorageDiff {
+    #[serde(deserialize_with = "felt")]
+    pub address: Felt,
+    pub storage_entries: Vec<StorageEntry>,
+}
+
+#[derive(Deserialize)]
+pub struct StorageEntry {
+    #[serde(deserialize_with = "felt")]
+    pub key: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub value: Felt,
+}
+
+#[derive(Deserialize)]
+pub struct NonceChange {
+    #[serde(deserialize_with = "felt")]
+    pub contract_address: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub nonce: Felt,
+}
+
+#[derive(Deserialize)]
+pub struct DeployedContract {
+    #[serde(deserialize_with = "felt")]
+    pub address: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub class_hash: Felt,
+}
+
+#[derive(Deserialize)]
+pub struct ReplacedClass {
+    #[serde(deserialize_with = "felt")]
+    pub contract_address: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub class_hash: Felt,
+}
+
+#[derive(Deserialize)]
+pub struct CompiledClass {
+    #[serde(deserialize_with = "felt")]
+    pub class_hash: Felt,
+    #[serde(deserialize_with = "felt")]
+    pub compiled_class_hash: Felt,
+}
+
+impl<'a> UnverifiedBlock<'a> {
+    /// The block that the text is.
+    pub fn read(text: &'a [u8]) -> Result<Self, BlockError> {
+        let block: Self = serde_json::from_slice(text).map_err(|error| malformed("block", text, &error))?;
+        if block.transactions.len() > MOST_TRANSACTIONS {
+            let reason = format!("{} are more than {MOST_TRANSACTIONS}", block.transactions.len());
+            return Err(BlockError::malformed("transactions", reason));
+        }
+        Ok(block)
+    }
+}
+
+impl UnverifiedStateUpdate {
+    /// The state update that the text is.
+    pub fn read(text: &[u8]) -> Result<Self, BlockError> {
+        serde_json::from_slice(text).map_err(|error| malformed("state_update", text, &error))
+    }
+}
+
+/// Name the member at which a decoder stopped: its path is read from the text again.
+fn malformed(whole: &str, text: &[u8], error: &serde_json::Error) -> BlockError {
+    let line_start =
+        text.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len);
+    let stop = (line_start.sum::<usize>() + error.column()).min(text.len());
+    let path = path_at(&text[..stop]);
+    BlockError::malformed(if path.is_empty() { whole.to_owned() } else { path }, error)
+}
+
+/// The path of the value in which a JSON text is cut off, as in `transactions[3].receipt`.
+fn path_at(text: &[u8]) -> String {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match (byte, steps.last_mut()) {
+            (b'"', last) => {
+                let end = string_end(text, at + 1);
+                if let Some(Step::Member { name, is_name_next: true }) = last {
+                    *name = &text[at + 1..end.min(text.len())];
+                }
+                at = end;
+            }
+            (b'{', _) => steps.push(Step::Member { name: b"", is_name_next: true }),
+            (b'[', _) => steps.push(Step::Item(0)),
+            (b':', Some(Step::Member { is_name_next, .. })) => *is_name_next = false,
+            (b',', Some(Step::Member { is_name_next, .. })) => *is_name_next = true,
+            (b',', Some(Step::Item(index))) => *index += 1,
+            // The decoder stands behind the end of an object that lacks a member.
+            (b'}' | b']', _) => drop(steps.pop()),
+            _ => {}
+        }
+        at += 1;
+    }
+    let path = steps.iter().map(Step::to_string).collect::<String>();
+    path.trim_start_matches('.').to_owned()
+}
+
+enum Step<'a> {
+    Member { name: &'a [u8], is_name_next: bool },
+    Item(usize),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member { name: b"", .. } => Ok(()),
+            Self::Member { name, .. } => write!(formatter, ".{}", name.escape_ascii()),
+            Self::Item(index) => write!(formatter, "[{index}]"),
+        }
+    }
+}
+
+/// Where the quote is that ends a string.
+fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// The number that up to 64 hexadecimal digits after 0x are, as 32 bytes.
+fn hex_number(text: &str) -> Option<[u8; 32]> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?.as_bytes();
+    if digits.is_empty() || digits.len() > 64 {
+        return None;
+    }
+    let mut number = [0; 32];
+    for (place, digit) in digits.iter().rev().enumerate() {
+        let nibble = (*digit as char).to_digit(16)? as u8;
+        number[31 - place / 2] |= nibble << (4 * (place % 2));
+    }
+    Some(number)
+}
+
+/// The field element that a text is.
+pub fn parse_felt(text: &str) -> Option<Felt> {
+    hex_number(text).filter(|number| *number < PRIME).map(|number| Felt::from_bytes_be(&number))
+}
+
+struct FeltText;
+
+impl Visitor<'_> for FeltText {
+    type Value = Felt;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a felt: 1 to 64 hexadecimal digits after 0x, below 2^251 + 17*2^192 + 1")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Felt, E> {
+        parse_felt(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for FeltText {
+    type Value = Felt;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Felt, D::Error> {
+        source.deserialize_str(self)
+    }
+}
+
+struct FeltTexts;
+
+impl<'de> Visitor<'de> for FeltTexts {
+    type Value = Vec<Felt>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of felts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<Felt>, A::Error> {
+        let mut felts = Vec::new();
+        while let Some(felt) = items.next_element_seed(FeltText)? {
+            felts.push(felt);
+        }
+        Ok(felts)
+    }
+}
+
+/// A value or null.
+struct Maybe<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Maybe<V> {
+    type Value = Option<V::Value>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, source: D) -> Result<Self::Value, D::Error> {
+        source.deserialize_any(self.0).map(Some)
+    }
+}
+
+fn felt<'de, D: Deserializer<'de>>(source: D) -> Result<Felt, D::Error> {
+    source.deserialize_str(FeltText)
+}
+
+fn felts<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Felt>, D::Error> {
+    source.deserialize_seq(FeltTexts)
+}
+
+fn maybe_felt<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Felt>, D::Error> {
+    source.deserialize_option(Maybe(FeltText))
+}
+
+fn maybe_felts<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Vec<Felt>>, D::Error> {
+    source.deserialize_option(Maybe(FeltTexts))
+}
+
+fn amount<'de, D: Deserializer<'de>>(source: D) -> Result<u64, D::Error> {
+    felt(source)?.try_into().map_err(|_| D::Error::custom("an amount of gas is below 2^64"))
+}
+
+fn price<'de, D: Deserializer<'de>>(source: D) -> Result<u128, D::Error> {
+    felt(source)?.try_into().map_err(|_| D::Error::custom("a price of gas is below 2^128"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prime_is_no_felt_and_what_is_below_it_is() {
+        let highest = format!("{:#x}", Felt::MAX);
+        assert_eq!(parse_felt(&highest), Some(Felt::MAX));
+        assert_eq!(parse_felt(&format!("{}1", &highest[..highest.len() - 1])), None);
+        assert_eq!(parse_felt("0x000aB"), Some(Felt::from(0xab)));
+        let padded = format!("0x{}", "0".repeat(65));
+        for text in ["", "0x", "1", "0x_1", "0x 1", "-0x1", "0xg", &padded] {
+            assert_eq!(parse_felt(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_leads_to_the_value_that_is_cut_off() {
+        let text = br#"{"a":{"b":[1,{"c":"],\"}"},[2,"x"#;
+        assert_eq!(path_at(text), "a.b[2][1]");
+        assert_eq!(path_at(&text[..text.len() - 1]), "a.b[2][1]");
+        assert_eq!(path_at(br#"{"a":1,"b":[{}"#), "b[0]");
+        assert_eq!(path_at(b"["), "[0]");
+        assert_eq!(path_at(b"}]"), "");
+    }
+}

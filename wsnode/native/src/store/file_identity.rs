@@ -1,0 +1,50 @@
+//! The identity of an open LMDB file, compared with what its path leads to.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use heed::{Env, WithoutTls};
+
+use super::{FileError, FILE};
+
+/// A file that is open and was deleted, moved or replaced: what is written to it is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: the file that is open was deleted, moved or replaced; put it back, or restart", .0.display())]
+pub struct MovedFile(PathBuf);
+
+/// Device and number of the open file, and the path that it was opened by.
+#[derive(Debug)]
+pub struct FileIdentity {
+    path: PathBuf,
+    found: (u64, u64),
+}
+
+impl FileIdentity {
+    /// Return the identity of the file that `env` has open in the folder `path`.
+    pub fn of(env: &Env<WithoutTls>, path: &Path) -> Result<Self, FileError> {
+        let path = path.join(FILE);
+        let opened = env.try_clone_inner_file().map_err(heed_reason).and_then(|file| file.metadata());
+        let found = opened.map_err(|reason| FileError::new(&path, reason))?;
+        Ok(Self { found: identity_of(&found), path })
+    }
+
+    /// Return if the path still leads to the open file.
+    pub fn require_in_place(&self) -> Result<(), MovedFile> {
+        match std::fs::metadata(&self.path) {
+            Ok(found) if identity_of(&found) == self.found => Ok(()),
+            _ => Err(MovedFile(self.path.clone())),
+        }
+    }
+}
+
+fn identity_of(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+fn heed_reason(error: heed::Error) -> std::io::Error {
+    match error {
+        heed::Error::Io(reason) => reason,
+        other => std::io::Error::other(other),
+    }
+}

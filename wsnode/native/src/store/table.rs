@@ -1,0 +1,366 @@
+//! Tables of bytes, by their places among those of an environment, and the transactions they are read and written in.
+//!
+//! A table is no handle of LMDB: a handle is good for one open environment only, and belongs to the transaction.
+//! A row is its value and a checksum over key and value, which are added and checked here alone.
+
+use std::ops::{Deref, RangeBounds};
+use std::sync::Arc;
+
+use heed::types::Bytes;
+use heed::{
+    CommitOrAbort, CommitToken, Database, Env, MdbError, OnCommit, PutFlags, RoTxn, RwTxn, WithoutTls,
+};
+
+use super::damage::DamageLog;
+use super::{checksum, StoreError};
+
+type Handle = Database<'static, Bytes, Bytes>;
+
+/// An entry of a table: its key and its value.
+pub type KeyValue<'a> = (&'a [u8], &'a [u8]);
+
+/// A table of an environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table(usize);
+
+/// The handles of an open environment's tables, in the order of their names.
+#[derive(Debug, Clone)]
+pub struct Handles {
+    tables: Arc<[Handle]>,
+    damage: Arc<DamageLog>,
+}
+
+/// A read transaction, or a change as it is read.
+pub struct ReadTxn<'t> {
+    txn: AnyTxn<'t>,
+    handles: Handles,
+}
+
+enum AnyTxn<'t> {
+    Read(RoTxn<'t, WithoutTls>),
+    Write(RwTxn<'t>),
+}
+
+/// A change.
+pub struct WriteTxn<'t> {
+    /// One that writes.
+    txn: ReadTxn<'t>,
+    /// A write found no room in the map, so that the change has to be made once more.
+    is_cut_short: bool,
+    /// Space for a row while it is written.
+    row: Vec<u8>,
+}
+
+impl Handles {
+    /// The tables that a log of damage names, made where they are missing.
+    pub fn create(env: &Env<WithoutTls>, damage: &Arc<DamageLog>) -> heed::Result<Option<Self>> {
+        let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
+            let create = |name: &String| opener.create_database::<Bytes, Bytes>(txn, Some(name));
+            let tables = damage.tables().iter().map(create).collect::<heed::Result<Vec<_>>>()?;
+            heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(Opened(tables)))
+        })?;
+        Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
+    }
+
+    /// The same tables, unless one is missing.
+    pub fn open(env: &Env<WithoutTls>, damage: &Arc<DamageLog>) -> heed::Result<Option<Self>> {
+        let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
+            let open = |name: &String| opener.open_database::<Bytes, Bytes>(txn, Some(name));
+            let tables = damage.tables().iter().map(open).collect::<heed::Result<Option<Vec<_>>>>()?;
+            heed::Result::Ok(match tables {
+                Some(tables) => CommitOrAbort::Commit(Opened(tables)),
+                None => CommitOrAbort::Abort(()),
+            })
+        })?;
+        Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
+    }
+
+    /// What was found damaged in the tables since they were opened first.
+    pub fn damage(&self) -> &Arc<DamageLog> {
+        &self.damage
+    }
+
+    /// The value of a row as LMDB has found it.
+    fn value<'t>(
+        &self,
+        table: Table,
+        key: &[u8],
+        found: heed::Result<Option<&'t [u8]>>,
+    ) -> Result<Option<&'t [u8]>, StoreError> {
+        let stored = found.map_err(|error| self.failure(table, key, error))?;
+        stored.map(|stored| self.checked(table, key, stored)).transpose()
+    }
+
+    /// The entry that LMDB has found from `key` on.
+    fn entry<'t>(
+        &self,
+        table: Table,
+        key: &[u8],
+        found: heed::Result<Option<KeyValue<'t>>>,
+    ) -> Result<Option<KeyValue<'t>>, StoreError> {
+        let found = found.map_err(|error| self.failure(table, key, error))?;
+        found.map(|(key, stored)| Ok((key, self.checked(table, key, stored)?))).transpose()
+    }
+
+    /// The value of a row as it is stored.
+    fn checked<'t>(&self, table: Table, key: &[u8], stored: &'t [u8]) -> Result<&'t [u8], StoreError> {
+        checksum::value_of(key, stored).ok_or_else(|| self.damaged(table, key))
+    }
+
+    /// The error of a page on the way to `key`; a failure of the disk is none of the file's.
+    fn failure(&self, table: Table, key: &[u8], error: heed::Error) -> StoreError {
+        match error {
+            heed::Error::Mdb(MdbError::Corrupted | MdbError::PageNotFound) => self.damaged(table, key),
+            error => error.into(),
+        }
+    }
+
+    fn damaged(&self, table: Table, key: &[u8]) -> StoreError {
+        self.damage.note(table.0, key).into()
+    }
+}
+
+/// Tables that are being opened.
+struct Opened<'e>(Vec<Database<'e, Bytes, Bytes>>);
+
+impl OnCommit for Opened<'_> {
+    type Committed = Arc<[Handle]>;
+
+    fn on_commit(self, token: &CommitToken) -> Arc<[Handle]> {
+        self.0.into_iter().map(|table| table.on_commit(token)).collect()
+    }
+}
+
+impl<'t> ReadTxn<'t> {
+    pub fn new(txn: RoTxn<'t, WithoutTls>, handles: Handles) -> Self {
+        Self { txn: AnyTxn::Read(txn), handles }
+    }
+
+    /// The version that it sees: the number of the last change before it, or its own.
+    pub fn id(&self) -> usize {
+        self.raw().id()
+    }
+
+    fn raw(&self) -> &RoTxn<'t, WithoutTls> {
+        match &self.txn {
+            AnyTxn::Read(txn) => txn,
+            AnyTxn::Write(txn) => txn,
+        }
+    }
+}
+
+impl<'t> WriteTxn<'t> {
+    pub fn new(txn: RwTxn<'t>, handles: Handles) -> Self {
+        Self { txn: ReadTxn { txn: AnyTxn::Write(txn), handles }, is_cut_short: false, row: Vec::new() }
+    }
+
+    /// Keep what was written.
+    pub fn commit(self) -> Result<(), StoreError> {
+        match self.txn.txn {
+            AnyTxn::Write(txn) => Ok(txn.commit()?),
+            AnyTxn::Read(_) => Err(StoreError::ReadOnly),
+        }
+    }
+
+    /// Whether a write has found no room in the map, whatever has been made of its error since.
+    pub fn is_cut_short(&self) -> bool {
+        self.is_cut_short
+    }
+
+    fn write<T>(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        write: impl FnOnce(&mut RwTxn<'t>, Handle) -> heed::Result<T>,
+    ) -> Result<T, StoreError> {
+        let AnyTxn::Write(txn) = &mut self.txn.txn else { return Err(StoreError::ReadOnly) };
+        let written = write(txn, self.txn.handles.tables[table.0]);
+        self.is_cut_short |= matches!(written, Err(heed::Error::Mdb(MdbError::MapFull)));
+        written.map_err(|error| self.txn.handles.failure(table, key, error))
+    }
+}
+
+impl<'t> Deref for WriteTxn<'t> {
+    type Target = ReadTxn<'t>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.txn
+    }
+}
+
+impl Table {
+    /// The first tables of an environment.
+    pub fn first_ones<const N: usize>() -> [Self; N] {
+        std::array::from_fn(Self)
+    }
+
+    /// The table at a place among those that an environment was opened with.
+    pub fn at(place: usize) -> Self {
+        Self(place)
+    }
+
+    pub fn get<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
+        txn.handles.value(self, key, self.handle(txn).get(txn.raw(), key))
+    }
+
+    pub fn first<'t>(self, txn: &'t ReadTxn<'_>) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, b"", self.handle(txn).first(txn.raw()))
+    }
+
+    pub fn last<'t>(self, txn: &'t ReadTxn<'_>) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, b"", self.handle(txn).last(txn.raw()))
+    }
+
+    /// The first entry whose key is not less than `key`.
+    pub fn at_or_after<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        key: &[u8],
+    ) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, key, self.handle(txn).get_greater_than_or_equal_to(txn.raw(), key))
+    }
+
+    pub fn after<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, key, self.handle(txn).get_greater_than(txn.raw(), key))
+    }
+
+    /// The last entry whose key is not greater than `key`.
+    pub fn at_or_before<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        key: &[u8],
+    ) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, key, self.handle(txn).get_lower_than_or_equal_to(txn.raw(), key))
+    }
+
+    pub fn before<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Option<KeyValue<'t>>, StoreError> {
+        txn.handles.entry(self, key, self.handle(txn).get_lower_than(txn.raw(), key))
+    }
+
+    /// All entries, in the order of their keys.
+    pub fn iter<'t>(self, txn: &'t ReadTxn<'_>) -> Result<impl Iterator<Item = Entry<'t>>, StoreError> {
+        let found = self.handle(txn).iter(txn.raw());
+        self.entries(&txn.handles, found)
+    }
+
+    pub fn range<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        bounds: &impl RangeBounds<[u8]>,
+    ) -> Result<impl Iterator<Item = Entry<'t>>, StoreError> {
+        let found = self.handle(txn).range(txn.raw(), bounds);
+        self.entries(&txn.handles, found)
+    }
+
+    /// The entries whose keys begin with `prefix`.
+    pub fn prefix_iter<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        prefix: &[u8],
+    ) -> Result<impl Iterator<Item = Entry<'t>>, StoreError> {
+        let found = self.handle(txn).prefix_iter(txn.raw(), prefix);
+        self.entries(&txn.handles, found)
+    }
+
+    /// The same, the last one first.
+    pub fn rev_prefix_iter<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        prefix: &[u8],
+    ) -> Result<impl Iterator<Item = Entry<'t>>, StoreError> {
+        let found = self.handle(txn).rev_prefix_iter(txn.raw(), prefix);
+        self.entries(&txn.handles, found)
+    }
+
+    fn entries<'t, I>(
+        self,
+        handles: &'t Handles,
+        found: heed::Result<I>,
+    ) -> Result<impl Iterator<Item = Entry<'t>>, StoreError>
+    where
+        I: Iterator<Item = heed::Result<KeyValue<'t>>>,
+    {
+        let found = found.map_err(|error| handles.failure(self, b"", error))?;
+        Ok(found.map(move |item| {
+            let (key, stored) = item.map_err(|error| handles.failure(self, b"", error))?;
+            Ok((key, handles.checked(self, key, stored)?))
+        }))
+    }
+
+    /// The error of a row that must be there, and is not found.
+    pub fn missing(self, txn: &ReadTxn<'_>, key: &[u8]) -> StoreError {
+        txn.handles.damaged(self, key)
+    }
+
+    /// Have `visit` see each row's key, and whether the row is damaged; a damaged page ends the walk.
+    pub fn check_rows<E: From<StoreError>>(
+        self,
+        txn: &ReadTxn<'_>,
+        mut visit: impl FnMut(&[u8], bool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut before = Vec::new();
+        for found in self.handle(txn).iter(txn.raw()).map_err(StoreError::from)? {
+            let (key, stored) = match found.map_err(|error| txn.handles.failure(self, &before, error)) {
+                Err(StoreError::DamagedRow(_)) => return visit(&before, true),
+                found => found?,
+            };
+            visit(key, checksum::value_of(key, stored).is_none())?;
+            key.clone_into(&mut before);
+        }
+        Ok(())
+    }
+
+    /// How many entries it has.
+    pub fn len(self, txn: &ReadTxn<'_>) -> Result<u64, StoreError> {
+        Ok(self.handle(txn).len(txn.raw())?)
+    }
+
+    pub fn put(self, txn: &mut WriteTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.put_with_flags(txn, PutFlags::empty(), key, value).map(drop)
+    }
+
+    /// Set the value at `key`; whether it was set, which `flags` may forbid.
+    pub fn put_with_flags(
+        self,
+        txn: &mut WriteTxn<'_>,
+        flags: PutFlags,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool, StoreError> {
+        let mut row = std::mem::take(&mut txn.row);
+        row.clear();
+        row.extend_from_slice(value);
+        row.extend_from_slice(&checksum::suffix(key, value));
+        let written = txn.write(self, key, |txn, table| match table.put_with_flags(txn, flags, key, &row) {
+            Err(heed::Error::Mdb(MdbError::KeyExist)) => Ok(false),
+            done => done.map(|()| true),
+        });
+        txn.row = row;
+        written
+    }
+
+    /// Remove the entry at `key`; whether there was one.
+    pub fn delete(self, txn: &mut WriteTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
+        txn.write(self, key, |txn, table| table.delete(txn, key))
+    }
+
+    pub fn delete_range(
+        self,
+        txn: &mut WriteTxn<'_>,
+        bounds: &impl RangeBounds<[u8]>,
+    ) -> Result<(), StoreError> {
+        txn.write(self, b"", |txn, table| table.delete_range(txn, bounds).map(drop))
+    }
+
+    /// Remove all entries.
+    pub fn clear(self, txn: &mut WriteTxn<'_>) -> Result<(), StoreError> {
+        txn.write(self, b"", |txn, table| table.clear(txn))
+    }
+
+    fn handle(self, txn: &ReadTxn<'_>) -> Handle {
+        txn.handles.tables[self.0]
+    }
+}
+
+/// An entry, unless it cannot be read.
+pub type Entry<'t> = Result<KeyValue<'t>, StoreError>;

@@ -1,0 +1,261 @@
+//! Replies to the plainest calls of a turn or a batch, one behind another.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use super::{HeadSnapshot, NativeMethod};
+use crate::json::Writer;
+use crate::wire::frame::{write_head, Whole};
+use crate::wire::request::Envelope;
+
+/// How many calls are answered at the most, and how long others are begun.
+const MOST: usize = 64;
+const SLICE: Duration = Duration::from_millis(1);
+/// Longer texts are read by themselves.
+const LONGEST: usize = 256 * 1024;
+/// Frames with longer messages are read by themselves, too.
+const SHORT: usize = 1024;
+/// Calls between two readings of the clock.
+const STRETCH: usize = 8;
+const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+const MIDDLE: &[u8] = br#","result":"#;
+
+/// What stands around each reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyFormat {
+    /// The head of a text frame, before it.
+    Frames,
+    /// Commas between replies, as in a batch.
+    Joined,
+}
+
+/// What replies may take, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyLimits {
+    /// A single reply.
+    pub largest: usize,
+    /// All replies together.
+    pub whole: usize,
+}
+
+/// The replies so far, and what further calls are answered with.
+pub struct Replies<'a, 's, 'm> {
+    pub form: ReplyFormat,
+    room: ReplyLimits,
+    /// Results by method, for calls without parameters.
+    results: &'a [(&'a str, &'a [u8])],
+    methods: &'a [(String, NativeMethod)],
+    snapshot: Option<HeadSnapshot<'s, 'm>>,
+    text: Vec<u8>,
+    /// The bytes of the replies in `text`, without what stands around them.
+    size: usize,
+    /// For each of `results`, and then of `methods`.
+    counted: Vec<usize>,
+    /// The result of the current call; kept for its memory.
+    result: Vec<u8>,
+    /// Whether the last call may have taken long.
+    was_slow: bool,
+}
+
+impl<'a, 's, 'm> Replies<'a, 's, 'm> {
+    pub fn new(
+        form: ReplyFormat,
+        room: ReplyLimits,
+        results: &'a [(&'a str, &'a [u8])],
+        methods: &'a [(String, NativeMethod)],
+        snapshot: Option<HeadSnapshot<'s, 'm>>,
+    ) -> Self {
+        let counted = vec![0; results.len() + methods.len()];
+        Self {
+            form,
+            room,
+            results,
+            methods,
+            snapshot,
+            text: Vec::new(),
+            size: 0,
+            counted,
+            result: Vec::new(),
+            was_slow: false,
+        }
+    }
+
+    /// Answer `calls` up to the first that is left to others, or until they are many or have taken long.
+    ///
+    /// `answer` is given each of them, and says whether it was answered.
+    pub fn answer_all<Call, Failure>(
+        &mut self,
+        calls: impl Iterator<Item = Call>,
+        mut answer: impl FnMut(&mut Self, Call) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let began = Instant::now();
+        for (count, call) in calls.take(MOST).enumerate() {
+            if self.is_late(count, began) || !answer(self, call)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answer the calls in the frames that `data` begins with, and return the size of those frames: up to the first
+    /// that is left to others, or until they are many or have taken long.
+    pub fn answer_frames(&mut self, data: &[u8]) -> usize {
+        let (mut message, mut size, began) = ([0; SHORT], 0, Instant::now());
+        for count in 0..MOST {
+            if self.is_late(count, began) {
+                break;
+            }
+            let Some(whole) = Whole::read(&data[size..], SHORT) else {
+                break;
+            };
+            let message = &mut message[..whole.message_size()];
+            whole.unmask(message);
+            if !self.answer_message(message) {
+                break;
+            }
+            size += whole.size;
+        }
+        size
+    }
+
+    /// Answer the call that a message is; whether it was not left to others.
+    pub fn answer_message(&mut self, text: &[u8]) -> bool {
+        text.len() <= LONGEST && Envelope::read(text).is_some_and(|call| self.answer(&call))
+    }
+
+    /// Answer a call; whether it was not left to others.
+    pub fn answer(&mut self, call: &Envelope<'_>) -> bool {
+        let mut result = std::mem::take(&mut self.result);
+        result.clear();
+        let index = self.write_result(call, &mut result);
+        let is_pushed = index.is_some() && self.push(call.identity, &result);
+        if let Some(index) = index.filter(|_| is_pushed) {
+            self.counted[index] += 1;
+        }
+        self.result = result;
+        is_pushed
+    }
+
+    /// Whether no more calls are to be begun after `count`.
+    fn is_late(&mut self, count: usize, began: Instant) -> bool {
+        let is_due = std::mem::take(&mut self.was_slow) || count % STRETCH == STRETCH - 1;
+        is_due && began.elapsed() > SLICE
+    }
+
+    /// The text of all replies, and how many there are for each of the results and then of the methods.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
+        (self.text, self.counted)
+    }
+
+    /// Write the result of a call, and return the index of its method's counter; None if it is left to Python.
+    fn write_result(&mut self, call: &Envelope<'_>, result: &mut Vec<u8>) -> Option<usize> {
+        if call.identity.is_empty() {
+            return None;
+        }
+        if let Some(index) = self.results.iter().position(|(name, _)| *name == call.method) {
+            result.extend_from_slice(self.results[index].1);
+            return call.is_bare().then_some(index);
+        }
+        let index = self.methods.iter().position(|(name, _)| name == call.method)?;
+        let (snapshot, read) = (self.snapshot.as_mut()?, self.methods[index].1);
+        self.was_slow = read.may_be_slow();
+        let mut text = Writer::new(std::mem::take(result));
+        // What panics here panics for the method too, which reports it.
+        let write = AssertUnwindSafe(|| snapshot.write(read, call.params, &mut text));
+        let is_written = catch_unwind(write).unwrap_or(false);
+        *result = text.into_text();
+        is_written.then_some(self.results.len() + index)
+    }
+
+    /// Add a reply, unless it is too long.
+    fn push(&mut self, identity: &[u8], result: &[u8]) -> bool {
+        let length = OPENING.len() + identity.len() + MIDDLE.len() + result.len() + 1;
+        if length > self.room.largest || self.size + length > self.room.whole {
+            return false;
+        }
+        match self.form {
+            ReplyFormat::Frames => write_head(&mut self.text, length),
+            ReplyFormat::Joined if self.size > 0 => self.text.push(b','),
+            ReplyFormat::Joined => {}
+        }
+        for part in [OPENING, identity, MIDDLE, result, b"}"] {
+            self.text.extend_from_slice(part);
+        }
+        self.size += length;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULTS: &[(&str, &[u8])] = &[("eth_chainId", b"\"0x1\"")];
+    const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"eth_chainId","params":[]}"#;
+    const REPLY: &[u8] = br#"{"jsonrpc":"2.0","id":7,"result":"0x1"}"#;
+    const AMPLE: ReplyLimits = ReplyLimits { largest: 1024, whole: 1024 };
+
+    fn answered(form: ReplyFormat, room: ReplyLimits, calls: &[&[u8]]) -> (Vec<u8>, usize) {
+        let mut replies = Replies::new(form, room, RESULTS, &[], None);
+        let answer =
+            |replies: &mut Replies<'_, '_, '_>, call: &&[u8]| Ok::<_, ()>(replies.answer_message(call));
+        replies.answer_all(calls.iter(), answer).unwrap();
+        let (text, counted) = replies.into_parts();
+        (text, counted[0])
+    }
+
+    #[test]
+    fn replies_are_frames_or_joined_by_commas() {
+        let framed = [&[0x81, REPLY.len() as u8][..], REPLY].concat();
+        assert_eq!(answered(ReplyFormat::Frames, AMPLE, &[CALL, CALL]), ([&framed[..], &framed].concat(), 2));
+        assert_eq!(answered(ReplyFormat::Joined, AMPLE, &[CALL, CALL]), ([REPLY, b",", REPLY].concat(), 2));
+    }
+
+    fn masked(message: &[u8]) -> Vec<u8> {
+        let mask = [1, 2, 3, 4];
+        let payload = message.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask);
+        [0x81, 0x80 | message.len() as u8].into_iter().chain(mask).chain(payload).collect()
+    }
+
+    #[test]
+    fn frames_are_answered_up_to_the_first_that_is_left_to_others() {
+        let call = masked(CALL);
+        for (rest, count) in [
+            (&call[..], 3),
+            (&call[..call.len() - 1], 2),
+            (&masked(b"{}"), 2),
+            (b"\x89\x80\0\0\0\0", 2),
+            (b"", 2),
+        ] {
+            let mut replies = Replies::new(ReplyFormat::Frames, AMPLE, RESULTS, &[], None);
+            assert_eq!(replies.answer_frames(&[&call, &call, rest].concat()), count * call.len());
+            assert_eq!(replies.into_parts().1, [count]);
+        }
+    }
+
+    #[test]
+    fn the_first_call_that_is_left_to_others_ends_the_run() {
+        for other in [&br#"{"jsonrpc":"2.0","id":7,"method":"eth_call"}"#[..], b"{", &CALL[..CALL.len() - 1]]
+        {
+            assert_eq!(answered(ReplyFormat::Joined, AMPLE, &[CALL, other, CALL]).1, 1);
+        }
+        let notification = br#"{"jsonrpc":"2.0","method":"eth_chainId"}"#;
+        assert_eq!(answered(ReplyFormat::Joined, AMPLE, &[notification, CALL]).1, 0);
+    }
+
+    #[test]
+    fn replies_stay_within_their_room() {
+        let whole = 2 * REPLY.len();
+        assert_eq!(answered(ReplyFormat::Joined, ReplyLimits { largest: 1024, whole }, &[CALL; 3]).1, 2);
+        assert_eq!(
+            answered(ReplyFormat::Joined, ReplyLimits { largest: REPLY.len() - 1, whole }, &[CALL]).1,
+            0
+        );
+    }
+
+    #[test]
+    fn a_run_ends_after_sixty_four_calls() {
+        let room = ReplyLimits { largest: 1024, whole: 1 << 20 };
+        assert!(answered(ReplyFormat::Joined, room, &[CALL; 100]).1 <= MOST);
+    }
+}

@@ -1,0 +1,380 @@
+"""The block of another chain on which a chain begins: fetched, verified, and kept for the next start."""
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.codec.blocks import (
+    arbos_fork,
+    encode_json_block,
+    encode_proved_receipts,
+    keccak256,
+    read_json_header,
+)
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.networks import arbitrum
+from wsnode.ethereum.networks.row import Network
+from wsnode.ethereum.networks.rules import fork_config, rules_at
+from wsnode.ethereum.networks.table import known_network
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
+from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
+from wsnode.node.config import ConfigurationError
+from wsnode.store.private import make_private_folder, write_private
+from wsnode.sync.follow.blocks.block_client import is_absent
+from wsnode.sync.proofs.proof_window import oldest_proved
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError, decode_quantity
+from wsnode.untrusted.files import read_file
+from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Client, running
+from wsnode.upstream.errors import AddressError, UpstreamError, UpstreamRefusedError
+from wsnode.upstream.messages import NOTHING, decode_result
+
+OSAKA_CONTRACT: Final = "P256VERIFY"
+"""The precompiled contract that came with Osaka, as eth_config names it."""
+SETTLED: Final = (
+    ("slotNumber", "amsterdam"),
+    ("requestsHash", "prague"),
+    ("parentBeaconBlockRoot", "cancun"),
+    ("withdrawalsRoot", "shanghai"),
+)
+"""Members of a header, and the forks that they came with."""
+SECONDS: Final = 30.0
+"""Limit of an answer: nodes that are forks themselves fetch first what they prove."""
+NO_CODE: Final = b'"0x"'
+FIRST_FILE: Final = "first.json"
+PROVED: Final = "proved"
+MOST_FIRST_BYTES: Final = 64 << 20
+"""Of a block and its receipts, as they are kept."""
+
+
+class _Rules(msgspec.Struct):
+    """Of a result of eth_config."""
+
+    since: int = msgspec.field(name="activationTime", default=0)
+    """When they began, in seconds since 1970."""
+    precompiles: dict[str, str] = {}
+    blobs: dict[str, int] | None = msgspec.field(name="blobSchedule", default=None)
+
+
+class _Configuration(msgspec.Struct):
+    current: _Rules
+
+
+_CONFIGURATION: Final = JsonDecoder(_Configuration)
+
+
+class ForkBlock(msgspec.Struct, frozen=True):
+    """The block of another chain on which a chain begins."""
+
+    chain_id: int
+    number: int
+    block_hash: bytes
+    encoded: bytes
+    """Its RLP."""
+    receipts: bytes
+    """The row of its receipts."""
+    fork: str
+    """The rules in force at it, by the name that `--hardfork` takes."""
+    blobs: dict[str, int] | None = None
+    """The blob schedule that its node says is in force."""
+    absent: Sequence[str] = ()
+    """The contracts that blocks call on their own account and that are not there."""
+    network: str | None = None
+    """Name of its chain, if that is a known one with rules of its own."""
+    family: str = "ethereum"
+    """Whose encodings the block has."""
+    config: dict[str, Any] = {}
+    """What the genesis of a chain that begins on the block has in its `config` beside Ethereum's forks."""
+
+    @property
+    def head(self) -> Head:
+        """Return its number and hash."""
+        return Head(BlockNumber(self.number), Hash32(self.block_hash))
+
+
+class ForkPoint(msgspec.Struct, frozen=True):
+    """A first block, and the folder in which what is proved of its state is kept."""
+
+    block: ForkBlock
+    proved: Path
+
+
+_FIRST: Final = JsonDecoder(ForkBlock)
+
+
+def client_of(url: str) -> Client:
+    """Return a client of the node at a URL.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return Client(UpstreamAddress.parse(url), seconds=SECONDS)
+    except AddressError as error:
+        raise ConfigurationError(f"--fork: {error}") from None
+
+
+def shown(url: str) -> str:
+    """Return a URL without its path and its user, which may be keys."""
+    return str(client_of(url))
+
+
+def fork_point(urls: Sequence[str], number: int | None) -> ForkPoint:
+    """Return a block of the chain of the nodes at some URLs, by default the head of the first that answers.
+
+    A block that a start before this one had by its number is there without the node, unless that has another.
+
+    Raises:
+        ConfigurationError: There is none on which a chain can begin.
+    """
+    failures = []
+    for url in urls:
+        try:
+            return trio.run(_fork_point, url, number)
+        except UpstreamError as error:
+            failures.append(f"{client_of(url)}: {error}")
+    raise ConfigurationError(f"--fork: {'; '.join(failures)}")
+
+
+async def _fork_point(url: str, number: int | None) -> ForkPoint:
+    client = client_of(url)
+    async with running([client]):
+        kept = None if number is None else _kept(url, number)
+        if kept is not None and await _is_there(client, kept.block.head) is not False:
+            return kept
+        block = await fetch_first(client, number)
+        folder = _folder(url, block.number)
+        # Another block had this number before.
+        shutil.rmtree(folder, ignore_errors=True)
+        write_private(folder / FIRST_FILE, msgspec.json.encode(block))
+        return ForkPoint(block, folder / PROVED)
+
+
+def link_proved(state: Path, proved: Path) -> None:
+    """Have a state that is not there yet keep what is proved of it in another folder."""
+    make_private_folder(state)
+    proved.mkdir(exist_ok=True)
+    (state / PROVED).symlink_to(proved, target_is_directory=True)
+
+
+def _kept(url: str, number: int) -> ForkPoint | None:
+    folder = _folder(url, number)
+    try:
+        block = _FIRST.decode(read_file(folder / FIRST_FILE, MOST_FIRST_BYTES))
+    except (OSError, MalformedError):
+        return None
+    return ForkPoint(block, folder / PROVED)
+
+
+def _folder(url: str, number: int) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    # A URL may hold a key.
+    return Path(base) / "wsnode" / "forks" / f"{keccak256(url.encode()).hex()[:16]}-{number}"
+
+
+class UpstreamBlock(msgspec.Struct, frozen=True):
+    """A block as a node tells it; all of it comes from one answer."""
+
+    text: bytes
+    """Its JSON, with whole transactions."""
+    number: int
+    block_hash: bytes
+    """That of the header in the JSON."""
+    parent_hash: bytes
+    encoded: bytes
+    """Its RLP."""
+
+
+async def fetch_first(client: Client, block: int | bytes | None, *, has_children: bool = True) -> ForkBlock:
+    """Return a block of a node's chain, by default its head, with what a chain that begins on it needs.
+
+    `block` is its number or its hash. The contracts that are absent are those of a chain that `has_children`
+    of the block.
+
+    Raises:
+        ConfigurationError: There is none on which a chain can begin.
+        UpstreamError: The node gives no answer, or one in another form.
+    """
+    config = await fetch_block(client, block)
+    name = {"blockHash": hexadecimal(config.block_hash)}
+    chain_id, _proof, receipts, absent = await _all_of(
+        lambda: client.ask("eth_chainId", []),
+        lambda: _require_proofs(client, name, config.number),
+        lambda: client.ask_text("eth_getBlockReceipts", [hexadecimal(config.block_hash)]),
+        lambda: _absent_contracts(client, name if has_children else None),
+    )
+    header = client.read(decode_result, config.text)
+    network = _network_of(_number(chain_id))
+    family = "ethereum" if network is None else network.family
+    try:
+        row = encode_proved_receipts(config.encoded, receipts, family)
+    except InvalidBlockError as error:
+        raise UpstreamError("invalid", str(error)) from None
+    if network is not None and network.family == arbitrum.FAMILY:
+        # ArbOS changes its rules by its own version, which the block has.
+        rules, blobs = arbos_fork(config.text), None
+    else:
+        rules, blobs = await _rules(client, header, _number(chain_id))
+    return ForkBlock(
+        _number(chain_id),
+        config.number,
+        config.block_hash,
+        config.encoded,
+        row,
+        rules,
+        blobs,
+        absent,
+        network=None if network is None else network.name,
+        family=family,
+        config={} if network is None else fork_config(network, _number(header.get("timestamp"))),
+    )
+
+
+async def fetch_block(client: Client, block: int | bytes | None) -> UpstreamBlock:
+    """Return a block of a node's chain by its number or its hash, by default the head.
+
+    Raises:
+        ConfigurationError: The node does not have it.
+        UpstreamError: The node gives no answer, or one in another form.
+    """
+    text = await _block_text(client, block)
+    try:
+        number, block_hash, parent_hash = read_json_header(text)
+        if block not in (None, number, block_hash):
+            raise UpstreamError("invalid", f"block {_shown(number)} instead of {_shown(block)}")
+        encoded = encode_json_block(text, [])
+    except InvalidBlockError as error:
+        raise UpstreamError("invalid", str(error)) from None
+    return UpstreamBlock(text, number, block_hash, parent_hash, encoded)
+
+
+def _shown(block: int | bytes | None) -> str:
+    return "latest" if block is None else hexadecimal(block) if isinstance(block, bytes) else str(block)
+
+
+async def _all_of(*questions: Callable[[], Awaitable[Any]]) -> list[Any]:
+    """Return the answers to questions that are asked at once.
+
+    Raises:
+        ConfigurationError, UpstreamError: The first one of them that has none.
+    """
+    outcomes: list[Any] = [None] * len(questions)
+
+    async def ask(place: int) -> None:
+        try:
+            outcomes[place] = await questions[place]()
+        except (ConfigurationError, UpstreamError) as error:
+            outcomes[place] = error
+
+    async with trio.open_nursery() as nursery:
+        for place in range(len(questions)):
+            nursery.start_soon(ask, place)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return outcomes
+
+
+def _number(quantity: Any) -> int:
+    try:
+        return decode_quantity(quantity)
+    except MalformedError as error:
+        raise UpstreamError("invalid", error.reason) from None
+
+
+async def _block_text(client: Client, block: int | bytes | None) -> bytes:
+    if isinstance(block, bytes):
+        method, name = "eth_getBlockByHash", hexadecimal(block)
+    else:
+        method, name = "eth_getBlockByNumber", "latest" if block is None else hex(block)
+    try:
+        text = await client.ask_text(method, [name, True])
+    except UpstreamRefusedError as error:
+        if not is_absent(error):
+            raise
+        text = NOTHING
+    if text == NOTHING:
+        raise ConfigurationError(f"{client} has no block {_shown(block)}")
+    return text
+
+
+async def _absent_contracts(client: Client, block: dict[str, str] | None) -> list[str]:
+    if block is None:
+        return []
+    addresses = list((CANCUN_CONTRACTS | PRAGUE_CONTRACTS).values())
+    codes = await client.ask_each("eth_getCode", [[address, block] for address in addresses])
+    for code in codes:
+        if isinstance(code, UpstreamError):
+            raise code
+    return [address for address, code in zip(addresses, codes, strict=True) if code == NO_CODE]
+
+
+async def _require_proofs(client: Client, block: dict[str, str], number: int) -> None:
+    try:
+        await client.ask_text("eth_getProof", ["0x" + "00" * 20, [], block])
+    except UpstreamRefusedError as error:
+        if error.code == METHOD_NOT_FOUND:
+            raise ConfigurationError(f"{client} has no eth_getProof: {error.message}") from None
+        oldest = await oldest_proved(client)
+        other = "" if oldest is None else f", but of block {oldest} and later ones"
+        words = f"{client} proves nothing of block {number}: {error.message}{other}"
+        raise ConfigurationError(words) from None
+
+
+def _network_of(chain_id: int) -> Network | None:
+    """Return the chain with an id, if it is a known one whose rules are not Ethereum's."""
+    found = known_network(chain_id)
+    return None if found is None or found.is_executed else found
+
+
+async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple[str, dict[str, int] | None]:
+    """Return the fork in force at a block, and the blob schedule, as far as table, header and node say."""
+    network, time = known_network(chain_id), _number(header.get("timestamp"))
+    if network is not None and not network.is_executed:
+        is_sealed = "seal" in network.fork_rules
+        if not is_sealed and _number(header.get("difficulty", "0x0")):
+            raise ConfigurationError("a chain begins on a block of proof of stake")
+        return rules_at(network, time) or ("paris", None)
+    settled = next((fork for member, fork in SETTLED if header.get(member) is not None), None)
+    if settled is None:
+        if int(header.get("difficulty", "0x0"), 16):
+            raise ConfigurationError("a chain begins on a block of proof of stake")
+        return "paris", None
+    if settled not in ("prague", "amsterdam"):
+        return settled, None
+    try:
+        current = client.read(_CONFIGURATION.decode, await client.ask_text("eth_config", [])).current
+    except UpstreamError:
+        return settled if settled == "amsterdam" else await _anvil_rules(client), None
+    if current.since > time and network is not None:
+        # They are not those of the block: it is of a network whose forks are known here, or they must do.
+        found = rules_at(network, time)
+        if found is not None:
+            return found
+    if settled == "amsterdam":
+        return settled, current.blobs
+    return "osaka" if OSAKA_CONTRACT in current.precompiles else "prague", current.blobs
+
+
+async def _anvil_rules(client: Client) -> str:
+    try:
+        named = (await client.ask("anvil_nodeInfo", []))["hardFork"]
+    except (UpstreamError, KeyError, TypeError):
+        return "osaka"
+    return "prague" if str(named).lower() == "prague" else "osaka"
+
+
+async def _is_there(client: Client, head: Head) -> bool | None:
+    """Return whether a node's chain has a block, None if it gives no answer."""
+    try:
+        text = await client.ask_text("eth_getBlockByNumber", [hex(head.number), False])
+        return text != b"null" and Hash32(read_json_header(text)[1]) == head.hash
+    except (UpstreamError, InvalidBlockError):
+        return None

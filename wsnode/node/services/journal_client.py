@@ -1,0 +1,38 @@
+"""The journals that networks publish to or repeat: in Redis, whose client is an extra of the package."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+from wsnode.cluster.address import JournalAddress
+from wsnode.cluster.journal import JournalBounds
+from wsnode.ethereum.chain import Chain
+from wsnode.node.config import ConfigurationError
+
+try:
+    from wsnode.cluster.pool.redis_pool import RedisPoolStream, open_pool
+    from wsnode.cluster.redis_journal import RedisJournal, open_journal
+except ModuleNotFoundError as error:
+    raise ConfigurationError(
+        f"a journal needs {error.name}, which is not installed: pip install 'wsnode[cluster]'"
+    ) from None
+
+OpenRedisJournal = Callable[[], AbstractAsyncContextManager[RedisJournal]]
+OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPoolStream]]
+
+
+def opener(chain: Chain, address: JournalAddress, bounds: JournalBounds | None = None) -> OpenRedisJournal:
+    """Return what opens the journal of a chain at an address; `bounds` are for what writes it."""
+    return opener_of(chain.spec.genesis_hash, address, bounds)
+
+
+def opener_of(
+    first_hash: bytes, address: JournalAddress, bounds: JournalBounds | None = None
+) -> OpenRedisJournal:
+    """Return what opens the journal of the chain with a first block, as `opener`."""
+    return partial(open_journal, address, first_hash, bounds)
+
+
+def pool_opener(chain: Chain, address: JournalAddress) -> OpenRedisPool:
+    """Return what opens the pool's stream in the journal of a chain at an address."""
+    return partial(open_pool, address, chain.spec.genesis_hash)

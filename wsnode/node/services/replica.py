@@ -1,0 +1,178 @@
+"""A network that repeats a journal: its replica, and what the server asks of it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from wsnode.cluster.membership import ClusterMembership, process_name
+from wsnode.cluster.replica.ethereum import EthereumReplicaChain
+from wsnode.cluster.replica.following import Replica
+from wsnode.cluster.replica.peer_nodes import PeerNodes
+from wsnode.cluster.replica.tx_resender import TxResender
+from wsnode.cluster.replica.unsent_txs import UnsentTransactions
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.pool.queries import PoolContents
+from wsnode.ethereum.storage.folder import MAKERS
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
+from wsnode.node.services.journal_client import opener, pool_opener
+from wsnode.node.services.replica_status import figures_of, status_of
+from wsnode.node.services.shared_pool import figures_of as figures_of_pool
+from wsnode.node.services.shared_pool import mirroring
+from wsnode.node.services.sync_events import SyncEvents
+from wsnode.server.shared import MetricValue
+from wsnode.sync.follow.sync_report import SyncStage
+
+if TYPE_CHECKING:
+    # Few networks have a Starknet chain, and a node starts much sooner without its modules.
+    from wsnode.node.services.starknet_replica import StarknetReplicaService
+
+
+class ReplicaService:
+    """What runs beside the server, and what it asks."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        hub: Hub,
+        pool: TransactionPool | None,
+        config: ReplicaConfig,
+        url: str | None,
+        starknet: "StarknetReplicaService | None" = None,
+    ) -> None:
+        """Other nodes find this one at `url`; `starknet` repeats the network's other chain.
+
+        Raises:
+            ConfigurationError: Nobody can repeat this chain.
+        """
+        if chain.window is not None and not chain.is_light:
+            raise ConfigurationError(
+                f"{chain.folder.path}: {chain.kind} is no replica: replicas keep all blocks for one another"
+            )
+        if chain.spec.first_number or chain.is_light:
+            raise ConfigurationError(
+                f"{chain.folder.path}: a light or a forked chain has no replicas: its state is not executed"
+            )
+        open_journal = opener(chain, config.address)
+        self.presence = ClusterMembership(chain, open_journal, process_name(), url)
+        outbox = UnsentTransactions(pool or PoolContents(), trio.current_time, hears=config.shared_pool)
+        self.mirrored = None
+        if pool is not None:
+            pool.on_returned.append(outbox.doubted)
+        if pool is not None and config.shared_pool:
+            self.mirrored = mirroring(chain, pool, config, outbox)
+        self.delivery = TxResender(chain.spec, outbox, self.presence, has_heard=self._has_heard)
+        is_development = chain.folder.maker() in MAKERS
+        self.replica = Replica(
+            EthereumReplicaChain(chain, live, is_development=is_development),
+            open_journal,
+            max_lag=config.max_lag,
+            bridge=PeerNodes(chain, live, self.presence).bridge,
+        )
+        self._chain = chain
+        self._hub = hub
+        self._starknet = starknet
+        self._place = str(config.address)
+        self.replica.on_stage.append(self._tell)
+
+    @property
+    def following(self) -> "ReplicaService":
+        """Return what the network's methods ask."""
+        return self
+
+    @property
+    def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """Return what runs as long as the network is served."""
+        mirrored = [] if self.mirrored is None else [self.mirrored.run]
+        beside = () if self._starknet is None else self._starknet.background
+        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored, *beside)
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the journal's head is gone, None at its end."""
+        return self.replica.progress
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes of this chain are there, of those that say where they are."""
+        return len(self.presence.present.nodes)
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once the node that writes the chain has taken a signed transaction.
+
+        Raises:
+            SendFailedError: It has not, or is not known.
+        """
+        await self.delivery.send(encoded)
+
+    def tell(self, news: SyncEvents) -> None:
+        """Give the other processes of the node news from now on."""
+        # Calls wait for a block from the moment that the journal has it.
+        self.replica.on_height.append(news.stands_anew)
+        if self.mirrored is not None:
+            self.mirrored.on_change.append(news.pooled)
+
+    def not_ready_reason(self) -> str | None:
+        """Return why the network should not be asked now, None if it is at the journal's head."""
+        found = self.replica.not_ready_reason()
+        return self._starknet.not_ready_reason() if found is None and self._starknet is not None else found
+
+    def announced_height(self) -> int | None:
+        """Return the number of the journal's head, None before that is known."""
+        return self.replica.replica_lag.tip
+
+    def reload(self, network: NetworkConfig) -> None:
+        """Follow the journal that a configuration names by now, even after a record was refused."""
+        if network.replica is not None:
+            self._place = str(network.replica.address)
+            self.presence.open = open_journal = opener(self._chain, network.replica.address)
+            if self.mirrored is not None:
+                self.mirrored.open = pool_opener(self._chain, network.replica.address)
+            self.replica.begin_again(open_journal)
+        if self._starknet is not None:
+            self._starknet.reload(network)
+
+    def _has_heard(self, epoch: int) -> bool:
+        return self.mirrored is None or self.mirrored.has_heard(epoch)
+
+    def _tell(self) -> None:
+        if self.replica.stage in (SyncStage.CATCHING_UP, SyncStage.LIVE):
+            self._hub.syncing.announce(self.replica.progress)
+
+    async def tell_status(self) -> dict[str, Any]:
+        """Return what `wsnode_status` tells."""
+        replica = self.replica
+        tip = replica.replica_lag.tip
+        return {
+            "mode": "replica",
+            "state": replica.stage.value,
+            "trust": "every block is executed; the journal's writer chooses",
+            "head": self._chain.head.members(),
+            "highest": None if tip is None else hex(tip),
+            "lag": replica.replica_lag.lag,
+            "reorganisations": replica.reorganisations,
+            "upstreams": [],
+            "replica": {
+                **status_of(replica, self._place, self.presence),
+                **({} if self._starknet is None else {"alt": self._starknet.status()}),
+            },
+        }
+
+    def figures(self) -> list[MetricValue]:
+        """Return the numbers of the replica for `/metrics`."""
+        counts = msgspec.structs.asdict(self.delivery.counts)
+        return [
+            *figures_of(self.replica, self.presence, "eth"),
+            *(() if self._starknet is None else self._starknet.figures()),
+            *(() if self.mirrored is None else figures_of_pool(self.mirrored)),
+            *(
+                MetricValue("wsnode_replica_sent_again_total", count, {"result": result})
+                for result, count in counts.items()
+            ),
+        ]

@@ -1,0 +1,90 @@
+"""The pool of a network as one with those of all nodes of its journal."""
+
+import msgspec
+
+from wsnode.cluster.journal import Lease
+from wsnode.cluster.pool.mirror import Mirror, NullObserver, PoolObserver
+from wsnode.cluster.pool.mirror_task import MirrorTask
+from wsnode.cluster.pool.publisher import PoolPublisher
+from wsnode.cluster.publisher import JournalPublisher
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.node.config import JournalConfig, ReplicaConfig
+from wsnode.node.services.journal_client import pool_opener
+from wsnode.server.access.router import Network
+from wsnode.server.shared import MetricValue
+
+
+def mirroring(
+    chain: Chain,
+    pool: TransactionPool,
+    config: ReplicaConfig,
+    hearer: PoolObserver,
+) -> MirrorTask:
+    """Return what brings a pool to the contents of the writer's."""
+    return MirrorTask(Mirror(pool, hearer), lambda: chain.head, pool_opener(chain, config.address))
+
+
+def standby(
+    chain: Chain, pool: TransactionPool, config: JournalConfig, publisher: JournalPublisher
+) -> MirrorTask:
+    """Return what does so while another process writes the journal, and this one stands by."""
+    report = publisher.report
+    return MirrorTask(
+        Mirror(pool, NullObserver()),
+        lambda: chain.head,
+        pool_opener(chain, config.address),
+        is_reader=lambda: not report.is_leading,
+        is_own=lambda epoch: epoch == report.epoch,
+    )
+
+
+def pooled_together(
+    network: Network,
+    chain: Chain,
+    pool: TransactionPool,
+    config: JournalConfig,
+    publisher: JournalPublisher,
+    mirrored: MirrorTask | None,
+) -> Network:
+    """Return a network that says what its pool has while it writes; `mirrored` takes what others have."""
+
+    def lease() -> Lease | None:
+        report = publisher.report
+        return Lease(publisher.name, report.epoch) if report.is_leading else None
+
+    said = PoolPublisher(pool, lease, pool_opener(chain, config.address))
+    runs = [said.run] if mirrored is None else [said.run, mirrored.run]
+    return msgspec.structs.replace(
+        network,
+        background=[*network.background, *runs],
+        figures=lambda: [*network.figures(), *_figures(publisher, said, mirrored)],
+    )
+
+
+def _figures(
+    publisher: JournalPublisher, said: PoolPublisher, mirrored: MirrorTask | None
+) -> list[MetricValue]:
+    if publisher.report.is_leading:
+        return _standing(said.listed, said.left_out)
+    return [] if mirrored is None else figures_of(mirrored)
+
+
+def figures_of(mirrored: MirrorTask) -> list[MetricValue]:
+    """Return the numbers of a pool that takes what the writer's has."""
+    mirror, counts = mirrored.mirror, msgspec.structs.asdict(mirrored.mirror.counts)
+    return [
+        *_standing(mirror.listed, mirror.lacking),
+        MetricValue("wsnode_shared_pool_reachable", mirrored.is_reachable),
+        *(
+            MetricValue("wsnode_shared_pool_total", count, {"result": result})
+            for result, count in counts.items()
+        ),
+    ]
+
+
+def _standing(listed: int, lacking: int) -> list[MetricValue]:
+    return [
+        MetricValue("wsnode_shared_pool_listed", listed),
+        MetricValue("wsnode_shared_pool_lacking", lacking),
+    ]

@@ -1,0 +1,126 @@
+"""The check of a network's open stores, each second: their files are in place, LMDB accepts them, no row is
+damaged as far as is known.
+"""
+
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+import trio
+
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.state import DamagedStateError
+from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from wsnode.server.access.router import Network
+from wsnode.server.shared import MetricValue
+from wsnode.store.errors import (
+    DamagedRowError,
+    SnapshotLostError,
+    StoreError,
+    StoreFailedError,
+    StoreMovedError,
+)
+
+CHECK_SECONDS: Final = 1.0
+
+logger = logging.getLogger("wsnode.node")
+
+
+class OpenChain(Protocol):
+    """An open chain of either family."""
+
+    def require_usable(self) -> None:
+        """Return if its stores can be used.
+
+        Raises:
+            StoreMovedError: A file is not where it was opened.
+            StoreFailedError: A file cannot be opened again after a failed write.
+            DamagedRowError: A read has met a damaged row.
+        """
+
+    @property
+    def damaged(self) -> int:
+        """Return how often a read of this process has met a damaged row."""
+
+
+class StoreCheck:
+    """Check of the stores of a network's chains.
+
+    A folder that was deleted, moved or replaced makes the network not ready until its files are back; changes
+    are refused meanwhile. A store that LMDB refuses after a failed write, and that the engine cannot open
+    again, ends the process, with an error that `raise_failure` raises in the end. A damaged row makes the
+    network not ready until its folder is opened again: what else is damaged is not known.
+    """
+
+    def __init__(self, chains: Sequence[OpenChain]) -> None:
+        self._chains = chains
+        self._failure: StoreFailedError | None = None
+
+    def fault(self) -> StoreError | None:
+        """Return the error of a store that cannot be used, None if all can."""
+        try:
+            for chain in self._chains:
+                chain.require_usable()
+        except (StoreMovedError, StoreFailedError, DamagedRowError) as error:
+            return error
+        except SnapshotLostError:
+            # The network is closed, which is no fault of its files.
+            return None
+        return None
+
+    def not_ready_reason(self) -> str | None:
+        """Return why the network should not be asked now, None if it can be."""
+        found = self.fault()
+        return None if found is None else str(found)
+
+    def figures(self) -> list[MetricValue]:
+        """Return the metrics of the stores."""
+        return [MetricValue("wsnode_store_damaged_total", sum(chain.damaged for chain in self._chains))]
+
+    async def run(self) -> None:
+        """Log what changes, and end the process once a store has failed."""
+        told: str | None = None
+        while self._failure is None:
+            found = self.fault()
+            if told is not None and found is None:
+                logger.warning("the files of the store are back")
+            elif found is not None and str(found) != told:
+                logger.error("%s", found)
+            told = None if found is None else str(found)
+            if isinstance(found, StoreFailedError):
+                self._failure = found
+                # The process ends as by an operator's signal, so clients are told to connect again.
+                os.kill(os.getpid(), signal.SIGTERM)
+            await trio.sleep(CHECK_SECONDS)
+
+    def raise_failure(self) -> None:
+        """Return if no store has failed.
+
+        Raises:
+            StoreFailedError: One has.
+        """
+        if self._failure is not None:
+            raise self._failure
+
+
+def damage_error(error: Exception) -> RpcError | None:
+    """Return the error of a call that has met a damaged row, None for any other exception."""
+    if not isinstance(error, DamagedRowError | DamagedStateError):
+        return None
+    table = f"state.{error.table}" if isinstance(error, DamagedStateError) else error.table
+    return RpcError(INTERNAL_ERROR, "the store is damaged", {"table": table, "key": hexadecimal(error.key)})
+
+
+def checked(network: Network, check: StoreCheck) -> Network:
+    """Return `network` with the check of its stores beside it, in `/readyz`, `/metrics` and its errors."""
+    for each in (network, *(port.network for port in network.ports)):
+        each.registry.known_failure = damage_error
+    return msgspec.structs.replace(
+        network,
+        background=[*network.background, check.run],
+        figures=lambda: [*network.figures(), *check.figures()],
+        not_ready_reason=lambda: check.not_ready_reason() or network.not_ready_reason(),
+    )

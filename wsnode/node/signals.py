@@ -1,0 +1,34 @@
+"""Signals that a running node obeys and does not end by.
+
+Their default action ends a process. So they are blocked from its first line on, and are pending until the
+node can obey them: one that comes while a node starts takes effect once it is ready.
+"""
+
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+HELD: Final = (signal.SIGHUP, signal.SIGUSR1)
+"""Reloads the configuration; replaces workers."""
+OBEYED: Final = (signal.SIGINT, signal.SIGTERM, *HELD)
+
+
+def hold_signals() -> None:
+    """Block the signals that a node does not end by, until `open_signals`; `execve` keeps them blocked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+
+
+@contextmanager
+def open_signals() -> Iterator[AsyncIterator[int]]:
+    """Return the signals to a node, with those that came since `hold_signals`."""
+    # Commands that only read the command line hold signals too, and need no trio.
+    import trio
+
+    with trio.open_signal_receiver(*OBEYED) as signals:
+        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+        try:
+            yield signals
+        finally:
+            # A command may still have to write what its node leaves.
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,420 @@
+"""The parent: accepts connections, gives each to the worker with the fewest, and keeps workers running."""
+
+import contextlib
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+import trio
+
+from wsnode.node.workers.ipc import (
+    DescriptorsTruncatedError,
+    IpcChannel,
+    PeerClosedError,
+    UnreadableMessageError,
+)
+from wsnode.node.workers.master.heartbeat import note_heard, watch
+from wsnode.node.workers.master.metrics import MetricsAggregator
+from wsnode.node.workers.master.placement import Pauses, by_load
+from wsnode.node.workers.master.router import MessageRouter
+from wsnode.node.workers.master.tx_broadcast import TxBroadcaster
+from wsnode.node.workers.master.worker_process import FOLLOWS, WorkerProcess, WorkerStage
+from wsnode.node.workers.messages import (
+    AddTransactionsResponse,
+    AllMetricsRequest,
+    BroadcastRequest,
+    Configure,
+    ConnectionsClosed,
+    DrainRequest,
+    Failed,
+    FilesExhausted,
+    Kill,
+    MetricsResponse,
+    PendingTransactions,
+    PoolChange,
+    PoolDump,
+    Ready,
+    SendTransactionRequest,
+    SendTransactionResponse,
+    Start,
+    StatusRequest,
+    StatusResponse,
+    SyncStatus,
+    ToParent,
+)
+from wsnode.node.workers.scoreboard import Scoreboard, ScoreboardSlots, make_memory
+from wsnode.server.observability.supervisor import log_failure
+from wsnode.server.transport.sockets import accept_each
+
+HELD_SECONDS: Final = 3.0
+"""How long a connection waits for a worker that is being started, before it is given to another one."""
+MOST_HELD: Final = 4096
+MOST_STARTS: Final = 5
+"""Processes that are started in one place before the node gives up, if each is killed before it is ready."""
+ROOM_SECONDS: Final = 0.01
+"""The pause before it is tried again to pass a connection on, where no worker could take it."""
+
+Question = TypeVar("Question")
+
+logger = logging.getLogger("wsnode.workers")
+
+
+class StartError(Exception):
+    """No worker can serve with this configuration; one line."""
+
+
+class Master:
+    """Workers with the numbers 1 to `count`, perhaps a process that follows; each replaced when it ends."""
+
+    def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
+        """`config` is the node's, in JSON; `follows`: whether one more process follows and writes."""
+        self.config = config
+        self._seats: dict[int, WorkerProcess] = {}
+        """The processes in force, by number."""
+        self._all: set[WorkerProcess] = set()
+        """Those, and the ones that retire."""
+        self._metrics, self._spreading = MetricsAggregator(self._all), TxBroadcaster(self._all)
+        self._relaying = MessageRouter(self._all)
+        self._memory = make_memory()
+        self._scoreboard, self._rows = Scoreboard(self._memory), ScoreboardSlots()
+        self._pauses = {number: Pauses() for number in range(0 if follows else 1, count + 1)}
+        self._given = 0
+        self._is_ending = self._is_replacing = False
+        self._up = trio.Event()
+        """All processes are ready for the first time."""
+        self._accepting = trio.CancelScope()
+        self._nursery: trio.Nursery
+
+    async def serve(
+        self,
+        listeners: Sequence[tuple[socket.socket, int]],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve the connections of `listeners`, each with the number of its door, until all workers ended.
+
+        Raises:
+            StartError: A worker says that it cannot start, before all are ready for the first time.
+        """
+        async with trio.open_nursery() as self._nursery:
+            for number in self._pauses:
+                self._seat(self._new(number, holds=False), pause=0.0)
+                if number == FOLLOWS:
+                    # It may have to make or to mend the stores that the others read.
+                    await self._wait_up()
+            await self._wait_up()
+            self._up.set()
+            task_status.started()
+            with self._accepting:
+                async with trio.open_nursery() as accepting:
+                    for listener, kind in listeners:
+                        accepting.start_soon(self._accept, listener, kind)
+            for listener, _door in listeners:
+                listener.close()
+
+    async def _wait_up(self) -> None:
+        for number in list(self._seats):
+            if not await self._is_started(number) and not self._is_ending:
+                self._is_ending = True
+                for each in self._all:
+                    each.kill()
+                worker = self._seats[number]
+                raise StartError(worker.failure or f"{worker.name} ended before it was ready")
+
+    async def _is_started(self, number: int) -> bool:
+        """Return whether a process is ready, or a successor of one that was killed meanwhile."""
+        for _ in range(MOST_STARTS):
+            worker = self._seats[number]
+            await _wait_either(worker.ready, worker.ended)
+            if worker.ready.is_set():
+                return True
+            if self._seats[number] is worker:
+                return False
+        return False
+
+    def configure(self, config: bytes) -> None:
+        """Let another configuration be in force, also for workers to come."""
+        self.config = config
+        for worker in self._all:
+            worker.post(Configure(config))
+
+    def drain(self, *, restarts: bool) -> None:
+        """Accept no more, and have all workers end."""
+        self._is_ending = True
+        self._accepting.cancel()
+        for worker in self._all:
+            for connected, _door in worker.give_up_held():
+                connected.close()
+            worker.retire(restarts=restarts)
+
+    def hurry(self) -> None:
+        """Have workers that drain end at once."""
+        for worker in self._all:
+            worker.post(Kill())
+
+    def kill(self) -> None:
+        """End all workers that are left."""
+        for worker in self._all:
+            worker.kill()
+
+    async def replace_all(self) -> None:
+        """Replace the workers one by one, each once its successor serves; first all have to serve."""
+        if self._is_replacing:
+            logger.warning("the workers are being replaced already")
+            return
+        self._is_replacing = True
+        try:
+            await self._up.wait()
+            for number in self._pauses:
+                if self._is_ending:
+                    return
+                await (self._follow_anew() if number == FOLLOWS else self._replace(number))
+            logger.info("all workers were replaced")
+        finally:
+            self._is_replacing = False
+
+    async def _replace(self, number: int) -> None:
+        old, new = self._seats[number], self._new(number, holds=False)
+        self._nursery.start_soon(self._keep, new, 0.0)
+        await _wait_either(new.ready, new.ended)
+        if self._is_ending:
+            return
+        if new.stage is not WorkerStage.SERVING:
+            logger.error("worker %d stays, because its successor cannot start", number)
+            return
+        old, self._seats[number] = self._seats[number], new
+        self._nursery.start_soon(self._give, old.give_up_held())
+        old.retire(restarts=True)
+        await old.ended.wait()
+
+    async def _follow_anew(self) -> None:
+        """Replace the process that follows: the new one can write only when the old one has ended."""
+        old = self._seats[FOLLOWS]
+        old.retire(restarts=True)
+        await old.ended.wait()
+        new = self._seats[FOLLOWS]
+        await _wait_either(new.ready, new.ended)
+
+    def _new(self, number: int, *, holds: bool) -> WorkerProcess:
+        slot = self._rows.take()
+        self._scoreboard.use_row(slot)
+        return WorkerProcess(number, slot, holds=holds)
+
+    def _seat(self, worker: WorkerProcess, pause: float) -> None:
+        self._seats[worker.number] = worker
+        self._nursery.start_soon(self._keep, worker, pause)
+
+    async def _keep(self, worker: WorkerProcess, pause: float) -> None:
+        """Start a worker after a pause, listen to it until it ends, and have its seat taken again."""
+        self._all.add(worker)
+        if worker.held is not None:
+            self._nursery.start_soon(self._give_again_later, worker)
+        await trio.sleep(pause)
+        try:
+            if worker.stage is WorkerStage.COMING and not self._is_ending:
+                await self._run(worker)
+        except OSError as error:
+            logger.error("%s cannot be started: %s", worker.name, error)  # noqa: TRY400
+        except Exception as error:
+            # What is wrong with one worker must not end the others.
+            log_failure(f"{worker.name} is given up", error)
+            worker.kill()
+        finally:
+            self._all.discard(worker)
+            self._scoreboard.clear_row(worker.slot)
+            self._rows.give_back(worker.slot)
+            worker.ended.set()
+            self._metrics.retire_counters(worker)
+            self._spreading.note_end()
+            self._relaying.note_end(worker)
+        self._follow(worker)
+
+    async def _run(self, worker: WorkerProcess) -> None:
+        channel = await worker.start()
+        if worker.stage is WorkerStage.RETIRING:
+            # The node ends since.
+            worker.kill()
+        try:
+            with contextlib.suppress(PeerClosedError):
+                channel.send_nowait(self._start_of(worker), self._memory)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(channel.send_waiting)
+                nursery.start_soon(worker.wait_ended)
+                nursery.start_soon(watch, worker, self._pass_by, self._metrics.note_hung)
+                await self._listen(worker, channel)
+                nursery.cancel_scope.cancel()
+            await worker.wait_ended()
+        finally:
+            channel.close()
+
+    def _pass_by(self, worker: WorkerProcess) -> None:
+        """Give others what a process has not received."""
+        self._nursery.start_soon(self._give_unread, worker)
+
+    async def _give_unread(self, worker: WorkerProcess) -> None:
+        while not worker.takes_connections and (unread := worker.take_back_unread()):
+            await self._give(unread)
+
+    def _start_of(self, worker: WorkerProcess) -> Start:
+        return Start(worker.number, worker.slot, self.config, writes=worker.follows)
+
+    async def _listen(self, worker: WorkerProcess, channel: IpcChannel[ToParent]) -> None:
+        """Do what a worker says, until it is gone."""
+        try:
+            while True:
+                try:
+                    message, _none = await channel.receive()
+                except DescriptorsTruncatedError as error:
+                    logger.warning("%s: %s", worker.name, error)
+                    continue
+                await self._hear(worker, message)
+        except PeerClosedError:
+            return
+        except UnreadableMessageError as error:
+            # It runs another release, if that was installed since the parent has started.
+            logger.error("%s cannot be understood and is ended: %s", worker.name, error)  # noqa: TRY400
+            worker.kill()
+
+    async def _hear(self, worker: WorkerProcess, message: ToParent) -> None:
+        note_heard(worker)
+        match message:
+            case BroadcastRequest():
+                await self._begin(worker, self._spreading.spread, message)
+            case AllMetricsRequest(number):
+                await self._begin(worker, self._metrics.answer, number)
+            case _:
+                self._note(worker, message)
+
+    async def _begin(
+        self,
+        worker: WorkerProcess,
+        answer: Callable[[WorkerProcess, Question], Awaitable[None]],
+        question: Question,
+    ) -> None:
+        """Begin to answer a question of a worker, once not too many of its questions are being answered."""
+
+        async def answer_it() -> None:
+            try:
+                await answer(worker, question)
+            finally:
+                worker.questions.release()
+
+        await worker.questions.acquire()
+        self._nursery.start_soon(answer_it)
+
+    def _note(self, worker: WorkerProcess, message: ToParent) -> None:
+        match message:
+            case Ready():
+                if worker.stage is WorkerStage.COMING:
+                    self._nursery.start_soon(self._give, worker.begin_serving())
+                    self._spreading.supply(worker)
+                    self._relaying.supply(worker)
+            case ConnectionsClosed(connections):
+                if not 0 <= connections <= worker.connections:
+                    raise UnreadableMessageError(
+                        f"{connections} of {worker.connections} connections have ended"
+                    )
+                worker.connections -= connections
+            case FilesExhausted(is_full):
+                worker.is_full = is_full
+                if is_full:
+                    self._pass_by(worker)
+            case Failed(reason):
+                worker.failure = reason
+                if self._up.is_set():
+                    logger.error("%s cannot start: %s", worker.name, reason)
+            case AddTransactionsResponse(number):
+                self._spreading.took(worker, number)
+            case PoolDump():
+                self._spreading.lent(message)
+            case MetricsResponse(number, report):
+                self._metrics.note(worker, number, report)
+            case (
+                SyncStatus()
+                | PendingTransactions()
+                | PoolChange()
+                | SendTransactionResponse()
+                | StatusResponse()
+            ) if not worker.follows:
+                raise UnreadableMessageError(
+                    f"{worker.name} does not follow, and tells {type(message).__name__}"
+                )
+            case SyncStatus() | PendingTransactions() | PoolChange():
+                self._relaying.tell(message)
+            case SendTransactionRequest() | StatusRequest():
+                self._relaying.ask(worker, message)
+            case SendTransactionResponse() | StatusResponse():
+                self._relaying.answer(message)
+            case DrainRequest():
+                worker.retire(restarts=True)
+                is_seated = self._seats.get(worker.number) is worker and not self._is_ending
+                if is_seated and not worker.follows:
+                    self._seat(self._new(worker.number, holds=True), pause=0.0)
+
+    def _follow(self, worker: WorkerProcess) -> None:
+        """Seat a successor of a worker that has ended, but for one that has a successor already."""
+        waiting = worker.give_up_held()
+        goes_on = (self._up.is_set() or worker.was_killed) and not self._is_ending
+        if goes_on and self._seats.get(worker.number) is worker:
+            has_served = worker.ready.is_set()
+            served = trio.current_time() - worker.serving_since if has_served else 0.0
+            pause = self._pauses[worker.number].after(served)
+            status = None if worker.process is None else worker.process.returncode
+            # The process that follows is asked to end before there is another one.
+            level = logging.INFO if worker.stage is WorkerStage.RETIRING else logging.WARNING
+            logger.log(level, "%s has ended (%s) and is replaced in %g s", worker.name, status, pause)
+            self._seat(self._new(worker.number, holds=has_served), pause)
+        self._nursery.start_soon(self._give, waiting)
+
+    async def _give_again_later(self, worker: WorkerProcess) -> None:
+        with trio.move_on_after(HELD_SECONDS):
+            await worker.ready.wait()
+        await self._give(worker.give_up_held())
+
+    async def _give(self, connections: Sequence[tuple[socket.socket, int]]) -> None:
+        """Give connections to workers, once there is one that can take them."""
+        for connected, kind in connections:
+            await self._give_one(connected, kind)
+
+    async def _give_one(self, connected: socket.socket, kind: int) -> None:
+        try:
+            while not self._place(connected, kind):
+                if self._is_ending:
+                    connected.close()
+                    return
+                await trio.sleep(ROOM_SECONDS)
+        except trio.Cancelled:
+            connected.close()
+            raise
+
+    async def _accept(self, listener: socket.socket, kind: int) -> None:
+        async def give(connected: socket.socket, _address: object) -> None:
+            await self._give_one(connected, kind)
+
+        await accept_each(listener, give, logger, self._metrics.note_failure)
+
+    def _place(self, connected: socket.socket, kind: int) -> bool:
+        """Give a connection to the worker with the fewest that can take it; False if none can now."""
+        workers = [worker for worker in self._seats.values() if not worker.follows]
+        is_full = sum(len(worker.held or ()) for worker in workers) >= MOST_HELD
+        for worker in by_load(workers):
+            if worker.held is not None and is_full:
+                continue
+            if worker.take(connected, kind):
+                self._given += 1
+                worker.last_given = self._given
+                return True
+        return False
+
+
+async def _wait_either(*events: trio.Event) -> None:
+    """Wait until one of the events has happened."""
+
+    async def cancel_after(event: trio.Event) -> None:
+        await event.wait()
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for event in events:
+            nursery.start_soon(cancel_after, event)

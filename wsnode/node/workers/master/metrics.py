@@ -1,0 +1,82 @@
+"""Asks all workers what they have counted, for the one that was asked for it by a client."""
+
+import time
+from collections.abc import Set
+from typing import Final
+
+import trio
+
+from wsnode.node.workers.master.metrics_sum import MetricsSum
+from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
+from wsnode.node.workers.messages import AllMetricsResponse, MetricsRequest, ProcessMetrics
+from wsnode.server.observability.families import Family, Labels, family_of
+
+REPORT_SECONDS: Final = 0.5
+"""How long a worker may take to report."""
+
+
+class MetricsAggregator:
+    """The reports of the workers that there are, and of those that have ended."""
+
+    def __init__(self, workers: Set[WorkerProcess]) -> None:
+        """`workers` are those that there are, at any time."""
+        self._workers = workers
+        self._counts = MetricsSum()
+        self._asked = self._ended = self._hung = self._failures = 0
+        self._told: dict[WorkerProcess, int] = {}
+        """The number of the last question that each has answered."""
+        self._told_now = trio.lowlevel.ParkingLot()
+        self._began = time.time()
+
+    def note(self, worker: WorkerProcess, number: int, report: ProcessMetrics) -> None:
+        """Take a worker's report, which answers the question `number`, or none if that is 0."""
+        self._told[worker] = max(number, self._told.get(worker, 0))
+        self._counts.note(worker, report)
+        self._told_now.unpark_all()
+
+    def note_failure(self) -> None:
+        """Count a connection that could not be accepted."""
+        self._failures += 1
+
+    def note_hung(self) -> None:
+        """Count a process that is ended because it hangs."""
+        self._hung += 1
+
+    def retire_counters(self, worker: WorkerProcess) -> None:
+        """Keep what a worker that has ended had counted."""
+        self._told.pop(worker, None)
+        self._ended += worker.ready.is_set()
+        self._counts.retire_counters(worker)
+        self._told_now.unpark_all()
+
+    async def answer(self, asking: WorkerProcess, request: int) -> None:
+        """Tell a worker what all have counted; of one that does not answer soon, its last report."""
+        self._asked += 1
+        number = self._asked
+        asked = {each for each in self._workers if each.ready.is_set() and not each.is_silent}
+        for worker in asked:
+            worker.post(MetricsRequest(number))
+        with trio.move_on_after(REPORT_SECONDS):
+            while any(self._told.get(worker, 0) < number for worker in asked & self._workers):
+                await self._told_now.park()
+        asking.post(AllMetricsResponse(request, self._counts.total(self._own(), answering=asked)))
+
+    def _own(self) -> list[Family]:
+        shares = dict[Labels, float]()
+        workers = [worker for worker in self._workers if not worker.follows]
+        for worker in workers:
+            labels = (("worker", str(worker.number)),)
+            shares[labels] = shares.get(labels, 0.0) + worker.connections
+        serving = sum(worker.stage is WorkerStage.SERVING for worker in workers)
+        silent = sum(worker.is_silent for worker in self._workers)
+        return [
+            family_of("wsnode_workers", {(): serving}),
+            family_of("wsnode_worker_connections", shares),
+            family_of("wsnode_workers_silent", {(): silent}),
+            family_of("wsnode_workers_ended_total", {(): self._ended}),
+            family_of("wsnode_workers_hung_total", {(): self._hung}),
+            family_of("wsnode_worker_metrics_dropped_total", {(): self._counts.dropped}),
+            family_of("wsnode_accept_failures_total", {(): self._failures}),
+            family_of("process_cpu_seconds_total", {(): time.process_time()}),
+            family_of("process_start_time_seconds", {(): self._began}),
+        ]

@@ -1,0 +1,39 @@
+"""What all workers have counted, those that have ended among them."""
+
+from collections.abc import Container, Hashable, Iterable
+
+from wsnode.node.workers.messages import ProcessMetrics
+from wsnode.server.observability.declared_metrics import CheckedFamilies, keep_declared, keep_first
+from wsnode.server.observability.families import Family, added, lasting
+
+
+class MetricsSum:
+    """The last report of each worker, and what those that have ended had counted when they last reported."""
+
+    def __init__(self) -> None:
+        self._reports: dict[Hashable, ProcessMetrics] = {}
+        self._gone: list[Family] = []
+        self.dropped = 0
+        """Families and samples of reports that no process of a node has, or too many."""
+
+    def note(self, worker: Hashable, report: ProcessMetrics) -> None:
+        """Take what is declared of a worker's report in place of its last one."""
+        families = self._kept(keep_declared(report.families))
+        self._reports[worker] = ProcessMetrics(self._kept(keep_first(families)), report.is_ready)
+
+    def retire_counters(self, worker: Hashable) -> None:
+        """Keep what a worker has counted: a counter must not go back."""
+        if (report := self._reports.pop(worker, None)) is not None:
+            # Labels may differ from process to process.
+            self._gone = self._kept(keep_first(added([self._gone, lasting(report.families)])))
+
+    def total(self, own: Iterable[Family], *, answering: Container[Hashable]) -> ProcessMetrics:
+        """Return the sum, with the parent's own metrics; only workers that are `answering` can be ready."""
+        families = added([self._gone, *(report.families for report in self._reports.values())])
+        families = added([self._kept(keep_first(families)), own])
+        ready = (worker for worker, report in self._reports.items() if report.is_ready)
+        return ProcessMetrics(families, any(worker in answering for worker in ready))
+
+    def _kept(self, checked: CheckedFamilies) -> list[Family]:
+        self.dropped += checked.dropped
+        return checked.families

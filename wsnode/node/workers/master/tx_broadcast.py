@@ -1,0 +1,66 @@
+"""Brings what was sent to one worker to all others, and what they have to a new one."""
+
+from collections.abc import Set
+from typing import Final
+
+import trio
+
+from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
+from wsnode.node.workers.messages import (
+    AddTransactionsRequest,
+    BroadcastRequest,
+    BroadcastResponse,
+    PoolDump,
+    PoolDumpRequest,
+)
+
+TAKING_SECONDS: Final = 0.5
+"""How long the sender of a transaction waits for a worker that does not answer."""
+
+
+class TxBroadcaster:
+    """What is on its way to which workers."""
+
+    def __init__(self, workers: Set[WorkerProcess]) -> None:
+        """`workers` are those that there are, at any time."""
+        self._workers = workers
+        self._number = 0
+        self._missing: dict[int, set[WorkerProcess]] = {}
+        """The workers that have not taken something yet."""
+        self._taken_now = trio.lowlevel.ParkingLot()
+
+    def took(self, worker: WorkerProcess, number: int) -> None:
+        """Note that a worker has taken something."""
+        if (missing := self._missing.get(number)) is not None:
+            missing.discard(worker)
+            self._taken_now.unpark_all()
+
+    async def spread(self, origin: WorkerProcess, message: BroadcastRequest) -> None:
+        """Bring a transaction to all workers but the one that has it, and tell that one when it is done."""
+        self._number += 1
+        number = self._number
+        others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}
+        for worker in others:
+            worker.post(AddTransactionsRequest(number, message.network, [message.encoded]))
+        missing = self._missing[number] = {each for each in others if each.can_answer}
+        with trio.move_on_after(TAKING_SECONDS):
+            while missing & self._workers:
+                await self._taken_now.park()
+        del self._missing[number]
+        origin.post(BroadcastResponse(message.number))
+
+    def supply(self, new: WorkerProcess) -> None:
+        """Have another worker say what a new one is to have."""
+        others = (each for each in self._workers if each.can_answer and each is not new)
+        if (lender := next(others, None)) is not None:
+            lender.post(PoolDumpRequest(new.slot))
+
+    def lent(self, message: PoolDump) -> None:
+        """Bring a new worker what another one has."""
+        for worker in self._workers:
+            if worker.slot == message.slot and message.encoded:
+                worker.post(AddTransactionsRequest(0, message.network, message.encoded))
+
+    def note_end(self) -> None:
+        """Wait no more for a worker that has ended."""
+        self._taken_now.unpark_all()

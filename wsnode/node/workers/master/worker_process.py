@@ -1,0 +1,210 @@
+"""One worker as its parent sees it: its process, its connections, and those that wait until it serves."""
+
+import contextlib
+import enum
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import trio
+
+from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerClosedError, ends
+from wsnode.node.workers.messages import SILENT_SECONDS, Drain, ServeConnection, ToParent, ToWorker
+from wsnode.server.observability.open_files import has_free_files
+
+MOST_QUESTIONS: Final = 256
+MOST_UNREAD: Final = 1024
+"""Messages that wait for a worker, up to a megabyte each where they bring transactions."""
+FOLLOWS: Final = 0
+"""The number of the process that follows other nodes or a journal, and serves no connections."""
+COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
+"""`-P` keeps the current folder, which may hold anybody's modules, off the path that Python searches."""
+
+
+logger = logging.getLogger("wsnode.workers")
+
+
+class WorkerStage(enum.Enum):
+    """A worker's life."""
+
+    COMING = enum.auto()
+    """Being started, or about to be."""
+    SERVING = enum.auto()
+    RETIRING = enum.auto()
+    """It keeps its connections and gets no more."""
+
+
+class WorkerProcess:
+    """A process, from the decision to start it to its end."""
+
+    def __init__(self, number: int, slot: int, *, holds: bool) -> None:
+        """`slot` is its own in the ledger. `holds`: whether connections may wait for it to be ready."""
+        self.number = number
+        """From 1 on, or `FOLLOWS`."""
+        self.slot = slot
+        self.stage = WorkerStage.COMING
+        self.connections = 0
+        self.last_given = 0
+        self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
+        """Accepted connections that wait for it, with their listeners; None if none may."""
+        self.ready, self.ended = trio.Event(), trio.Event()
+        self.serving_since = 0.0
+        self.is_full = False
+        """Whether it has no free files for more connections."""
+        self.questions = trio.Semaphore(MOST_QUESTIONS)
+        """Its questions to other processes; while all are asked, nothing else of it is heard."""
+        self.silence = 0.0
+        """The seconds in which nothing was heard of it, as far as this process ran in them."""
+        self.failure: str | None = None
+        """Why it could not start, if it said so."""
+        self.process: trio.Process | None = None
+        self._channel: IpcChannel[ToParent] | None = None
+        self._its_end: IpcChannel[ToWorker] | None = None
+        """A copy of the process's own end: what lies there unread stays when the process ends."""
+
+    @property
+    def follows(self) -> bool:
+        """Return whether it is the process that follows."""
+        return self.number == FOLLOWS
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether nothing was heard of it for some time."""
+        return self.silence >= SILENT_SECONDS
+
+    @property
+    def can_answer(self) -> bool:
+        """Return whether it is worth waiting for its answers."""
+        return self.stage is WorkerStage.SERVING and not self.is_silent
+
+    @property
+    def takes_connections(self) -> bool:
+        """Return whether it can be passed connections."""
+        return self.can_answer and not self.is_full
+
+    @property
+    def was_killed(self) -> bool:
+        """Return whether a signal has ended its process, which says nothing of what it was started with."""
+        status = None if self.process is None else self.process.returncode
+        return status is not None and status < 0
+
+    @property
+    def name(self) -> str:
+        """Return what the log calls it."""
+        return "the process that follows" if self.follows else f"worker {self.number}"
+
+    async def start(self) -> IpcChannel[ToParent]:
+        """Start the process, and return this end of the pair with it."""
+        ours, theirs = ends()
+        command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
+        try:
+            self.process = await trio.lowlevel.open_process(command, pass_fds=[theirs.fileno()], stdin=None)
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
+        self._channel, self._its_end = IpcChannel(ours, ToParent), IpcChannel(theirs, ToWorker)
+        return self._channel
+
+    async def wait_ended(self) -> None:
+        """Return once the process has ended; the connections that it never received then wait here."""
+        assert self.process is not None, "it has been started"
+        await self.process.wait()
+        if self._its_end is not None:
+            self.held = [*(self.held or []), *_read_unread(self._its_end).connections]
+            # Only now is the end of what it has sent seen, too.
+            self._its_end.close()
+            self._its_end = None
+
+    def begin_serving(self) -> list[tuple[socket.socket, int]]:
+        """Note that it is ready, and return what has waited for it."""
+        self.stage, self.serving_since = WorkerStage.SERVING, trio.current_time()
+        self.ready.set()
+        return self.give_up_held()
+
+    def take(self, connected: socket.socket, kind: int) -> bool:
+        """Pass a connection to the worker, or keep it until it is ready; False if it cannot have it now."""
+        if self.held is not None:
+            self.held.append((connected, kind))
+        elif not self.takes_connections or self._channel is None:
+            return False
+        else:
+            try:
+                if not self._channel.send_nowait(ServeConnection(kind), connected.fileno()):
+                    return False
+            except PeerClosedError:
+                return False
+            connected.close()
+        self.connections += 1
+        return True
+
+    def take_back_unread(self) -> list[tuple[socket.socket, int]]:
+        """Return the connections that it has not received; other messages still wait for it."""
+        if self._channel is None or self._its_end is None:
+            return []
+        unread = _read_unread(self._its_end)
+        self._channel.post_first(unread.messages)
+        self.connections -= len(unread.connections) + unread.lost
+        return unread.connections
+
+    def give_up_held(self) -> list[tuple[socket.socket, int]]:
+        """Return what waits for it, for others to get it; nothing waits for it from now on."""
+        held, self.held = self.held or [], None
+        self.connections -= len(held)
+        return held
+
+    def post(self, message: ToWorker) -> None:
+        """Send it a message, if it is there; one that leaves too many unread hangs, and is ended."""
+        if self._channel is not None:
+            self._channel.post(message)
+            if self._channel.waiting > MOST_UNREAD:
+                logger.error("%s does not listen and is ended", self.name)
+                self.kill()
+
+    def retire(self, *, restarts: bool) -> None:
+        """Have it end, if it was not asked to; one that does not serve yet has nothing to end."""
+        stage, self.stage = self.stage, WorkerStage.RETIRING
+        if stage is WorkerStage.SERVING:
+            self.post(Drain(restarts))
+        elif stage is WorkerStage.COMING:
+            self.kill()
+
+    def abort(self) -> None:
+        """End the process with a trace of its threads, also if it is stopped."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.process is not None:
+            self.process.kill()
+
+
+class _Unread(NamedTuple):
+    """Messages to a worker that it has not received."""
+
+    connections: list[tuple[socket.socket, int]]
+    """Those that were passed, with their listeners."""
+    lost: int
+    """Connections that are lost because this process could open no file for them."""
+    messages: list[ToWorker]
+    """The other messages."""
+
+
+def _read_unread(end: IpcChannel[ToWorker]) -> _Unread:
+    """Return what waits at a worker's end, as far as this process can open files for it."""
+    connections, lost, messages = list[tuple[socket.socket, int]](), 0, list[ToWorker]()
+    with contextlib.suppress(DescriptorsTruncatedError):
+        while has_free_files() and (received := end.receive_nowait()) is not None:
+            message, descriptor = received
+            if not isinstance(message, ServeConnection):
+                messages.append(message)
+            elif descriptor is not None:
+                connections.append((socket.socket(fileno=descriptor), message.kind))
+            else:
+                lost += 1
+    return _Unread(connections, lost, messages)

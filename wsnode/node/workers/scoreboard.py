@@ -1,0 +1,214 @@
+"""What all workers count together: the rates of keys, and how much is open of a key and of the node.
+
+It is memory that the parent makes and each worker maps. A key has a place in it: one word for its credits,
+which any worker changes in one step, one for those that it has spent, and in the row of each worker four
+words that only this worker changes. What a key has open is the sum over all rows; the parent clears the row
+of a worker that has ended.
+"""
+
+import mmap
+import os
+import struct
+from hashlib import sha256
+from math import inf
+from typing import Final
+
+from wsnode._native.scoreboard import SharedWords
+from wsnode.server.access.rate_limit import CreditRate, LocalRateLimiter
+
+KEYS: Final = 65_536
+ROWS: Final = 256
+"""The workers that there can be at once, those that retire and those that start among them."""
+WORD_BYTES: Final = 8
+_CONNECTIONS, _SUBSCRIPTIONS, _SECOND, _SECOND_BEFORE = range(4)
+_FIELDS: Final = 4
+_ROWS_USED: Final = 0
+_NAMES: Final = 8
+_CREDITS: Final = _NAMES + KEYS
+_SPENT: Final = _CREDITS + KEYS
+_FIRST_ROW: Final = _SPENT + KEYS
+_BYTES: Final = (_FIRST_ROW + ROWS * _FIELDS * KEYS) * WORD_BYTES
+NODE: Final = "node"
+_COUNT_BITS: Final = 32
+
+
+class NoSlotError(Exception):
+    """There are as many workers as there can be."""
+
+
+def make_memory() -> int:
+    """Return the descriptor of the memory of a new ledger; it takes up only what is written."""
+    memory = os.memfd_create("ledger", os.MFD_CLOEXEC)
+    os.ftruncate(memory, _BYTES)
+    return memory
+
+
+class Scoreboard:
+    """The ledger in `memory`, a descriptor that stays the caller's."""
+
+    def __init__(self, memory: int) -> None:
+        self.words = SharedWords(mmap.mmap(memory, _BYTES))
+
+    def slot_of(self, network: str, digest: str) -> int | None:
+        """Return the place of a network's key by its hash; None if there are too many keys."""
+        name = int.from_bytes(sha256(f"{network}\0{digest}".encode()).digest()[:8]) | 1
+        return self.words.slot_of(_NAMES, KEYS, name)
+
+    def rate_limiter_of(
+        self, slot: int, network: str, digest: str, *, is_metered: bool = False
+    ) -> "SharedRateLimiter | None":
+        """Return the use of a key by the worker with this row; None if there are too many keys.
+
+        Of a metered one the credits that all workers have spent are counted as well.
+        """
+        if (place := self.slot_of(network, digest)) is None:
+            return None
+        return (SharedCreditCountingRateLimiter if is_metered else SharedRateLimiter)(self.words, slot, place)
+
+    def totals(self, slot: int) -> "SharedRateLimiter":
+        """Return what the worker with this row has open, and all have together."""
+        place = self.slot_of(NODE, NODE)
+        assert place is not None, "the first worker took it"
+        return SharedRateLimiter(self.words, slot, place)
+
+    def use_row(self, slot: int) -> None:
+        """Have a row be counted from now on; it is empty."""
+        self.clear_row(slot)
+        self.words.store(_ROWS_USED, max(self.words.load(_ROWS_USED), slot + 1))
+
+    def clear_row(self, slot: int) -> None:
+        """Count nothing of a row any more."""
+        used = next((place for place in range(KEYS) if not self.words.load(_NAMES + place)), KEYS)
+        for field in range(_FIELDS):
+            self.words.clear(_index(slot, field, 0), used)
+
+
+class ScoreboardSlots:
+    """The rows that no worker has."""
+
+    def __init__(self) -> None:
+        self._taken = set[int]()
+
+    def take(self) -> int:
+        """Return a row that nobody has.
+
+        Raises:
+            NoSlotError: There is none.
+        """
+        for slot in range(ROWS):
+            if slot not in self._taken:
+                self._taken.add(slot)
+                return slot
+        raise NoSlotError("there are too many workers")
+
+    def give_back(self, slot: int) -> None:
+        """Let another worker have a row."""
+        self._taken.discard(slot)
+
+
+class SharedRateLimiter:
+    """The use of one key by all workers, as one of them counts it."""
+
+    def __init__(self, words: SharedWords, slot: int, place: int) -> None:
+        self._words = words
+        self._slot = slot
+        self._place = place
+        self._own = LocalRateLimiter()
+
+    @property
+    def connections(self) -> int:
+        """Return how many connections are open."""
+        return self._sum(_CONNECTIONS)
+
+    @property
+    def subscriptions(self) -> int:
+        """Return how many subscriptions are open."""
+        return self._sum(_SUBSCRIPTIONS)
+
+    def add_connections(self, count: int) -> None:
+        """Count more connections of this process, or fewer."""
+        self._own.add_connections(count)
+        self._tell(_CONNECTIONS, self._own.connections)
+
+    def add_subscriptions(self, count: int) -> None:
+        """Count more subscriptions of this process, or fewer."""
+        self._own.add_subscriptions(count)
+        self._tell(_SUBSCRIPTIONS, self._own.subscriptions)
+
+    def charge(self, now: float, rate: CreditRate, cost: float) -> float:
+        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        return self._words.charge(
+            _CREDITS + self._place,
+            now,
+            per_second=rate.per_second,
+            burst=rate.burst,
+            dearest=rate.dearest,
+            cost=cost,
+        )
+
+    @property
+    def spent(self) -> float | None:
+        """Return None: the credits count for this machine alone."""
+        return None
+
+    def full_at(self, _rate: CreditRate) -> float:
+        """Return the time at which all credits will be back, or were."""
+        return self._number(_CREDITS)
+
+    def settle(self, _rate: CreditRate, full_at: float) -> None:
+        """Have all credits be back at a time, however many are missing until then."""
+        (word,) = struct.unpack("<Q", struct.pack("<d", max(0.0, full_at)))
+        self._words.store(_CREDITS + self._place, word)
+
+    def count_call(self, second: int) -> None:
+        """Count a call of this process in a second of the clock."""
+        own = self._own
+        is_another = second != own.second
+        own.count_call(second)
+        if is_another:
+            self._tell(_SECOND_BEFORE, (second - 1) << _COUNT_BITS | own.previous)
+        self._tell(_SECOND, second << _COUNT_BITS | own.count)
+
+    def calls_in(self, second: int) -> int:
+        """Return how many calls were made in `second`, which is the last one or the one before it."""
+        total = 0
+        for slot in range(self._words.load(_ROWS_USED)):
+            for field in (_SECOND, _SECOND_BEFORE):
+                word = self._words.load(_index(slot, field, self._place))
+                if word >> _COUNT_BITS == second:
+                    total += word & ((1 << _COUNT_BITS) - 1)
+        return total
+
+    def _tell(self, field: int, value: int) -> None:
+        self._words.store(_index(self._slot, field, self._place), value)
+
+    def _sum(self, field: int) -> int:
+        rows = self._words.load(_ROWS_USED)
+        return self._words.sum(_index(0, field, self._place), _FIELDS * KEYS, rows)
+
+    def _number(self, start: int) -> float:
+        number: float
+        (number,) = struct.unpack("<d", struct.pack("<Q", self._words.load(start + self._place)))
+        return number
+
+
+class SharedCreditCountingRateLimiter(SharedRateLimiter):
+    """The use of one key by all workers, and the credits that they have spent, those that ended too."""
+
+    @property
+    def spent(self) -> float:
+        """Return the credits that all workers charged so far."""
+        return self._number(_SPENT)
+
+    def charge(self, now: float, rate: CreditRate, cost: float) -> float:
+        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        seconds = super().charge(now, rate, cost)
+        if not seconds:
+            # At time 0 an endless bucket with one credit a second is the sum of what was charged.
+            index = _SPENT + self._place
+            self._words.charge(index, 0.0, per_second=1.0, burst=inf, dearest=1.0, cost=cost)
+        return seconds
+
+
+def _index(slot: int, field: int, place: int) -> int:
+    return _FIRST_ROW + (slot * _FIELDS + field) * KEYS + place

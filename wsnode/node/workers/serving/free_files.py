@@ -1,0 +1,45 @@
+"""Tells the parent that this process has no free files for connections, and that it has some again."""
+
+import logging
+from typing import Final
+
+import trio
+
+from wsnode.node.workers.ipc import IpcChannel
+from wsnode.node.workers.messages import FilesExhausted, ToWorker
+from wsnode.server.observability.open_files import has_free_files, most_files
+
+LOOK_SECONDS: Final = 0.05
+WAIT_SECONDS: Final = 1.0
+"""The longest pause of all messages, one of which may say that the process is to end."""
+
+logger = logging.getLogger("wsnode.workers")
+
+
+class FreeFiles:
+    """The files that this process can still open, as far as the parent has to know."""
+
+    def __init__(self, channel: IpcChannel[ToWorker]) -> None:
+        self._channel = channel
+        self._is_wanting, self._has_some = trio.Event(), trio.Event()
+
+    async def wait(self) -> None:
+        """Return once this process can receive another connection, or has paused for long enough."""
+        if has_free_files():
+            return
+        if not self._is_wanting.is_set():
+            logger.warning("gets no connections for now: it may have %d open files (ulimit -n)", most_files())
+            self._channel.post(FilesExhausted(is_full=True))
+            self._is_wanting.set()
+        with trio.move_on_after(WAIT_SECONDS):
+            await self._has_some.wait()
+
+    async def run(self) -> None:
+        """Notice, for ever, that files have become free."""
+        while True:
+            await self._is_wanting.wait()
+            while not has_free_files():  # noqa: ASYNC110 - the system has no event for it
+                await trio.sleep(LOOK_SECONDS)
+            self._channel.post(FilesExhausted(is_full=False))
+            self._has_some.set()
+            self._is_wanting, self._has_some = trio.Event(), trio.Event()

@@ -1,0 +1,77 @@
+"""The pools of one worker, which take what was sent to other workers as well."""
+
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from wsnode.ethereum.pool.errors import PoolError
+from wsnode.ethereum.pool.pool import Relay, TransactionPool
+from wsnode.node.workers.ipc import IpcChannel
+from wsnode.node.workers.messages import (
+    AddTransactionsRequest,
+    AddTransactionsResponse,
+    BroadcastRequest,
+    BroadcastResponse,
+    PoolChange,
+    PoolDump,
+    PoolDumpRequest,
+    ToWorker,
+    parts,
+)
+from wsnode.node.workers.pending_requests import PendingRequests
+
+PATIENCE_SECONDS: Final = 1.0
+"""The longest time for which a sender waits for other workers, one of which may be ending."""
+
+
+class PoolSync:
+    """Passes on what is sent here, and takes what is sent elsewhere."""
+
+    def __init__(self, channel: IpcChannel[ToWorker]) -> None:
+        self._channel = channel
+        self._pools: dict[str, TransactionPool] = {}
+        self._questions = PendingRequests[None]()
+
+    def join(self, network: str, pool: TransactionPool) -> Relay:
+        """Take what is sent to other workers into `pool`; return what has them take a transaction."""
+        self._pools[network] = pool
+        return partial(self._relay, network)
+
+    def hear(
+        self, message: AddTransactionsRequest | BroadcastResponse | PoolDumpRequest | PoolChange
+    ) -> None:
+        """Do what the parent says."""
+        match message:
+            case AddTransactionsRequest(number, network, encoded):
+                self._take(network, encoded)
+                self._channel.post(AddTransactionsResponse(number))
+            case BroadcastResponse(number):
+                self._questions.answer(number, None)
+            case PoolChange(network, encoded, dropped):
+                self._mirror(network, encoded, dropped)
+            case PoolDumpRequest(slot):
+                for network, pool in self._pools.items():
+                    for part in parts(transaction.encoded for transaction in pool.held()):
+                        self._channel.post(PoolDump(slot, network, part))
+
+    async def _relay(self, network: str, encoded: bytes) -> None:
+        """Return once all other workers have a transaction, or cannot be waited for."""
+        await self._questions.ask(
+            lambda number: self._channel.post(BroadcastRequest(number, network, bytes(encoded))),
+            PATIENCE_SECONDS,
+        )
+
+    def _take(self, network: str, encoded: list[bytes]) -> None:
+        """Take what other workers have checked; the pool may refuse what contradicts its own contents."""
+        # Between two releases of a configuration others may have a network that this one does not have.
+        if (pool := self._pools.get(network)) is None:
+            return
+        for each in encoded:
+            with suppress(PoolError):
+                pool.admit(pool.decode(each))
+
+    def _mirror(self, network: str, encoded: list[bytes], dropped: list[bytes]) -> None:
+        self._take(network, encoded)
+        if (pool := self._pools.get(network)) is not None:
+            for name in dropped:
+                pool.drop(name)

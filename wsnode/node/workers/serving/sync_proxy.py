@@ -1,0 +1,115 @@
+"""A network that another process of the node follows, as a worker sees it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, Self
+
+import trio
+
+from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.live.hub import Hub
+from wsnode.ethereum.live.sync_feed import SyncProgress
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
+from wsnode.node.workers.messages import SILENT_SECONDS, PendingTransactions, SyncStatus
+from wsnode.server.shared import MetricValue
+from wsnode.untrusted.decoding import JsonDecoder, MalformedError
+
+_STATUS: Final = JsonDecoder[dict[str, Any]](dict[str, Any])
+UNKNOWN: Final = "the process that follows has not said how it stands"
+
+
+class SyncProxy:
+    """Stands in for a follower, by what the process that follows has sent last."""
+
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+
+    def __init__(
+        self,
+        spec: ChainSpec | None,
+        hub: Hub | None,
+        send: Callable[[bytes], Awaitable[None]],
+        inquire: Callable[[], Awaitable[bytes | None]],
+        mode: str,
+    ) -> None:
+        """`send` has the process that follows send a transaction, `inquire` asks it for its status.
+
+        `mode` is the mode of `wsnode_status`. With only a Starknet chain there is no `spec` and no `hub`.
+        """
+        self._spec = spec
+        self._hub = hub
+        self._send = send
+        self._inquire = inquire
+        self._mode = mode
+        self._status: SyncStatus | None = None
+        self._heard = 0.0
+        """When that was said."""
+
+    @property
+    def following(self) -> Self:
+        """Return itself: it answers as a follower does."""
+        return self
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """Return how far the way to the others' head is gone, None at its end."""
+        if self._status is None or self._status.progress is None:
+            return None
+        return SyncProgress(*self._status.progress)
+
+    @property
+    def peers(self) -> int:
+        """Return how many nodes are followed now."""
+        return 0 if self._status is None else self._status.peers
+
+    async def tell_status(self) -> dict[str, Any]:
+        """Return the state of following, and of each node; of neither if the process that follows is gone."""
+        found = await self._inquire()
+        if found is not None:
+            with suppress(MalformedError):
+                return _STATUS.decode(found)
+        head = None if self._hub is None else self._hub.head.members()
+        return {"mode": self._mode, "head": head, "upstreams": []}
+
+    def not_ready_reason(self) -> str | None:
+        """Return why this network should not be asked now, None if nothing speaks against it."""
+        if self._status is None:
+            return UNKNOWN
+        silence = trio.current_time() - self._heard
+        if self._status.not_ready_reason is None and silence > SILENT_SECONDS:
+            return f"the process that follows has said nothing for {silence:.0f} s"
+        return self._status.not_ready_reason
+
+    def announced_height(self) -> int | None:
+        """Return how high the chain is elsewhere, None if that is not known."""
+        return None if self._status is None else self._status.height
+
+    async def send(self, encoded: bytes) -> None:
+        """Return once a followed node has taken a signed transaction, and all processes of this one have it.
+
+        Raises:
+            SendFailedError: No node has.
+        """
+        await self._send(encoded)
+
+    def hear(self, message: SyncStatus | PendingTransactions) -> None:
+        """Take what the process that follows tells all workers."""
+        if isinstance(message, PendingTransactions):
+            self._announce(message)
+            return
+        self._heard = trio.current_time()
+        was_behind, self._status = self.progress is not None, message
+        if self._hub is not None and was_behind != (self.progress is not None):
+            self._hub.syncing.announce(self.progress)
+
+    def _announce(self, message: PendingTransactions) -> None:
+        if self._hub is not None and self._spec is not None:
+            # One that is none comes from a process that has another configuration, or was taken over.
+            with suppress(InvalidTransactionError):
+                self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
+
+    def reload(self, _network: object) -> None:
+        """Do nothing: the process that follows reads the configuration again too."""
+
+    def figures(self) -> list[MetricValue]:
+        """Return no numbers: the process that follows tells them."""
+        return []

@@ -1,0 +1,120 @@
+"""The process that follows, as workers hear of it: how it stands, and what is pending at other nodes."""
+
+from typing import Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.live.sync_feed import StatusReporter, with_journal
+from wsnode.node.process_group import LocalSyncService
+from wsnode.node.workers.ipc import IpcChannel
+from wsnode.node.workers.messages import (
+    PendingTransactions,
+    PoolChange,
+    SendTransactionRequest,
+    SendTransactionResponse,
+    StatusRequest,
+    StatusResponse,
+    SyncStatus,
+    ToWorker,
+    parts,
+)
+from wsnode.upstream.errors import SendFailedError
+
+LOOK_SECONDS: Final = 0.1
+"""How soon workers hear of a change."""
+AGAIN_LOOKS: Final = 10
+"""After this number of looks each network is reported even without a change, unless the process hangs."""
+
+
+class SyncPublisher:
+    """Tells the parent, which tells the workers; and sends what they want sent."""
+
+    def __init__(self, channel: IpcChannel[ToWorker]) -> None:
+        self._channel = channel
+        self._networks: dict[str, _PublishedNetwork] = {}
+
+    def follows(self, network: str, followed: LocalSyncService, journal: StatusReporter | None) -> None:
+        """Report on a network from now on, and on the journal to which it is published."""
+        made = self._networks[network] = _PublishedNetwork(self._channel, network, followed, journal)
+        followed.tell(made)
+
+    async def run(self) -> None:
+        """Tell of each change, and now and then that there is none, for ever."""
+        while True:
+            for network in self._networks.values():
+                network.reported = None
+            for _ in range(AGAIN_LOOKS):
+                for network in self._networks.values():
+                    network.stands_anew()
+                await trio.sleep(LOOK_SECONDS)
+
+    async def answer(self, message: StatusRequest) -> None:
+        """Say how a network is followed."""
+        network = self._networks.get(message.network)
+        status = b"" if network is None else await network.status()
+        self._channel.post(StatusResponse(message.number, status, message.slot))
+
+    async def send(self, message: SendTransactionRequest) -> None:
+        """Send a worker's transaction to other nodes, and answer."""
+        self._channel.post(
+            SendTransactionResponse(message.number, await self._failure_of(message), message.slot)
+        )
+
+    async def _failure_of(self, message: SendTransactionRequest) -> str | None:
+        """Return why no node has taken a transaction, None if one has."""
+        if (network := self._networks.get(message.network)) is None:
+            return f"{message.network} is not followed yet: its process has an older configuration"
+        try:
+            await network.followed.send(message.encoded)
+        except SendFailedError as error:
+            return str(error)
+        return None
+
+
+class _PublishedNetwork:
+    """One network as the workers hear of it; implements `News`."""
+
+    def __init__(
+        self,
+        channel: IpcChannel[ToWorker],
+        name: str,
+        followed: LocalSyncService,
+        journal: StatusReporter | None,
+    ) -> None:
+        self._channel = channel
+        self._name = name
+        self.followed = followed
+        self._journal = journal
+        self.reported: SyncStatus | None = None
+        """How it stood when that was last said; None has it be said again."""
+
+    def stands_anew(self) -> None:
+        """Tell how the network stands, if that is new."""
+        status = self._status()
+        if status != self.reported:
+            self.reported = status
+            self._channel.post(status)
+
+    def heard(self, encoded: list[bytes]) -> None:
+        """Tell of pending transactions that other nodes have."""
+        for part in parts(encoded):
+            self._channel.post(PendingTransactions(self._name, part))
+
+    def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
+        """Tell of transactions that the pool has from other nodes, and of the hashes of what it dropped."""
+        for part in parts(encoded):
+            self._channel.post(PoolChange(self._name, part, []))
+        if dropped:
+            self._channel.post(PoolChange(self._name, [], dropped))
+
+    async def status(self) -> bytes:
+        """Return the JSON of how it is followed, and published."""
+        return msgspec.json.encode(with_journal(await self.followed.following.tell_status(), self._journal))
+
+    def _status(self) -> SyncStatus:
+        following = self.followed.following
+        progress = following.progress
+        way = None if progress is None else (progress.starting, progress.current, progress.highest)
+        height = self.followed.announced_height()
+        return SyncStatus(self._name, self.followed.not_ready_reason(), following.peers, way, height)

@@ -1,0 +1,137 @@
+"""Checks of host names and of web pages' origins.
+
+A browser lets any page send requests anywhere, also to the machine that it runs on: directly, or under the
+page's own host name, resolved to 127.0.0.1 (DNS rebinding). `Origin` names the page, and `Host` the name that
+it used. On a node with keys a page would have to know one; without keys these two headers decide.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.server.access.api_keys import ApiKey
+from wsnode.server.access.request_errors import RequestRefusedError
+
+EVERY = "*"
+HOSTS_KEPT = 64
+"""Host headers of which it is known what they name: to tell takes 3 of the 60 microseconds of a request."""
+WEB = ("http", "https")
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
+"""A host with its port or without (RFC 9110, section 7.2)."""
+
+
+class OriginPolicy(msgspec.Struct, frozen=True):
+    """The hosts and the origins that may come in; without any given, all of them."""
+
+    hosts: frozenset[str] | None = None
+    """Names besides the local ones and every address."""
+    origins: frozenset[str] | None = None
+    admits_local_pages: bool = False
+    """Whether pages of this machine, browser extensions and applications may come in as well."""
+
+    @classmethod
+    def of_origins(cls, origins: Sequence[str] | None) -> Self:
+        """Return one for every host, and for these pages only; None stands for all pages."""
+        return cls(origins=_all_or(origins))
+
+    @classmethod
+    def local(cls, hosts: Sequence[str], origins: Sequence[str] | None) -> Self:
+        """Return one for this machine's own names and pages, and for those given besides."""
+        return cls(_all_or(hosts), _all_or(origins or ()), admits_local_pages=True)
+
+    def check_host(self, host: str) -> None:
+        """Check that a request may use the name `host`, with its port or without.
+
+        Raises:
+            RequestRefusedError: 403 `invalid host specified`, as with geth (node/rpcstack.go,
+                virtualHostHandler).
+        """
+        if self.hosts is None:
+            return
+        if (name := _foreign_name(host)) is not None and name not in self.hosts:
+            raise RequestRefusedError(403, RpcError(INVALID_REQUEST, "invalid host specified"))
+
+    def check_origin(self, api_key: ApiKey | None, origin: str | None) -> bool:
+        """Return whether any origin will do, with a key that may name pages of its own.
+
+        Raises:
+            RequestRefusedError: The web page `origin` may not use this node, or not with this key.
+        """
+        allowed, local = self.origins, self.admits_local_pages
+        of_key = None if api_key is None else api_key.limits.origins
+        if of_key is not None:
+            allowed, local = _all_or(of_key), False
+        if allowed is None:
+            return True
+        if origin is not None and origin.lower() not in allowed and not (local and _is_local(origin)):
+            raise RequestRefusedError(
+                403,
+                RpcError(
+                    INVALID_REQUEST,
+                    "origin not allowed; the --origin of `wsnode keys add` names the pages of this key"
+                    if of_key is not None
+                    else "origin not allowed; --origin (origins in a file) names the pages that may connect",
+                ),
+            )
+        return False
+
+
+OPEN = OriginPolicy()
+
+
+def is_local_name(name: str) -> bool:
+    """Return whether `name` always means this machine (RFC 6761, 6.3)."""
+    return name == "localhost" or name.endswith(".localhost")
+
+
+@lru_cache(HOSTS_KEPT)
+def _foreign_name(host: str) -> str | None:
+    """Return the name in a Host header, with its port or without; None for one that no page can use."""
+    name = without_port(host).lower().removesuffix(".")
+    # No name leads to an address that is spelled out, and what sends no Host is no browser.
+    return None if not name or is_local_name(name) or _address_of(name) is not None else name
+
+
+def is_local_host(host: str) -> bool:
+    """Return whether a socket on `host`, a name or an address, can be reached from this machine only."""
+    address = _address_of(host)
+    return is_local_name(host.lower()) if address is None else address.is_loopback
+
+
+def without_port(host: str) -> str:
+    """Return the name or the address in a Host header; one of another form unchanged, which is neither."""
+    match = _HOST.fullmatch(host)
+    return host if match is None else match[1]
+
+
+def _all_or(given: Iterable[str] | None) -> frozenset[str] | None:
+    names = frozenset(name.lower() for name in given or ())
+    return None if given is None or EVERY in names else names
+
+
+def _is_local(origin: str) -> bool:
+    """Return whether an origin is a page of this machine, an extension or an application."""
+    try:
+        place = urlsplit(origin)
+    except ValueError:
+        return False
+    # `hostname` of urlsplit() passes over what follows a bracket.
+    host = without_port(place.netloc)
+    if place.scheme not in WEB:
+        # A page that hides its origin, as a sandboxed frame does, sends `null`, which has no scheme.
+        return bool(place.scheme)
+    return is_local_host(host)
+
+
+def _address_of(name: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is, in brackets or not; None for a name."""
+    try:
+        return ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+    except ValueError:
+        return None

@@ -1,0 +1,20 @@
+"""Refusals of handshakes and HTTP requests before any call is parsed."""
+
+from collections.abc import Mapping
+
+from wsnode.jsonrpc.errors import RpcError, invalid_request
+
+
+class RequestRefusedError(Exception):
+    """A handshake or HTTP request that is answered with `status` and a JSON-RPC error."""
+
+    def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, error)
+        self.status = status
+        self.error = error
+        self.headers = dict(headers or {})
+
+
+def bad_request(message: str) -> RequestRefusedError:
+    """Return the refusal of a request that is wrong as HTTP."""
+    return RequestRefusedError(400, invalid_request(message))

@@ -1,0 +1,266 @@
+"""From host, path and key to a network and a caller's rights."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.fast_path import VersionedCache
+from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.work import View
+from wsnode.pubsub.fan_out import FanOut
+from wsnode.server.access.api_keys import ApiKey
+from wsnode.server.access.origin_policy import OPEN, OriginPolicy, without_port
+from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
+from wsnode.server.shared import MetricValue
+
+_PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?(?:/rpc/(?P<version>[^/]*))?")
+_OPEN_PATH = re.compile(r"/(?:rpc/(?P<version>[^/]*))?")
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """The caller of a method, as the views and handlers of a network see it."""
+
+    network: str
+    api_key: ApiKey | None = None
+    """The grant of the caller's key; None on a node without keys."""
+    open_path: bool = False
+    """Whether the bare path was used."""
+    rpc_version: str | None = None
+    """The version of a specification that the path ends in, such as `v0_9`; None for the newest."""
+    client: ClientId | None = None
+    """The connection, which counts towards bounds shared by all."""
+    quota: ClientSubscriptionQuota | None = None
+    """The quota of subscriptions; None over HTTP."""
+
+    @property
+    def key_name(self) -> str | None:
+        """Return the name of the caller's key, never the key."""
+        return None if self.api_key is None else self.api_key.name
+
+    @property
+    def forwarding(self) -> bool:
+        """Return whether calls may be forwarded to a partner, which only a key can permit."""
+        return self.api_key is not None and self.api_key.limits.forwarding
+
+    @property
+    def service_form(self) -> bool:
+        """Return whether replies have the service specification's form, or the node's plain one."""
+        return not self.open_path
+
+
+class BlockWaiter(Protocol):
+    """Blocks that clients name and that are not here yet, because this node is behind others of its chain."""
+
+    def parse(self, text: str) -> Any:
+        """Return what a client writes that it has seen elsewhere: `NUMBER` or `NUMBER:HASH` of a block.
+
+        Raises:
+            ValueError: It is malformed; the message says what is wrong.
+        """
+
+    def has_come(self, awaited: Any) -> bool:
+        """Return whether it is here."""
+
+    async def wait(self, awaited: Sequence[Any], client: Any) -> None:
+        """Return once all are here, or can be looked for.
+
+        Raises:
+            RpcError: One did not come in time, or too many wait.
+        """
+
+    def written(self, head: Any) -> str:
+        """Return the head that a reply is computed on as `NUMBER:HASH`, the present one for None."""
+
+
+class KeyStore(Protocol):
+    """The keys that may be used."""
+
+    def lookup(self, key: str) -> ApiKey | None:
+        """Return the grant of `key`, None if it is unknown."""
+        ...
+
+
+class TokenCheck(Protocol):
+    """Checks the token of a request."""
+
+    def check(self, authorization: str) -> None:
+        """Check the value of the header `Authorization`.
+
+        Raises:
+            RequestRefusedError: It has no valid token.
+        """
+        ...
+
+
+class Network(msgspec.Struct, frozen=True):
+    """One network: its methods and the way into its chain; without hosts it serves every host."""
+
+    name: str
+    registry: Registry
+    open_view: Callable[[Any], View]
+    hosts: Sequence[str] = ()
+    limits: Mapping[str, Any] = {}
+    """Limits of its methods' own, for `rpc_limits` to show."""
+    keys: KeyStore | None = None
+    """Without keys any key will do, and none at all on the bare path."""
+    fan_out: FanOut | None = None
+    """The fan-out to its subscribers; the server runs it."""
+    versions: Callable[[], int] = lambda: 0
+    """Returns the number of versions of its chains that are being read."""
+    versioned_cache: VersionedCache | None = None
+    """What it keeps of results that a version of its store determines."""
+    background: Sequence[Callable[[], Awaitable[None]]] = ()
+    """The tasks that run while the network is served."""
+    rpc_versions: Sequence[str] = ()
+    """The versions of a specification that paths may end in."""
+    tokens: TokenCheck | None = None
+    """With it every request and every handshake needs a token."""
+    ports: Sequence["Port"] = ()
+    """Further ports, each with its own address."""
+    not_ready_reason: Callable[[], str | None] = lambda: None
+    """Why the network should not be asked now, one line, if it should not."""
+    figures: Callable[[], Sequence[MetricValue]] = tuple
+    """Its own numbers for `/metrics`."""
+    page: Mapping[str, Any] = {}
+    """What its page for browsers shows of it besides, by name."""
+    barrier: BlockWaiter | None = None
+    """What clients can wait for, where blocks come."""
+    reload: Callable[[Any], None] | None = None
+    """Is given the network's settings when they were read again."""
+
+
+class Port(msgspec.Struct, frozen=True):
+    """Methods that have an address of their own; what runs with them is their network's."""
+
+    host: str
+    port: int
+    network: Network
+
+
+class Route(msgspec.Struct, frozen=True):
+    """The network and the rights that a path and a host select."""
+
+    dispatcher: Dispatcher
+    caller: Caller
+    barrier: BlockWaiter | None = None
+
+
+class Router:
+    """Resolves host and path to a network and a caller."""
+
+    def __init__(
+        self,
+        networks: Mapping[str, Dispatcher],
+        hosts: Mapping[str, str],
+        keys: Mapping[str, KeyStore],
+        origin_policy: OriginPolicy = OPEN,
+        tokens: Mapping[str, TokenCheck] | None = None,
+        barriers: Mapping[str, BlockWaiter] | None = None,
+        rpc_versions: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`networks` by name, `hosts` to names, `keys`, `tokens`, `barriers` and `rpc_versions` by the names
+        of those that have some.
+        """
+        self._rpc_versions = rpc_versions or {}
+        self._barriers = barriers or {}
+        self.origin_policy = origin_policy
+        self._tokens = tokens or {}
+        self._networks = networks
+        self._hosts = {host.lower(): name for host, name in hosts.items()}
+        self._keys = keys
+
+    def resolve(
+        self, host: str, target: str, client: ClientId | None = None, *, socket: bool, authorization: str = ""
+    ) -> Route:
+        """Return where a request of `client` for `target` on `host` goes.
+
+        Raises:
+            RequestRefusedError: Nowhere.
+        """
+        self.origin_policy.check_host(host)
+        path = target.partition("?")[0]
+        name = self.network_of(host, authorization)
+        if name not in self._keys and (match := _OPEN_PATH.fullmatch(path)) is not None:
+            version = self._known_version(name, match)
+            caller = Caller(network=name, open_path=True, rpc_version=version, client=client)
+            return Route(self._networks[name], caller, self._barriers.get(name))
+        match = _PATH.fullmatch(path)
+        if match is None:
+            raise _not_found()
+        version = self._known_version(name, match)
+        api_key = self._api_key_of(name, match["key"] or "")
+        if client is not None and api_key is not None:
+            # All that is done with a key is one client's, wherever it comes from.
+            client = client.of(f"{name}/{api_key.name}")
+        caller = Caller(network=name, api_key=api_key, rpc_version=version, client=client)
+        if bool(match["socket"]) != socket:
+            raise _wrong_way(socket=socket)
+        return Route(self._networks[name], caller, self._barriers.get(name))
+
+    def _known_version(self, network: str, match: re.Match[str]) -> str | None:
+        """Return the version that a path ends in.
+
+        Raises:
+            RequestRefusedError: The network has no such version.
+        """
+        version: str | None = match["version"]
+        if version is not None and version not in self._rpc_versions.get(network, ()):
+            raise _not_found()
+        return version
+
+    def network_of(self, host: str, authorization: str = "") -> str:
+        """Return the name of the network that `host` leads to.
+
+        Raises:
+            RequestRefusedError: None has it, or it asks for a token.
+        """
+        name = self._name_of(host)
+        if (tokens := self._tokens.get(name)) is not None:
+            tokens.check(authorization)
+        return name
+
+    def _name_of(self, host: str) -> str:
+        if len(self._networks) == 1:
+            return next(iter(self._networks))
+        name = self._hosts.get(without_port(host).lower())
+        if name is None:
+            raise RequestRefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
+        return name
+
+    def _api_key_of(self, network: str, key: str) -> ApiKey | None:
+        ring = self._keys.get(network)
+        if ring is None:
+            return None
+        if not key:
+            raise RequestRefusedError(
+                401,
+                RpcError(
+                    INVALID_REQUEST,
+                    "an API key is required in the URL; `wsnode keys add` makes one, --open accepts any",
+                ),
+            )
+        if (api_key := ring.lookup(key)) is None:
+            raise RequestRefusedError(
+                401,
+                RpcError(INVALID_REQUEST, "invalid API key; `wsnode keys add` makes one, --open accepts any"),
+            )
+        return api_key
+
+
+def _not_found() -> RequestRefusedError:
+    return RequestRefusedError(404, RpcError(INVALID_REQUEST, "not found"))
+
+
+def _wrong_way(*, socket: bool) -> RequestRefusedError:
+    if socket:
+        return RequestRefusedError(
+            404, RpcError(INVALID_REQUEST, "WebSocket connections are made to /ws/v3/<API_KEY>")
+        )
+    error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
+    return RequestRefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})

@@ -1,0 +1,88 @@
+"""Reports of other processes, of which declared metrics are kept."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from wsnode.jsonrpc.method import BOUNDS
+from wsnode.server.metric_definitions import METRICS, MetricDefinition, NodePart
+from wsnode.server.observability.families import Family, Sample
+
+MOST_BYTES: Final = 8 << 20
+"""Bytes of the samples of one process, or of a sum over several, which is one message to a worker."""
+SAMPLE_BYTES: Final = 48
+LABEL_BYTES: Final = 4
+"""What a sample and a label of it have besides their texts."""
+MOST_CHARACTERS: Final = 256
+"""Characters of a meaning and of a label's value."""
+BUCKETS: Final = frozenset((*map(str, BOUNDS), "+Inf"))
+
+
+DECLARED: Final = {name: each for name, each in METRICS.items() if each.part is not NodePart.MASTER}
+"""Metrics of one process by name, without those that the parent of several adds."""
+
+
+class CheckedFamilies(msgspec.Struct, frozen=True):
+    """Families that were kept, and the number of families and samples that were not."""
+
+    families: list[Family]
+    dropped: int
+
+
+def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
+    """Return the declared families with their declared samples.
+
+    A name, a label or a value that Prometheus cannot read would make it refuse the page of the whole node.
+    """
+    kept, dropped = list[Family](), 0
+    for family in families:
+        declared = DECLARED.get(family.name)
+        if declared is None or family.kind != declared.kind or not _is_short(family.meaning):
+            dropped += 1
+            continue
+        samples = [sample for sample in family.samples if _is_declared(sample, family.name, declared)]
+        dropped += len(family.samples) - len(samples)
+        kept.append(msgspec.structs.replace(family, samples=samples))
+    return CheckedFamilies(kept, dropped)
+
+
+def keep_first(families: Iterable[Family], most: int = MOST_BYTES) -> CheckedFamilies:
+    """Return the families with the first samples that have at most `most` bytes together."""
+    kept, dropped, room = list[Family](), 0, most
+    for family in families:
+        samples = list[Sample]()
+        for sample in family.samples:
+            room -= _bytes_of(sample)
+            if room < 0:
+                break
+            samples.append(sample)
+        dropped += len(family.samples) - len(samples)
+        kept.append(msgspec.structs.replace(family, samples=samples))
+    return CheckedFamilies(kept, dropped)
+
+
+def _bytes_of(sample: Sample) -> int:
+    labels = sum(LABEL_BYTES + len(name) + len(value.encode()) for name, value in sample.labels.items())
+    return SAMPLE_BYTES + len(sample.name) + labels
+
+
+def _is_declared(sample: Sample, family: str, declared: MetricDefinition) -> bool:
+    if not sample.name.startswith(family):
+        return False
+    labels = tuple(sample.labels)
+    match declared.kind, sample.name.removeprefix(family):
+        case ("gauge", "") | ("counter", "_total") | ("histogram", "_count" | "_sum"):
+            expected = declared.labels
+        case "histogram", "_bucket":
+            expected = (*declared.labels, "le")
+        case _:
+            return False
+    is_number = math.isfinite(sample.value) and (sample.value >= 0 or declared.kind == "gauge")
+    has_labels = labels == expected and all(map(_is_short, sample.labels.values()))
+    return is_number and has_labels and sample.labels.get("le", "+Inf") in BUCKETS
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= MOST_CHARACTERS and text.isprintable()

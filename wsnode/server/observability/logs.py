@@ -1,0 +1,192 @@
+"""Log lines: for people, or one JSON object each for machines."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from wsnode.untrusted.decoding import printable
+
+
+class LogStream(Protocol):
+    """The destination of log lines."""
+
+    def write(self, text: str, /) -> object:
+        """Take a line."""
+
+    def flush(self) -> object:
+        """Let it be seen."""
+
+
+FORMATS = ("human", "json")
+WARNINGS = 600
+"""Warnings without traceback that one place in the code may log in a minute: the rate of slow calls."""
+MOST_CHARACTERS = 16 * 1024
+"""Of a message, and of a traceback."""
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record, with the record's `details` as members."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as a line of JSON."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _shortened(record.getMessage()).encode(errors="backslashreplace").decode(),
+            **getattr(record, "details", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Return a traceback, without its middle if it is long."""
+        return _shortened(super().formatException(ei))
+
+
+class HumanFormatter(logging.Formatter):
+    """A line to read, with the record's `details` behind the message."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname:<7} {message}", "%H:%M:%S", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        """Return the line before any traceback."""
+        details = getattr(record, "details", {})
+        shown = "".join(f" {name}={value}" for name, value in details.items())
+        # Others say part of it: an upstream the reason of a refusal, say.
+        return printable(_shortened(super().formatMessage(record) + shown))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Return a traceback, without its middle if it is long."""
+        return _shortened(super().formatException(ei))
+
+
+class RateLimitFilter(logging.Filter):
+    """Passes a number of lines a second; the next line gives the number of skipped ones.
+
+    Clients decide how many slow calls there are, and each line delays the event loop.
+    """
+
+    def __init__(self, lines_per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._most = lines_per_second
+        self._clock = clock
+        self._began, self._written, self._left_out = -1.0, 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        now = self._clock()
+        if now - self._began >= 1:
+            self._began, self._written = now, 0
+        if self._written >= self._most:
+            self._left_out += 1
+            return False
+        self._written += 1
+        if self._left_out:
+            record.details = {**getattr(record, "details", {}), "left_out": self._left_out}
+            self._left_out = 0
+        return True
+
+
+SPARING = RateLimitFilter(10)
+
+
+class LengthLimitFilter(logging.Filter):
+    """Passes one traceback and some warnings a minute from each place in the code, and counts the others.
+
+    The next line of a place gives the number of skipped ones. Lines of lower levels pass.
+    """
+
+    def __init__(self, warnings: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._warnings = warnings
+        self._clock = clock
+        self._places: dict[tuple[str, int], _Minute] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if record.levelno < logging.WARNING and not record.exc_info:
+            return True
+        most = 1 if record.exc_info else self._warnings
+        minute = self._places.setdefault(_place(record), _Minute())
+        now = self._clock()
+        if now - minute.began >= 60:
+            minute.began, minute.written = now, 0
+        if minute.written >= most:
+            minute.left_out += 1
+            return False
+        minute.written += 1
+        if minute.left_out:
+            record.details = {**getattr(record, "details", {}), "left_out": minute.left_out}
+            minute.left_out = 0
+        return True
+
+
+class _Minute:
+    """The lines of one place."""
+
+    __slots__ = ("began", "left_out", "written")
+
+    def __init__(self) -> None:
+        self.began, self.written, self.left_out = -60.0, 0, 0
+
+
+def _place(record: logging.LogRecord) -> tuple[str, int]:
+    """Return where an exception was raised, or else where the line was written."""
+    last = record.exc_info[2] if record.exc_info else None
+    if last is None:
+        return record.pathname, record.lineno
+    while last.tb_next is not None:
+        last = last.tb_next
+    return last.tb_frame.f_code.co_filename, last.tb_lineno
+
+
+def _shortened(text: str) -> str:
+    """Return a message or a traceback, without its middle if it is long: it may repeat what others sent."""
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    half = MOST_CHARACTERS // 2
+    return f"{text[:half]}\n...\n{text[-half:]}"
+
+
+class WorkerNumberFilter(logging.Filter):
+    """Gives each line the number of the worker that writes it."""
+
+    def __init__(self, worker: int) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return that the line is written."""
+        record.details = {"worker": self._worker, **getattr(record, "details", {})}
+        return True
+
+
+def configure(
+    level: str = "info", form: str = "human", stream: LogStream | None = None, *, worker: int | None = None
+) -> None:
+    """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
+
+    May be called again, for another level. Libraries log from warnings on. `worker` is the number of this
+    process among several that write to one stream.
+
+    Raises:
+        ValueError: The level or the form is unknown.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
+    handler = logging.StreamHandler[LogStream](stream or sys.stderr)
+    handler.addFilter(LengthLimitFilter(WARNINGS))
+    if worker is not None:
+        handler.addFilter(WorkerNumberFilter(worker))
+    handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("wsnode").setLevel(level.upper())
+    logging.getLogger("wsnode.slow").addFilter(SPARING)

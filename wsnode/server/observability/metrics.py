@@ -1,0 +1,212 @@
+"""The server's counters in Prometheus' format, collected on request only."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from wsnode.jsonrpc.method import BOUNDS, DurationMeter, Method
+from wsnode.jsonrpc.registry import Registry
+from wsnode.server.limits import Limits
+from wsnode.server.metric_definitions import definition_of
+from wsnode.server.observability.families import Family, Sample
+from wsnode.server.observability.process import register_process
+from wsnode.server.shared import MetricValue, Shared
+
+Values = TypeVar("Values", bound=tuple[str, ...])
+"""Those of the labels, in their order."""
+
+START = "process_start_time_seconds"
+_FAMILIES: Final = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "histogram": HistogramMetricFamily,
+}
+BOUNDS_SHOWN = ("connections", "all_subscriptions", "output_bytes", "input_bytes", "calls", "versions")
+
+
+class Metrics(Collector):
+    """Reads the counters that the methods and connections keep anyway."""
+
+    def __init__(
+        self,
+        registries: Mapping[str, Registry],
+        shared: Shared,
+        versions: Mapping[str, Callable[[], int]],
+        figures: Mapping[str, Callable[[], Sequence[MetricValue]]] | None = None,
+        *,
+        is_ready: Callable[[], bool] = lambda: True,
+        limits: Callable[[], Limits] | None = None,
+    ) -> None:
+        """`versions` says of each network how many versions of its chain are being read.
+
+        `figures` are what a network has of its own; `is_ready` is what `/readyz` says. `limits` are
+        those of the node, of this process if None.
+        """
+        self._limits_in_force = limits or (lambda: shared.limits)
+        self._is_ready = is_ready
+        self._figures = figures or {}
+        self._registries = registries
+        self._versions = versions
+        self._shared = shared
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        register_process(self._registry)
+
+    def page(self) -> tuple[int, str, bytes]:
+        """Return the page of all metrics."""
+        return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
+
+    def families(self) -> list[Family]:
+        """Return every metric as it stands, as values, but for the time at which this process began."""
+        return [
+            Family(
+                metric.name,
+                metric.documentation,
+                metric.type,
+                [Sample(sample.name, sample.labels, float(sample.value)) for sample in metric.samples],
+            )
+            for metric in self._registry.collect()
+            if metric.name != START
+        ]
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every metric as it stands."""
+        yield from self._calls()
+        yield _labelled(
+            "wsnode_unknown_methods_total",
+            {(network,): registry.unknown_calls for network, registry in self._registries.items()},
+        )
+        yield _labelled(
+            "wsnode_forwarded_total",
+            {
+                (network, outcome): count
+                for network, registry in self._registries.items()
+                for outcome, count in registry.forwarded.items()
+            },
+        )
+        versions = {(network,): count() for network, count in self._versions.items()}
+        yield _labelled("wsnode_open_snapshots", versions)
+        yield from self._own_figures()
+        yield from self._server()
+
+    def _own_figures(self) -> Iterator[Metric]:
+        families = dict[str, Any]()
+        for network, figures in self._figures.items():
+            for figure in figures():
+                family = families.get(figure.name)
+                if family is None:
+                    family = families[figure.name] = _new_family(figure.name)
+                labels = {"network": network, **figure.labels}
+                family.add_metric([labels[name] for name in definition_of(figure.name).labels], figure.value)
+        yield from families.values()
+
+    def _methods(self) -> Iterator[tuple[str, Method]]:
+        # What a network and its ports share is counted once, wherever it was called.
+        seen = set[Method]()
+        for network, registry in self._registries.items():
+            for method in registry.methods.values():
+                if method not in seen:
+                    seen.add(method)
+                    yield network, method
+
+    def _calls(self) -> Iterator[Metric]:
+        durations, waits = _new_family("wsnode_request_seconds"), _new_family("wsnode_call_wait_seconds")
+        not_begun, errors = _new_family("wsnode_calls_not_begun_total"), _new_family("wsnode_errors_total")
+        for network, method in self._methods():
+            labels = [network, method.name]
+            for outcome, meter in (("result", method.succeeded), ("error", method.failed)):
+                if any(meter.counts):
+                    durations.add_metric([*labels, outcome], buckets(meter), sum_value=meter.seconds)
+            if any(method.waits.counts):
+                waits.add_metric(labels, buckets(method.waits), sum_value=method.waits.seconds)
+                # The calls that waited are counted before one of them is refused, so a rate begins at 0.
+                not_begun.add_metric(labels, method.waits.refused)
+            for code, count in method.failures.items():
+                errors.add_metric([*labels, str(code)], count)
+        yield from (durations, waits, not_begun, errors)
+
+    def _server(self) -> Iterator[Metric]:
+        shared, counters = self._shared, self._shared.counters
+        limits = self._limits_in_force()
+        numbers = {
+            "wsnode_ready": self._is_ready(),
+            "wsnode_connections": counters.connections,
+            "wsnode_websockets": counters.websockets,
+            "wsnode_calls_in_flight": shared.executor.in_flight,
+            "wsnode_calls_queued": shared.executor.workers.waiting,
+            "wsnode_outbox_bytes": shared.waiting.used,
+            "wsnode_unfinished_bytes": shared.received.used,
+            "wsnode_received_bytes_total": counters.input_bytes,
+            "wsnode_messages_total": counters.messages,
+            "wsnode_http_requests_total": counters.http_requests,
+            "wsnode_accepted_total": counters.accepted,
+            "wsnode_accept_failures_total": counters.accept_failures,
+            "wsnode_notifications_total": counters.notifications,
+            "wsnode_subscriptions_lagged_total": counters.fallen_behind,
+            "wsnode_fanout_queued_bytes": sum(fan_out.queued_bytes for fan_out in shared.fan_outs),
+        }
+        for name, number in numbers.items():
+            yield _labelled(name, {(): number})
+        yield _labelled("wsnode_limit", {(name,): getattr(limits, name) for name in BOUNDS_SHOWN})
+        yield _labelled("wsnode_subscriptions", counters.subscriptions)
+        refusals = {(str(status),): count for status, count in counters.refusals.items()}
+        yield _labelled("wsnode_http_errors_total", refusals)
+        closes = {(str(code),): count for code, count in counters.closes.items()}
+        yield _labelled("wsnode_websocket_closes_total", closes)
+
+
+def _new_family(name: str) -> Any:
+    """Return a declared metric without samples."""
+    # The library's families have no type in common that adds samples.
+    definition = definition_of(name)
+    kind = _FAMILIES[definition.kind]
+    return kind(definition.family, definition.help, labels=definition.labels)
+
+
+def _labelled(name: str, samples: Mapping[Values, float]) -> Metric:
+    """Return a declared metric with a number for the values of its labels."""
+    family = _new_family(name)
+    for labels, value in samples.items():
+        family.add_metric(labels, value)
+    metric: Metric = family
+    return metric
+
+
+class _FamiliesCollector(Collector):
+    """Metrics that were sent as values."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield them."""
+        for family in self._families:
+            metric = Metric(family.name, family.meaning, family.kind)
+            for sample in family.samples:
+                metric.add_sample(sample.name, dict(sample.labels), sample.value)
+            yield metric
+
+
+def page_of(families: Iterable[Family]) -> tuple[int, str, bytes]:
+    """Return the page of these metrics."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_FamiliesCollector(families))
+    return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)
+
+
+def buckets(meter: DurationMeter) -> list[tuple[str, float]]:
+    """Return the cumulative buckets of a histogram."""
+    found, total = list[tuple[str, float]](), 0
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), meter.counts, strict=True):
+        total += count
+        found.append((bound, total))
+    return found

@@ -1,0 +1,142 @@
+"""Text for the terminal, written in a separate thread, so that callers never wait for it.
+
+A pipe without a quick reader blocks its writer once it is full (64 KiB), and one whose reader is gone fails.
+Here that costs lines, which are counted, and no time of the event loop.
+"""
+
+import os
+import queue
+import select
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+TEXTS_PER_SECOND: Final = 100
+TEXTS_WAITING: Final = 256
+LAST_SECONDS: Final = 0.5
+"""Seconds that the end waits for the last lines."""
+
+Text = Callable[[], str]
+"""Makes a text in the printer's thread, an empty one for nothing."""
+
+
+class LineRate:
+    """Allows some of something in each second."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._began, self._taken = clock(), 0
+
+    def take(self) -> bool:
+        """Return whether one more is allowed in this second, and count it."""
+        now = self._clock()
+        if now - self._began >= 1:
+            self._began, self._taken = now, 0
+        self._taken += 1
+        return self._taken <= self._most
+
+
+class Printer:
+    """Writes to a file descriptor; a stream for logging's handlers as well."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        rate: int = TEXTS_PER_SECOND,
+        waiting: int = TEXTS_WAITING,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin; `rate` texts a second are written, and `waiting` of them wait for the descriptor."""
+        self._descriptor = descriptor
+        self._rate = LineRate(rate, clock)
+        self._most_waiting = waiting
+        # Not of a size of its own: what ends the thread has room in any case.
+        self._texts = queue.SimpleQueue[Text | None]()
+        self._counting = threading.Lock()
+        self._left_out = 0
+        self._is_broken = False
+        self._thread = threading.Thread(target=self._run, name="printer", daemon=True)
+        self._thread.start()
+
+    def say(self, text: Text, rate: LineRate | None = None) -> None:
+        """Have a text written, unless there are too many in this second, or too many wait already.
+
+        Texts with a `rate` of their own do not count among the others.
+        """
+        if self._is_broken:
+            return
+        if not (rate or self._rate).take() or self._texts.qsize() >= self._most_waiting:
+            with self._counting:
+                self._left_out += 1
+                is_first = self._left_out == 1
+            if is_first:
+                # So that the count is written in a second, even if nothing is said after this.
+                self._texts.put(str)
+        else:
+            self._texts.put(text)
+
+    def write(self, line: str) -> int:
+        """Have a line of the log written, unless too many wait already."""
+        if self._texts.qsize() < self._most_waiting and not self._is_broken:
+            self._texts.put(lambda: line)
+        return len(line)
+
+    def flush(self) -> None:
+        """Return at once: the thread writes each line as soon as it can."""
+
+    def wait_written(self) -> None:
+        """Wait until the lines so far are written, for a moment at most."""
+        written = threading.Event()
+
+        def mark() -> str:
+            written.set()
+            return ""
+
+        self._texts.put(mark)
+        if not self._is_broken:
+            written.wait(LAST_SECONDS)
+
+    def stop(self) -> None:
+        """Write the lines so far, for a moment at most; the rest is lost."""
+        self._texts.put(None)
+        self._thread.join(LAST_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            while (text := self._next()) is not None:
+                self._put(_made(text))
+            self._put(self._count())
+        except OSError:
+            self._is_broken = True
+
+    def _next(self) -> Text | None:
+        try:
+            return self._texts.get(timeout=1 if self._left_out else None)
+        except queue.Empty:
+            return self._count
+
+    def _count(self) -> str:
+        with self._counting:
+            left_out, self._left_out = self._left_out, 0
+        return f"… {left_out} more left out\n" if left_out else ""
+
+    def _put(self, text: str) -> None:
+        # Not through sys.stderr: a thread that waits there at the end makes the interpreter abort.
+        rest = memoryview(text.encode(errors="backslashreplace"))
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                select.select([], [self._descriptor], [], 1)
+
+
+def _made(text: Text) -> str:
+    try:
+        return text()
+    except Exception:
+        # A bug in one text must not end the others.
+        return traceback.format_exc()

@@ -1,0 +1,201 @@
+"""Runs slow calls to their end: slices in rotation with those of other connections, threads from the pool."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from math import inf
+from typing import Any
+
+import trio
+
+from wsnode.jsonrpc.client_quota import ClientQuota
+from wsnode.jsonrpc.errors import NotStartedError, RpcError, TimeLimitError, limit_exceeded
+from wsnode.jsonrpc.work import Await, CallTask, Gather, Reply, RunInThread
+from wsnode.server.limits import Limits
+from wsnode.server.scheduling.deadlines import CoalescedDeadlines
+from wsnode.server.scheduling.fair_limiter import FairLimiter
+from wsnode.server.scheduling.memory_quota import MemoryQuota
+from wsnode.server.scheduling.response_memory import ConnectionResponseMemory, ResponseMemory
+from wsnode.server.scheduling.worker_pool import ThreadTurn, WorkerPool, WorkerPoolFullError
+
+SHORT_THREADS = 2
+"""Threads that compress and that read long messages, which never wait for one that a call runs in."""
+
+
+class TaskExecutor:
+    """The one executor of a server, on which slow calls run.
+
+    At most one slice runs between two passes of the scheduler, so a quick request waits for one slice at
+    most, however many calls are in flight.
+    """
+
+    def __init__(self, limits: Limits, response_memory: ResponseMemory | None = None) -> None:
+        response_memory = response_memory or ResponseMemory(MemoryQuota(limits.output_bytes))
+        self.turns = FairLimiter(1)
+        """Turns for slices of slow calls and other long work on the scheduler's thread."""
+        self.workers = WorkerPool(limits.threads)
+        self._large = FairLimiter(limits.threads)
+        """Work in threads whose result may be large."""
+        self.short_work = WorkerPool(SHORT_THREADS)
+        self.calls = ClientQuota(limits.calls)
+        """Slow calls in flight."""
+        self.response_memory = response_memory
+        self._deadlines = CoalescedDeadlines()
+        self._idle = trio.Event()
+
+    def apply(self, limits: Limits) -> None:
+        """Apply new limits; running calls continue."""
+        self.calls.limit = limits.calls
+        self.workers.resize(limits.threads)
+        self._large.resize(limits.threads)
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many slow calls have not ended."""
+        return self.calls.used
+
+    async def finish(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> Reply | None:
+        """Return the reply of `call`, which waits while `account` has no room for more of its result.
+
+        A call that waits beyond its deadline fails, so that it releases its view. Of several calls of a party
+        the one that began first ends first.
+        """
+        self.calls.take(client)
+        account.begin(call)
+        try:
+            while not await self._go_on(call, client, account):
+                pass
+            return call.take_reply()
+        finally:
+            account.end(call)
+            self.calls.give_back(client)
+            if not self.in_flight:
+                self._idle.set()
+            call.close()
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Wait until no call is in flight, `seconds` at most."""
+        with trio.move_on_after(seconds):
+            while self.in_flight:
+                self._idle = trio.Event()
+                await self._idle.wait()
+
+    async def _go_on(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> bool:
+        refusal: RpcError | None = None
+        # One for all slices up to the next step: it costs as much as a turn that nobody else waits for.
+        with self._deadlines.move_on_at(call.deadline) as waiting:
+            while (refusal := await account.wait_turn(call)) is None and call.step is None:
+                await self.turns.acquire(client, call.age)
+                if self._run_slice(call, client, account):
+                    return True
+        if waiting.cancelled_caught:
+            has_ended = call.fail(TimeLimitError())
+        elif refusal is not None:
+            has_ended = call.fail(refusal)
+        else:
+            assert call.step is not None
+            has_ended = await self._work(call, call.step, client, account)
+        account.note(call)
+        return has_ended
+
+    def _run_slice(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> bool:
+        try:
+            # Those before it in the queue may have used up what there was room for.
+            if not account.may_go_on(call):
+                return False
+            has_ended = call.resume()
+            account.note(call)
+            return has_ended
+        finally:
+            self.turns.release(client)
+
+    async def _work(
+        self, call: CallTask, work: RunInThread | Await, client: Any, account: ConnectionResponseMemory
+    ) -> bool:
+        with self._deadlines.move_on_at(_end_of_wait(work, call)) as scope:
+            turn = _turn_for(work, call, account, scope)
+            try:
+                if isinstance(work, Gather):
+                    value = await gather(work.functions)
+                elif isinstance(work, Await):
+                    value = await work.function()
+                else:
+                    value = await self._run(client, work, turn)
+            except WorkerPoolFullError:
+                # Those that had threads before have used up what there was room for.
+                return False
+            except Exception as error:
+                return call.fail(error)
+        if scope.cancelled_caught:
+            waited = isinstance(work, RunInThread) and not turn.came
+            return call.fail(NotStartedError() if waited else TimeLimitError())
+        return call.resume(value)
+
+    async def _run(self, client: Any, work: RunInThread, turn: ThreadTurn) -> Any:
+        if work.is_short:
+            return await self.short_work.run(client, work.function, turn)
+        if not work.most_bytes:
+            return await self.workers.run(client, work.function, turn)
+        # No more than can be in a thread reserve room: those that wait for one have no need of it.
+        await self._large.acquire(client, turn.age)
+        try:
+            return await self._run_large(client, work, turn)
+        finally:
+            self._large.release(client)
+
+    async def _run_large(self, client: Any, work: RunInThread, turn: ThreadTurn) -> Any:
+        await self.response_memory.reserve(client, work.most_bytes)
+        try:
+            return await self.workers.run(client, work.function, turn)
+        finally:
+            self.response_memory.give_back(client, work.most_bytes)
+
+
+async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exception | None]:
+    """Await several functions at once; return what each has failed with, None for those that did not.
+
+    Raises:
+        Exception: One has failed in another way than by an RpcError.
+    """
+    failures: list[Exception | None] = [None] * len(functions)
+
+    async def one(index: int) -> None:
+        try:
+            await functions[index]()
+        except RpcError as error:
+            failures[index] = error
+
+    async with trio.open_nursery() as nursery:
+        for index in range(len(functions)):
+            nursery.start_soon(one, index)
+    return failures
+
+
+def _turn_for(
+    work: RunInThread | Await, call: CallTask, account: ConnectionResponseMemory, scope: trio.CancelScope
+) -> ThreadTurn:
+    """Return the turn that work waits for; the time that it may run begins when that comes."""
+
+    def begin() -> None:
+        now = trio.current_time()
+        if isinstance(work, RunInThread):
+            work.began = now
+        if work.seconds is not None:
+            scope.deadline = now + work.seconds
+
+    # A call may use the room that it has reserved.
+    has_room = isinstance(work, RunInThread) and work.most_bytes > 0
+    may_begin = (lambda: not account.is_closed) if has_room else partial(account.may_go_on, call)
+    return ThreadTurn(may_begin, begin, call.age)
+
+
+def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
+    """Return until when work may wait for its turn; what has none runs from now on."""
+    if isinstance(work, RunInThread):
+        return call.deadline if work.begin_by is None else min(work.begin_by, call.deadline)
+    # Awaiting a growing chain takes time but holds no thread.
+    return inf if work.seconds is None else trio.current_time() + work.seconds
+
+
+def too_many_calls() -> RpcError:
+    """Return the error of a slow call when no more can be in flight."""
+    return limit_exceeded("too many calls in flight")

@@ -1,0 +1,103 @@
+"""Serves sockets where trio waits for events.
+
+trio's loop runs the tasks that can run, then waits by its epoll for descriptors, or for the next deadline.
+Where a server runs, the engine waits instead: its own epoll watches trio's beside the sockets, and calls
+whose replies need no task are answered without leaving the wait (decision 0067).
+"""
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+import outcome
+import trio
+
+from wsnode.server.transport.epoll import EpollPoller
+
+_Events: TypeAlias = Iterable[tuple[int, int]]
+
+
+class WaitOutcome(NamedTuple):
+    """The outcome of one wait."""
+
+    has_served: bool
+    """Whether any socket had something."""
+    is_host_ready: bool
+    """Whether trio's epoll may have events."""
+
+
+Serve: TypeAlias = Callable[[int, float], WaitOutcome]
+"""Serves sockets for so many seconds at most, and while the descriptor of trio's epoll has no event."""
+
+
+async def trio_waits_by(poller: EpollPoller, serve: Serve) -> bool:
+    """Have trio wait by `serve` for ever; return False at once where its wait cannot be replaced.
+
+    That is so where trio has no epoll, and while another server of this loop has replaced it.
+
+    Raises:
+        Exception: The one that `serve` has raised.
+    """
+    runner = _runner()
+    manager: Any = getattr(runner, "io_manager", None)
+    epoll = getattr(manager, "_epoll", None)
+    if type(epoll) is not type(poller.epoll):
+        return False
+    poller.watch_host(epoll.fileno())
+    manager._epoll = _ReplacedEpoll(epoll, runner, serve, trio.lowlevel.current_task())
+    try:
+        await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.SUCCEEDED)
+    finally:
+        manager._epoll = epoll
+        poller.forget(epoll.fileno())
+    return True
+
+
+def _runner() -> Any:
+    """Return trio's loop with its tasks, deadlines and epoll, an attribute that trio does not document."""
+    context = getattr(getattr(trio._core, "_run", None), "GLOBAL_RUN_CONTEXT", None)
+    return getattr(context, "runner", None)
+
+
+class _ReplacedEpoll:
+    """trio's epoll as trio knows it, but for the wait."""
+
+    def __init__(self, epoll: Any, runner: Any, serve: Serve, task: trio.lowlevel.Task) -> None:
+        self._poll = epoll.poll
+        self._host = epoll.fileno()
+        self._runnable = runner.runq
+        self._next_deadline = runner.deadlines.next_deadline
+        self._serve: Serve | None = serve
+        self._task = task
+        self.register = epoll.register
+        self.modify = epoll.modify
+        self.unregister = epoll.unregister
+        self.fileno = epoll.fileno
+        self.close = epoll.close
+
+    def poll(self, seconds: float, most: int) -> _Events:
+        """Return at most `most` of trio's events; a false value if nothing came within `seconds`."""
+        if self._serve is None:
+            events: _Events = self._poll(seconds, most)
+            return events
+        try:
+            has_served, is_host_ready = self._wait(self._serve, seconds)
+        except Exception as error:
+            # trio's loop must not end by it: the task that serves does.
+            self._serve = None
+            trio.lowlevel.reschedule(self._task, outcome.Error(error))
+            return iter(())
+        events = self._poll(0, most) if is_host_ready else []
+        # An iterator is true, and has nothing: time has not run out.
+        return events or (iter(()) if has_served else [])
+
+    def _wait(self, serve: Serve, seconds: float) -> WaitOutcome:
+        """Serve sockets until trio has something to do: events, runnable tasks, or a deadline."""
+        deadline, end = self._next_deadline(), perf_counter() + seconds
+        waited = serve(self._host, seconds)
+        # A pass through trio's scheduler would take a fifth of a quick request.
+        while waited.has_served and not waited.is_host_ready and not self._runnable:
+            if self._next_deadline() < deadline or (rest := end - perf_counter()) <= 0:
+                break
+            waited = WaitOutcome(True, serve(self._host, rest).is_host_ready)
+        return waited

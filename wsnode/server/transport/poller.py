@@ -1,0 +1,395 @@
+"""Reads many sockets where trio waits, and passes the bytes to their connections.
+
+A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
+Here the engine waits for all sockets together, in the place of trio's own wait (`event_loop`), and each
+connection's function is called with its bytes; the connection's own task runs only when there is more to do
+than that, and few of them in each pass. Peers take turns, so the ten thousand connections of one address
+delay another's by one of them. Where trio's wait cannot be replaced, one task waits for all sockets.
+
+The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and sends
+the replies to calls that ask for results which are still true, where the connection has nothing else to do
+first; it comes back with the first socket of which anything is left.
+"""
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Protocol, TypeAlias
+
+import trio
+
+from wsnode._native.wire import SocketQueue, VersionedCache
+from wsnode.jsonrpc.method import FIRST_BOUND
+from wsnode.server.transport.epoll import ARRIVED, EpollPoller, Poller, new_poller
+from wsnode.server.transport.event_loop import WaitOutcome, trio_waits_by
+
+RECEIVE_BYTES = 64 * 1024
+SLICE_SECONDS = 0.002
+"""Seconds for which bytes are passed on before other tasks run."""
+AGAIN_SECONDS = 0.0005
+"""Seconds for which sockets are asked again before other tasks run, where nothing is left of any: a pass of
+the scheduler takes as long as several quick requests."""
+OTHERS_PART = 3
+"""Or, if that is more, one part in `OTHERS_PART` of the time that other tasks took in the last pass."""
+NOTE_PART = 2
+"""One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
+WOKEN_AT_ONCE = 8
+"""Tasks woken in one pass of the scheduler: a connection that begins or ends takes 0.1 to 0.4 ms."""
+WOKEN_SECONDS = 0.0003
+"""Charged for a task that is woken, whose work follows in the next pass."""
+Peer: TypeAlias = str | None
+"""A key or an address; None for a socket that stands for itself."""
+Next: TypeAlias = tuple[int, bytes | None, bytes | None]
+"""A socket's descriptor, the bytes received, and frames that could not be sent."""
+Take: TypeAlias = Callable[[bytes], bool]
+"""Takes arrived bytes; returns False when its reader must act before it takes more."""
+
+
+class RecvSocket(Protocol):
+    """A non-blocking socket, or what decrypts one."""
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        ...
+
+    def recv(self, most: int, /) -> bytes:
+        """Return at most `most` bytes that have arrived, empty at the end.
+
+        Raises:
+            BlockingIOError: Nothing has arrived.
+            OSError: The other side is gone.
+        """
+        ...
+
+
+class FastConnection(Protocol):
+    """A connection whose plainest calls the engine may answer where it reads them."""
+
+    @property
+    def versioned_cache(self) -> VersionedCache | None:
+        """Return the results that last; None if its calls are not to be answered by them."""
+        ...
+
+    @property
+    def burst_bytes(self) -> int:
+        """Return how long the replies to one burst may be together."""
+        ...
+
+    def fast_reply_limit(self) -> int:
+        """Note that bytes have arrived; return the length up to which a reply may be sent now, 0 for none."""
+        ...
+
+    def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
+        """Count the calls of each method that were answered, for all connections with the same results.
+
+        Their frames had `size` bytes, and were answered in `seconds`, the longest burst in `longest`.
+        """
+        ...
+
+    def post(self, frames: bytes) -> None:
+        """Send the rest of replies that the system did not accept."""
+        ...
+
+
+class Reactor:
+    """The sockets of one server, each with one reader at most."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = perf_counter,
+        polling: Poller | None = None,
+        counted: Callable[[float], float] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._polling = polling or new_poller()
+        self._watched = set[int]()
+        self._readers: dict[int, _Reader] = {}
+        self._partly_read: list[int] = []
+        """Those that have more than was read of them."""
+        self._unread = set[int]()
+        """Those without a reader that may have unread bytes of which no event comes any more."""
+        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
+        """Those that have something."""
+        self._counted = counted or self._due.counted
+        """Tells how many of the seconds of a turn its socket has to pay for."""
+        self._note_due = 0.0
+        self._left_at = 0.0
+        """The time at which other tasks began to run."""
+        self._passing: _Reader | None = None
+        """The reader whose function is being called."""
+        self._is_woken = False
+        """Whether its task has been woken meanwhile."""
+
+    @property
+    def ready(self) -> int:
+        """Return how many peers have something that was not handed out, at least 1."""
+        return self._due.waiting or 1
+
+    async def run(self) -> None:
+        """Hand out what arrives, for ever."""
+        if not isinstance(self._polling, EpollPoller) or not await trio_waits_by(self._polling, self._serve):
+            await self._run_in_a_task()
+
+    def _serve(self, host: int, seconds: float) -> WaitOutcome:
+        """Hand out what arrives within `seconds`, until the descriptor `host` has an event.
+
+        It ends early where tasks may have become runnable.
+        """
+        due, clock = self._due, self._clock
+        most = max(SLICE_SECONDS, (clock() - self._left_at) / OTHERS_PART)
+        ended, left, has_served, is_host_ready = due.serve(
+            self._polling.fileno(), host, seconds, SLICE_SECONDS, self._partly_read
+        )
+        self._partly_read.clear()
+        if ended or left is not None:
+            self._note_ends(ended)
+            self._read_on(left, clock() + most)
+        self._left_at = clock()
+        return WaitOutcome(has_served, is_host_ready)
+
+    def _read_on(self, left: Next | None, deadline: float) -> None:
+        """Pass on what is left of a socket, and of others until `deadline`."""
+        due, clock, woken, now = self._due, self._clock, 0, self._clock()
+        if left is None:
+            left = due.next(deadline - now)
+        while left is not None:
+            began = clock()
+            is_woken = self._read(*left)
+            now = clock()
+            due.charge(self._counted(now - began) + is_woken * WOKEN_SECONDS)
+            woken += is_woken
+            left = due.next(deadline - now) if now <= deadline and woken < WOKEN_AT_ONCE else None
+
+    async def _run_in_a_task(self) -> None:
+        while True:
+            await self._wait_arrival()
+            self._take_note()
+            seconds = SLICE_SECONDS
+            while self._hand_out(seconds):
+                ended = self._clock()
+                await trio.lowlevel.checkpoint()
+                now = self._clock()
+                seconds = max(SLICE_SECONDS, (now - ended) / OTHERS_PART)
+                # A quick request need not wait until all that came before it have had their turns.
+                if now >= self._note_due:
+                    self._take_note()
+
+    async def _wait_arrival(self) -> None:
+        if self._partly_read:
+            await trio.lowlevel.checkpoint()
+        else:
+            await trio.lowlevel.wait_readable(self._polling.fileno())
+
+    def _take_note(self) -> bool:
+        """Have all sockets wait that have something; return whether there are any."""
+        began = self._clock()
+        self._note_ends(self._due.add_all(self._polling.ready_sockets(), ARRIVED))
+        # Behind those that have arrived meanwhile.
+        for descriptor in self._partly_read:
+            self._due.add(descriptor)
+        self._partly_read.clear()
+        self._note_due = began + NOTE_PART * (self._clock() - began)
+        return self._due.waiting > 0
+
+    def _note_ends(self, descriptors: list[int]) -> None:
+        """Note sockets whose ends have come, perhaps behind unread bytes."""
+        for descriptor in descriptors:
+            if (reader := self._readers.get(descriptor)) is None:
+                self._unread.add(descriptor)
+            else:
+                reader.is_ending = True
+
+    def _has_come_again(self) -> bool:
+        """Return whether something has arrived again, where nothing is left that had arrived before."""
+        return not (self._due.waiting or self._partly_read) and self._take_note()
+
+    def _hand_out(self, seconds: float) -> bool:
+        """Pass on arrived bytes for so long; return whether more are waiting."""
+        now, woken, due, clock = self._clock(), 0, self._due, self._clock
+        deadline, again = now + seconds, now + AGAIN_SECONDS
+        while now <= deadline and woken < WOKEN_AT_ONCE:
+            if (left := due.next(deadline - now)) is not None:
+                began = clock()
+                is_woken = self._read(*left)
+                now = clock()
+                due.charge(self._counted(now - began) + is_woken * WOKEN_SECONDS)
+                woken += is_woken
+            elif woken or (now := clock()) > again or not self._has_come_again():
+                break
+        return due.waiting > 0
+
+    async def feed(
+        self,
+        connected: RecvSocket,
+        take: Take,
+        peer: Peer = None,
+        plain: FastConnection | None = None,
+        *,
+        full: int = RECEIVE_BYTES,
+    ) -> bool:
+        """Have `take` called with what arrives until it returns False; False if nothing more will.
+
+        It is not called with calls that are answered for `plain`. Where at least `full` bytes are read at
+        once, more may be left.
+        """
+        if (descriptor := connected.fileno()) < 0:
+            return False
+        self._watch(descriptor)
+        self._due.watch(descriptor, peer, plain)
+        reader = self._readers[descriptor] = _Reader(self, descriptor, connected, take, full, plain)
+        await trio.lowlevel.wait_task_rescheduled(reader.abort)
+        if reader.failure is not None:
+            raise reader.failure
+        return not reader.ended
+
+    def receive_nowait(self, connected: RecvSocket) -> bytes | None:
+        """Return what has arrived at a socket without a reader, None if nothing has, empty at the end."""
+        descriptor = connected.fileno()
+        if (received := _received(connected)) is None:
+            return None
+        if descriptor in self._watched:
+            # More may be left, of which no event comes.
+            self._unread.add(descriptor)
+        return received
+
+    def feed_nowait(self, descriptor: int) -> bool:
+        """Pass on what has arrived at a socket to its reader, if there is one; True if it takes more."""
+        if (reader := self._readers.get(descriptor)) is None or self._passing is not None:
+            return False
+        return not self._read(descriptor, None, None) and reader.has_more
+
+    def _watch(self, descriptor: int) -> None:
+        """Have what is unread of a socket, and what arrives, be noted."""
+        if descriptor not in self._watched:
+            self._polling.watch(descriptor)
+            self._watched.add(descriptor)
+        elif descriptor in self._unread:
+            self._polling.watch_again(descriptor)
+        self._unread.discard(descriptor)
+
+    def wake(self, descriptor: int) -> None:
+        """Have `feed` return True soon, if a task waits there for this socket."""
+        if (reader := self._readers.get(descriptor)) is None:
+            return
+        if reader is self._passing:
+            self._is_woken = True
+        else:
+            self._let_go(descriptor, reader)
+
+    def _let_go(self, descriptor: int, reader: "_Reader") -> None:
+        self.leave(descriptor)
+        trio.lowlevel.reschedule(reader.task)
+
+    def leave(self, descriptor: int) -> None:
+        """Let a socket have no reader any more."""
+        self._due.to_python(descriptor)
+        reader = self._readers.pop(descriptor)
+        if descriptor in self._watched and (reader.has_more or reader.is_ending):
+            self._unread.add(descriptor)
+
+    def forget(self, descriptor: int) -> None:
+        """Watch a socket no more, until it is fed from again; to be called before it is closed."""
+        if descriptor in self._watched:
+            self._watched.remove(descriptor)
+            self._unread.discard(descriptor)
+            self._due.forget(descriptor)
+            self._polling.forget(descriptor)
+
+    def _read(self, descriptor: int, received: bytes | None, unsent: bytes | None) -> bool:
+        """Pass on what the engine has left of a socket; return whether a task was woken."""
+        if (reader := self._readers.get(descriptor)) is None:
+            # It is looked at again when it has a reader.
+            self.forget(descriptor)
+            return False
+        self._passing, self._is_woken = reader, False
+        takes_more = reader.pass_on(received, unsent) and not self._is_woken
+        self._passing = None
+        if takes_more:
+            if reader.has_more:
+                self._partly_read.append(descriptor)
+            return False
+        if reader.ended:
+            self.forget(descriptor)
+        self._let_go(descriptor, reader)
+        return True
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._polling.close()
+
+
+class _Reader:
+    """A task that waits for what its function does not take."""
+
+    # Nearly all of ten thousand connections wait here, so `abort` is no closure, which takes 300 bytes more.
+    __slots__ = (
+        "_connected",
+        "_descriptor",
+        "_full",
+        "_plain",
+        "_reactor",
+        "_take",
+        "ended",
+        "failure",
+        "has_more",
+        "is_ending",
+        "task",
+    )
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        descriptor: int,
+        connected: RecvSocket,
+        take: Take,
+        full: int,
+        plain: FastConnection | None,
+    ) -> None:
+        self._reactor = reactor
+        self._descriptor = descriptor
+        self._connected = connected
+        self._take = take
+        self._full = full
+        self._plain = plain
+        self.task = trio.lowlevel.current_task()
+        self.ended = False
+        self.is_ending = False
+        """Whether the end has arrived, perhaps behind unread bytes."""
+        self.has_more = False
+        """Whether something is left behind what was read last, as far as is known."""
+        self.failure: Exception | None = None
+        """The exception of `take`, for its own task to raise."""
+
+    def abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        """Wait no more, because the task was cancelled."""
+        self._reactor.leave(self._descriptor)
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def pass_on(self, received: bytes | None, unsent: bytes | None) -> bool:
+        """Pass on replies that were not sent, and arrived bytes; those are read first where there is neither.
+
+        Returns False when the task must act.
+        """
+        if received is None and unsent is None and (received := _received(self._connected)) is None:
+            self.has_more = False
+            return True
+        self.has_more = self.is_ending or (received is not None and len(received) >= self._full)
+        if received == b"":
+            self.ended = True
+            return False
+        try:
+            if unsent is not None and self._plain is not None:
+                self._plain.post(unsent)
+            return received is None or self._take(received)
+        except Exception as error:
+            self.failure = error
+            return False
+
+
+def _received(connected: RecvSocket) -> bytes | None:
+    """Return what has arrived, None if nothing has, empty at the end."""
+    try:
+        return connected.recv(RECEIVE_BYTES)
+    except BlockingIOError:
+        return None
+    except (OSError, ValueError):
+        return b""

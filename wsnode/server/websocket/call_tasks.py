@@ -1,0 +1,161 @@
+"""The slow calls of one connection, which run beside its reader."""
+
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.context import Session
+from wsnode.jsonrpc.work import CallTask
+from wsnode.server.scheduling.executor import too_many_calls
+from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
+from wsnode.server.shared import Shared
+from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.outbox import Outbox
+from wsnode.server.websocket.sender import FrameSender
+
+SMALL_BYTES = 8 * 1024
+"""Messages of this size are bounded well enough by the number of calls."""
+ENDED_AT_ONCE = 8
+"""Calls that end with their connection before others have a turn: each takes 0.1 ms."""
+FEW = 2
+"""Calls that need no turn of their own to end."""
+
+
+class CallTasks:
+    """Runs slow calls as tasks of the connection, and posts their replies."""
+
+    __slots__ = (
+        "_account",
+        "_channel",
+        "_client",
+        "_idle",
+        "_outbox",
+        "_scopes",
+        "_sending",
+        "_session",
+        "_shared",
+        "bytes",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        sending: FrameSender,
+        outbox: Outbox,
+        channel: SocketChannel,
+        shared: Shared,
+        client: ClientId,
+    ) -> None:
+        self._session = session
+        self._sending = sending
+        self._outbox = outbox
+        self._channel = channel
+        self._shared = shared
+        self._client = client
+        self.bytes = 0
+        """Bytes of the messages of calls in flight, without small ones."""
+        # Of most connections it is always empty, and an empty set takes 150 bytes more than a dictionary.
+        self._scopes: dict[trio.CancelScope, None] = {}
+        self._account: ConnectionResponseMemory | None = None
+        """That of the calls in flight, while there are some."""
+        self._idle: trio.Event | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many are in flight."""
+        return len(self._scopes)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether no further call can begin."""
+        shared, limits = self._shared, self._shared.limits
+        many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
+        return many or not shared.executor.calls.admits(self._client)
+
+    def begin_turn(self) -> None:
+        """Have the session begin slow calls, or refuse them while there are too many."""
+        self._session.refusal = too_many_calls() if self.is_full else None
+        # Only the first slow call of a turn runs its first slice there; later ones begin in the executor.
+        self._session.eager = True
+
+    def begin(
+        self, task: CallTask, start: Callable[..., Any], size: int, recount: Callable[[], None]
+    ) -> None:
+        """Run a call that holds `size` bytes of its message, in a task started by `start`.
+
+        `recount` is called when `bytes` has changed.
+        """
+        # They end a few at a time, and not all at once with the connection's other tasks.
+        scope = trio.CancelScope(shield=True)
+        self._scopes[scope] = None
+        size = size if size > SMALL_BYTES else 0
+        self._count(size, recount)
+        self._session.eager = False
+        if self.is_full:
+            self._session.refusal = too_many_calls()
+        if self._account is None:
+            self._account = ConnectionResponseMemory(
+                self._shared.response_memory, self._outbox.limit, self._outbox, self._client
+            )
+        start(self._finish, task, self._account, scope, size, recount)
+
+    def halt(self) -> None:
+        """Have none of them make more of its result: all are about to end unanswered."""
+        if self._account is not None:
+            self._account.close()
+
+    def cancel(self) -> None:
+        """End all of them unanswered."""
+        for scope in self._scopes:
+            scope.cancel()
+
+    async def end(self) -> None:
+        """End all of them unanswered, a few in each pass of the scheduler; returns before they have ended."""
+        # The last ones first: a thread of one that ended would be given to the next.
+        scopes = list(reversed(self._scopes))
+        if len(scopes) <= FEW:
+            self.cancel()
+            return
+        with trio.CancelScope(shield=True):
+            for first in range(0, len(scopes), ENDED_AT_ONCE):
+                await self._shared.executor.turns.pass_through(self._client)
+                for scope in scopes[first : first + ENDED_AT_ONCE]:
+                    scope.cancel()
+
+    async def wait_idle(self) -> None:
+        """Wait until none is in flight."""
+        while self._scopes:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
+    def _count(self, size: int, recount: Callable[[], None]) -> None:
+        if size:
+            self.bytes += size
+            recount()
+
+    async def _finish(
+        self,
+        task: CallTask,
+        account: ConnectionResponseMemory,
+        scope: trio.CancelScope,
+        size: int,
+        recount: Callable[[], None],
+    ) -> None:
+        reply = None
+        try:
+            with scope:
+                reply = await self._shared.executor.finish(task, self._client, account)
+        finally:
+            self._scopes.pop(scope, None)
+            self._count(-size, recount)
+            if not self._scopes:
+                self._account = None
+                self._session.eager = True
+                if self._idle is not None:
+                    self._idle.set()
+        if reply is not None:
+            self._sending.post_reply(reply, task.pending_subscriptions)
+        else:
+            self._channel.release(task.pending_subscriptions)

@@ -1,0 +1,173 @@
+"""The sending side of a WebSocket connection: replies, control frames and notifications, in order."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import trio
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.protocol import SEND_EOF
+
+from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.work import Reply, pieces_of, size_of
+from wsnode.pubsub.subscription import Subscription
+from wsnode.server.shared import Shared
+from wsnode.server.websocket.channel import SocketChannel
+from wsnode.server.websocket.connection_stage import ConnectionStage
+from wsnode.server.websocket.deflate import compress
+from wsnode.server.websocket.frames import CLOSE_WHOLE, PONG, Framing, text_frame
+from wsnode.server.websocket.outbox import LargeReply, Outbox
+
+
+class SendingConnection(Protocol):
+    """The part of a connection that sending needs."""
+
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        """Run `function` until the connection ends."""
+        ...
+
+    def end_within(self, seconds: float) -> None:
+        """End the connection after `seconds` at the latest."""
+        ...
+
+    @property
+    def has_more(self) -> bool:
+        """Whether requests wait that there is room to answer."""
+        ...
+
+    def resume(self) -> None:
+        """Answer them for the time of one turn."""
+        ...
+
+
+class FrameSender:
+    """The sending side of one connection."""
+
+    __slots__ = (
+        "_channel",
+        "_client",
+        "_deflate",
+        "_framing",
+        "_host",
+        "_outbox",
+        "_shared",
+        "stage",
+    )
+
+    def __init__(
+        self,
+        host: SendingConnection,
+        framing: Framing,
+        outbox: Outbox,
+        channel: SocketChannel,
+        shared: Shared,
+        deflate: PerMessageDeflate | None,
+        client: ClientId,
+    ) -> None:
+        self._host: SendingConnection | None = host
+        self._client = client
+        self._framing = framing
+        self._outbox = outbox
+        self._channel = channel
+        self._shared = shared
+        self._deflate = deflate
+        self.stage = ConnectionStage.OPEN
+        """How far the connection's life has come; `advance` moves it on."""
+
+    def advance(self, stage: ConnectionStage) -> None:
+        """Go on to `stage`, unless a later one has been reached."""
+        self.stage = max(self.stage, stage)
+
+    def post_reply(self, reply: Reply, held: Sequence[Subscription]) -> None:
+        """Post `reply`, then begin the subscriptions that waited for it."""
+        size = size_of(reply)
+        if self._deflate is None or size < self._shared.limits.deflate_bytes:
+            self._post_message(reply)
+        elif size <= self._shared.limits.deflate_inline_bytes:
+            self._post_message(compress(reply, self._deflate), compressed=True)
+        else:
+            self._start(self._post_compressed, reply, self._deflate, held)
+            return
+        self._channel.release(held)
+
+    def post(self, frames: bytes) -> None:
+        """Send whole frames behind all that was sent before."""
+        try:
+            self._drain_if(self._outbox.send(frames))
+        except trio.BrokenResourceError:
+            self._cut_off()
+
+    def post_control(self) -> None:
+        """Post the protocol's pending frames."""
+        writes, self._framing.writes = self._framing.writes, []
+        last_pong = next((frame for frame in reversed(writes) if frame[:1] == PONG), None)
+        for frame in writes:
+            if frame[:1] == PONG and frame is not last_pong:
+                continue
+            if frame == SEND_EOF:
+                self.advance(ConnectionStage.OVER)
+            elif frame[0] == CLOSE_WHOLE:
+                # Behind all replies, for nothing may follow it.
+                self.advance(ConnectionStage.SAID)
+                self.post(frame)
+                self._channel.end()
+            else:
+                self.post_urgent(frame)
+
+    def post_urgent(self, frame: bytes) -> None:
+        """Send a control frame ahead of what waits."""
+        try:
+            self._drain_if(self._outbox.send_urgent(frame))
+        except trio.BrokenResourceError:
+            self._cut_off()
+
+    async def _post_compressed(
+        self, reply: Reply, deflate: PerMessageDeflate, held: Sequence[Subscription]
+    ) -> None:
+        with self._outbox.kept_aside(size_of(reply)):
+            payload = await self._shared.executor.short_work.run(
+                self._client, lambda _cancel: compress(reply, deflate)
+            )
+        self._post_message(payload, compressed=True)
+        self._channel.release(held)
+        if self._host is not None:
+            await _resume(self._host)
+
+    def _post_message(self, payload: Reply, *, compressed: bool = False) -> None:
+        if self.stage >= ConnectionStage.SAID:
+            return
+        if size_of(payload) > self._shared.limits.fragment_bytes:
+            reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
+            self._drain_if(self._outbox.send_large(reply))
+        else:
+            self.post(text_frame(*pieces_of(payload), compressed=compressed))
+
+    def end(self) -> None:
+        """Send nothing more; what waits is forgotten."""
+        self._host = None
+        self._outbox.close()
+
+    def _start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
+        if self._host is not None:
+            self._host.start(function, *arguments)
+
+    def _cut_off(self) -> None:
+        if self._host is not None:
+            self._host.end_within(0)
+
+    def _drain_if(self, waiting: bool) -> None:
+        if waiting and self._host is not None:
+            self._host.start(self._drain, self._host)
+
+    async def _drain(self, host: SendingConnection) -> None:
+        try:
+            await self._outbox.drain(host.resume)
+        except trio.BrokenResourceError:
+            host.end_within(0)
+        await _resume(host)
+
+
+async def _resume(host: SendingConnection) -> None:
+    """Answer requests that wait while there is room, others having their turns between."""
+    while host.has_more:
+        await trio.lowlevel.checkpoint()
+        host.resume()

@@ -1,0 +1,109 @@
+"""Making a data folder of a copy: nothing of it is in its place before all of it is verified."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.state import check_state_rows
+from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
+from wsnode.ethereum.storage.tables import TABLES as ETHEREUM_TABLES
+from wsnode.snapshots import manifest
+from wsnode.snapshots.contents import chain_contents, starknet_contents
+from wsnode.snapshots.errors import CorruptSnapshotError, SnapshotContentError
+from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
+from wsnode.snapshots.pieces import join, require_sizes
+from wsnode.snapshots.target_dir import claimed, sync_folder
+from wsnode.starknet.chain import FOLDER as STARKNET
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.storage.tables import TABLES as STARKNET_TABLES
+from wsnode.store.private import make_private_folder
+from wsnode.store.progress import Progress
+from wsnode.store.row_check import check_rows
+
+DRAFT: Final = ".restoring"
+"""Where the folder's parts lie until they are verified."""
+
+
+def restore(data: Path, folder: Path, progress: Progress) -> Manifest:
+    """Make a data folder of a copy in `folder`, and return what it holds.
+
+    Raises:
+        NoManifestError, ManifestError, ManifestVersionError: There is no copy that is understood here.
+        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError, ContentError, CorruptSnapshotError:
+            It is damaged.
+        FolderNotEmptyError, TakenError: The data folder holds something, or is being filled.
+        ChainError, EngineError, StarknetError, StoreError: What it holds cannot be opened.
+        OSError: A file cannot be read or written.
+    """
+    given = manifest.read(folder)
+    require_sizes(folder, given.pieces)
+    with claimed(data, lambda name: name == DRAFT) as left_over:
+        for path in left_over:
+            shutil.rmtree(path)
+        draft = data / DRAFT
+        for file in given.files:
+            _write(file, folder, draft, progress)
+        _require_content(draft, given, progress)
+        _put_in_place(draft, data)
+    return given
+
+
+def _write(file: ManifestFile, folder: Path, draft: Path, progress: Progress) -> None:
+    path = draft / file.name
+    make_private_folder(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as target:
+        join(file, folder, target, lambda done: progress.advanced(file.name, done, file.size))
+        target.flush()
+        os.fsync(descriptor)
+
+
+def _require_content(draft: Path, given: Manifest, progress: Progress) -> None:
+    if given.eth is not None:
+        with Chain.open(draft / ETHEREUM, writer=False) as chain:
+            check_rows(chain.store, ETHEREUM_TABLES, progress, _refuse_damage)
+            if not chain.is_light:
+                check_state_rows(chain.state, progress, _refuse_damage)
+            _require_chain(chain, given.eth)
+    if given.alt is not None:
+        with StarknetChain.open(draft, writer=False) as starknet:
+            check_rows(starknet.store, STARKNET_TABLES, progress, _refuse_damage)
+            _require_starknet(starknet, given.alt)
+
+
+def _refuse_damage(table: str, fault: str) -> None:
+    raise CorruptSnapshotError(table, fault)
+
+
+def _require_chain(chain: Chain, wanted: ManifestChain) -> None:
+    _, number, block_hash, root = chain.state.committed()
+    _require(ETHEREUM, chain_contents(chain, chain.head, root), wanted)
+    if not chain.is_light:
+        _require(ETHEREUM, Head(BlockNumber(number), Hash32(block_hash)), chain.head)
+
+
+def _require_starknet(starknet: StarknetChain, wanted: ManifestStarknet) -> None:
+    with starknet.snapshot() as view:
+        block = None if view.head is None else view.block(view.head)
+        _require(STARKNET, starknet_contents(view.head, None if block is None else block.hash), wanted)
+
+
+def _require(family: str, found: object, wanted: object) -> None:
+    if found != wanted:
+        raise SnapshotContentError(family, found, wanted)
+
+
+def _put_in_place(draft: Path, data: Path) -> None:
+    for family in (STARKNET, ETHEREUM):
+        if (draft / family).exists():
+            for folder in (draft / family).iterdir():
+                if folder.is_dir():
+                    sync_folder(folder)
+            sync_folder(draft / family)
+            (draft / family).rename(data / family)
+            sync_folder(data)
+    shutil.rmtree(draft)

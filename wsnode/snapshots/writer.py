@@ -1,0 +1,94 @@
+"""Taking a copy of a data folder, beside its writer or without one."""
+
+import io
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.storage.errors import NoChainError
+from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
+from wsnode.snapshots import manifest
+from wsnode.snapshots.contents import chain_contents, starknet_contents
+from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
+from wsnode.snapshots.pieces import ByteSource, split
+from wsnode.snapshots.streams import chain_streams, starknet_stream
+from wsnode.snapshots.target_dir import claimed, sync_folder, write_whole
+from wsnode.starknet.chain import FOLDER as STARKNET
+from wsnode.starknet.chain import StarknetChain
+from wsnode.store.progress import Progress
+
+OURS: Final = re.compile(r"((eth|alt)-[a-z]+-[0-9]{6}\.zst|manifest\.json)(\.part)?")
+"""Names in a folder of a copy."""
+
+
+def take(data: Path, folder: Path, program: str, progress: Progress) -> Manifest:
+    """Copy a data folder's chains into an empty folder, and return what the copy holds.
+
+    Raises:
+        ChainError, EngineError, StarknetError, StoreError: A chain cannot be opened or read.
+        FolderNotEmptyError: The folder holds something else than an unfinished copy.
+        TakenError: Another process fills it.
+        RestlessError: The chain's writer has too much to do.
+        OSError: A file cannot be written.
+    """
+    with ExitStack() as opened:
+        chain, starknet = _chains(data, opened)
+        left_over = opened.enter_context(claimed(folder, _is_left_over))
+        for path in left_over:
+            path.unlink()
+        taker = SnapshotWriter(data, folder, progress)
+        eth = None if chain is None else taker.take_chain(chain)
+        other = None if starknet is None else taker.take_starknet(starknet)
+        made = Manifest(manifest.VERSION, program, eth, other, tuple(taker.files))
+        sync_folder(folder)
+        write_whole(folder / manifest.NAME, manifest.encoded(made))
+        return made
+
+
+def _is_left_over(name: str) -> bool:
+    return OURS.fullmatch(name) is not None and name != manifest.NAME
+
+
+def _chains(data: Path, opened: ExitStack) -> tuple[Chain | None, StarknetChain | None]:
+    has_chain, has_starknet = (data / ETHEREUM).exists(), (data / STARKNET).exists()
+    if not has_chain and not has_starknet:
+        raise NoChainError(data)
+    chain = opened.enter_context(Chain.open(data / ETHEREUM, writer=False)) if has_chain else None
+    starknet = opened.enter_context(StarknetChain.open(data, writer=False)) if has_starknet else None
+    return chain, starknet
+
+
+class SnapshotWriter:
+    """Copies chains into a folder, one after another."""
+
+    def __init__(self, data: Path, folder: Path, progress: Progress) -> None:
+        self._data = data
+        self._folder = folder
+        self._progress = progress
+        self.files: list[ManifestFile] = []
+
+    def take_chain(self, chain: Chain) -> ManifestChain:
+        """Copy the Ethereum chain and return what is copied of it."""
+        genesis, rows, state = manifest.ETHEREUM_FILES
+        self._split(io.BytesIO(chain.folder.read_genesis()), genesis)
+        with chain_streams(chain) as streams:
+            self._split(streams.chain, rows)
+            self._split(streams.state, state)
+        return chain_contents(chain, streams.head, streams.state_root)
+
+    def take_starknet(self, starknet: StarknetChain) -> ManifestStarknet:
+        """Copy the Starknet chain and return what is copied of it."""
+        (rows,) = manifest.STARKNET_FILES
+        with starknet_stream(starknet) as stream:
+            self._split(stream.store, rows)
+        return starknet_contents(stream.number, stream.hash)
+
+    def _split(self, source: ByteSource, name: str) -> None:
+        size = (self._data / name).stat().st_size
+
+        def count(done: int) -> None:
+            self._progress.advanced(name, min(done, size), size)
+
+        self.files.append(split(source, name, self._folder, count))

@@ -1,0 +1,238 @@
+"""A block's transactions and receipts as they are stored: members in the form and order of results."""
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.starknet.felt import felt_bytes, felt_text
+from wsnode.starknet.native import StarknetBlockProof
+from wsnode.untrusted.decoding import JsonDecoder
+
+Members: TypeAlias = dict[str, Any]
+
+_ACCOUNT: Final = ("version", "signature", "nonce")
+_FEES: Final = (
+    "resource_bounds",
+    "tip",
+    "paymaster_data",
+    "nonce_data_availability_mode",
+    "fee_data_availability_mode",
+)
+_DEPLOYED: Final = ("contract_address_salt", "constructor_calldata", "class_hash")
+_CALL: Final = ("contract_address", "entry_point_selector", "calldata")
+TRANSACTION_MEMBERS: Final[dict[tuple[str, int], tuple[str, ...]]] = {
+    ("INVOKE", 0): ("version", "max_fee", "signature", *_CALL),
+    ("INVOKE", 1): (*_ACCOUNT, "max_fee", "sender_address", "calldata"),
+    ("INVOKE", 3): (*_ACCOUNT, *_FEES, "account_deployment_data", "sender_address", "calldata"),
+    ("DECLARE", 0): ("version", "max_fee", "signature", "sender_address", "class_hash"),
+    ("DECLARE", 1): (*_ACCOUNT, "max_fee", "sender_address", "class_hash"),
+    ("DECLARE", 2): (*_ACCOUNT, "max_fee", "sender_address", "class_hash", "compiled_class_hash"),
+    ("DECLARE", 3): (
+        *_ACCOUNT,
+        *_FEES,
+        "account_deployment_data",
+        "sender_address",
+        "class_hash",
+        "compiled_class_hash",
+    ),
+    ("DEPLOY", 0): ("version", *_DEPLOYED),
+    ("DEPLOY", 1): ("version", *_DEPLOYED),
+    ("DEPLOY_ACCOUNT", 1): (*_ACCOUNT, "max_fee", *_DEPLOYED),
+    ("DEPLOY_ACCOUNT", 3): (*_ACCOUNT, *_FEES, *_DEPLOYED),
+    ("L1_HANDLER", 0): ("version", "nonce", *_CALL),
+}
+"""The members of starknet-specs' transactions by kind and version, beside `type`."""
+DERIVED: Final = {
+    "DEPLOY": "contract_address",
+    "DEPLOY_ACCOUNT": "contract_address",
+    "L1_HANDLER": "message_hash",
+}
+"""The member that receipts of a kind have beside those of all."""
+WITH_PROOF_FACTS: Final = ("INVOKE", 3)
+_BOUNDS: Final = ("l1_gas", "l2_gas", "l1_data_gas")
+_NO_BOUND: Final = {"max_amount": "0x0", "max_price_per_unit": "0x0"}
+ACCEPTED_ON_L1: Final = "ACCEPTED_ON_L1"
+ACCEPTED_ON_L2: Final = "ACCEPTED_ON_L2"
+
+
+class StoredBody(msgspec.Struct, frozen=True):
+    """The transactions and receipts of a block, in order."""
+
+    status: str
+    """The status of the block and the finality of its transactions, as the source told them."""
+    hashes: list[str]
+    transactions: list[msgspec.Raw]
+    receipts: list[msgspec.Raw]
+    proof_facts: list[list[str] | None]
+    """Of transactions that may have some; results have them only on request."""
+
+
+# The engine reads objects from lists too, and words from objects: what it proves may still have another form.
+class _Fee(msgspec.Struct, frozen=True):
+    amount: str
+    unit: str
+
+
+class _Message(msgspec.Struct, frozen=True):
+    from_address: str
+    to_address: str
+    payload: list[str]
+
+
+class _Event(msgspec.Struct, frozen=True):
+    from_address: str
+    keys: list[str]
+    data: list[str]
+
+
+class _GasUsed(msgspec.Struct, frozen=True):
+    l1_gas: int
+    l1_data_gas: int
+    l2_gas: int = 0
+
+
+class _Receipt(msgspec.Struct, frozen=True):
+    transaction_hash: str
+    actual_fee: _Fee
+    messages_sent: list[_Message]
+    events: list[_Event]
+    execution_resources: _GasUsed
+    execution_status: str
+    revert_reason: str | None = None
+
+
+class _Pair(msgspec.Struct, frozen=True):
+    transaction: Members
+    receipt: _Receipt
+
+
+class _Source(msgspec.Struct, frozen=True):
+    transactions: list[_Pair]
+    status: str = ACCEPTED_ON_L2
+
+
+class StoredEvent(msgspec.Struct, frozen=True):
+    """An event as receipts have it; its felts are in canonical form."""
+
+    from_address: str
+    keys: list[str]
+    data: msgspec.Raw
+
+
+class _EventList(msgspec.Struct, frozen=True):
+    events: list[StoredEvent]
+
+
+_decode_event_list = JsonDecoder(_EventList).decode
+_decode_source = JsonDecoder(_Source).decode
+_decode_body = JsonDecoder(StoredBody).decode
+
+
+def stored_body(block: bytes, proof: StarknetBlockProof) -> bytes:
+    """Return the text to store of a block in a node's form, which `proof` proves.
+
+    Raises:
+        ValueError: A member is there that has no place in results, or one is not that results need.
+    """
+    source = _decode_source(block)
+    status = ACCEPTED_ON_L1 if source.status == ACCEPTED_ON_L1 else ACCEPTED_ON_L2
+    forms = [form_of(pair.transaction) for pair in source.transactions]
+    paired = list(zip(source.transactions, forms, proof.derived, strict=True))
+    return msgspec.json.encode(
+        {
+            "status": status,
+            "hashes": [felt_text(transaction_hash) for transaction_hash in proof.transaction_hashes],
+            "transactions": [_transaction(pair.transaction, form) for pair, form, _ in paired],
+            "receipts": [_receipt(pair.receipt, form[0], derived, status) for pair, form, derived in paired],
+            "proof_facts": [
+                canonical(pair.transaction.get("proof_facts") or []) if form == WITH_PROOF_FACTS else None
+                for pair, form, _ in paired
+            ],
+        }
+    )
+
+
+def decode_body(text: bytes) -> StoredBody:
+    """Return the body that the stored `text` holds."""
+    return _decode_body(text)
+
+
+def events_of(receipt: msgspec.Raw) -> list[StoredEvent]:
+    """Return the events of a stored receipt, in order."""
+    return _decode_event_list(receipt).events
+
+
+def form_of(transaction: Members) -> tuple[str, int]:
+    """Return kind and version of a transaction; queries have the version of what they ask about.
+
+    Raises:
+        ValueError: There is no such form.
+    """
+    form = (str(transaction.get("type")), felt_bytes(str(transaction.get("version")))[-1])
+    if form not in TRANSACTION_MEMBERS:
+        raise ValueError(f"a transaction of kind {form[0]:.40} has no version {form[1]}")
+    return form
+
+
+def canonical(value: Any) -> Any:
+    """Return a value with its felts in canonical form; words and counts stay."""
+    if isinstance(value, str):
+        return felt_text(felt_bytes(value)) if value[:2] in ("0x", "0X") else value
+    if isinstance(value, list):
+        return [canonical(item) for item in value]
+    if isinstance(value, dict):
+        return {name: canonical(inner) for name, inner in value.items()}
+    return value
+
+
+def _transaction(source: Members, form: tuple[str, int]) -> Members:
+    members = dict(source)
+    if form == ("INVOKE", 0) and "contract_address" not in members:
+        members["contract_address"] = members.get("sender_address")
+    elif form[0] in ("INVOKE", "DECLARE") and "sender_address" not in members:
+        members["sender_address"] = members.get("contract_address")
+    if form == ("L1_HANDLER", 0):
+        # The first ones have none, and hash as if it were zero.
+        members.setdefault("nonce", "0x0")
+    if "resource_bounds" in members:
+        members["resource_bounds"] = _bounds(members["resource_bounds"])
+    return {"type": form[0]} | {
+        name: canonical(_required(members, name)) for name in TRANSACTION_MEMBERS[form]
+    }
+
+
+def _bounds(source: Any) -> Members:
+    """Return the bounds of all three resources; transactions of two are told with a third of zero."""
+    if not isinstance(source, dict):
+        raise ValueError("resource_bounds are an object")  # noqa: TRY004 - as all that is malformed
+    bounds = {name: source.get(name, _NO_BOUND) for name in _BOUNDS}
+    for name, bound in bounds.items():
+        if not isinstance(bound, dict) or not all(isinstance(bound.get(member), str) for member in _NO_BOUND):
+            raise ValueError(f"the bound of {name} is an object of two numbers")
+    return {name: {member: bound[member] for member in _NO_BOUND} for name, bound in bounds.items()}
+
+
+def _receipt(source: _Receipt, kind: str, derived: str | None, status: str) -> Members:
+    receipt: Members = {
+        "type": kind,
+        "transaction_hash": canonical(source.transaction_hash),
+        "actual_fee": canonical(msgspec.structs.asdict(source.actual_fee)),
+        "finality_status": status,
+        "messages_sent": [canonical(msgspec.structs.asdict(message)) for message in source.messages_sent],
+        "events": [canonical(msgspec.structs.asdict(event)) for event in source.events],
+        "execution_resources": source.execution_resources,
+        "execution_status": source.execution_status,
+    }
+    if source.execution_status == "REVERTED":
+        receipt["revert_reason"] = source.revert_reason or ""
+    if (member := DERIVED.get(kind)) is not None:
+        receipt[member] = derived
+    return receipt
+
+
+def _required(members: Members, name: str) -> Any:
+    if (value := members.get(name)) is None:
+        raise ValueError(f"a transaction lacks {name}")
+    if isinstance(value, dict) and name != "resource_bounds":
+        raise ValueError(f"{name} is an object")
+    return value

@@ -1,0 +1,1 @@
+"""Searches for the events of stored blocks, page by page."""

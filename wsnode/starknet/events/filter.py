@@ -1,0 +1,28 @@
+"""Which events a client wants: those of some contracts, with some keys."""
+
+from collections.abc import Sequence
+
+from wsnode.starknet.body import StoredEvent
+from wsnode.starknet.storage.event_bloom import BloomCriteria, address_item, key_item
+
+
+class EventFilter:
+    """Contracts, of which one must have emitted an event, and alternatives of keys by position.
+
+    No contracts stand for any, and so do no alternatives.
+    """
+
+    def __init__(self, addresses: Sequence[str], keys: Sequence[Sequence[str]]) -> None:
+        self._addresses = frozenset(addresses)
+        self._keys = [(position, frozenset(among)) for position, among in enumerate(keys) if among]
+        groups = [[key_item(position, key) for key in among] for position, among in self._keys]
+        if self._addresses:
+            groups.append(list(map(address_item, self._addresses)))
+        self.criteria = BloomCriteria(groups)
+
+    def matches(self, event: StoredEvent) -> bool:
+        """Return whether the client wants an event."""
+        if self._addresses and event.from_address not in self._addresses:
+            return False
+        keys = event.keys
+        return all(position < len(keys) and keys[position] in among for position, among in self._keys)

@@ -1,0 +1,42 @@
+"""The position of a search for events, and the continuation token that encodes it."""
+
+from typing import Final, Self
+
+import msgspec
+
+from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
+from wsnode.starknet.felt import FELT_BYTES
+
+WHOLE: Final = 2**32 - 1
+"""In place of a count of events: all events of the block."""
+_VERSION: Final = b"\x01E"
+_SIZE: Final = 8 + 4 + FELT_BYTES
+
+
+class EventPosition(msgspec.Struct, frozen=True):
+    """The position after the first `count` events of block `number`, whose hash is `hash`.
+
+    It names the last block that the client has seen anything of, so that it is valid for as long as all that
+    was seen is on the chain, whatever becomes of the blocks above.
+    """
+
+    number: int
+    count: int
+    """Of all events of the block, matching or not."""
+    hash: bytes
+
+    def __str__(self) -> str:
+        numbers = self.number.to_bytes(8, "big") + self.count.to_bytes(4, "big")
+        return encode_cursor(_VERSION + numbers + self.hash)
+
+    @classmethod
+    def parse(cls, token: str) -> Self:
+        """Return the position encoded in a continuation token.
+
+        Raises:
+            ValueError: It is no token.
+        """
+        content = decode_cursor(token, _VERSION, _SIZE)
+        return cls(
+            int.from_bytes(content[:8], "big"), int.from_bytes(content[8:12], "big"), bytes(content[12:])
+        )

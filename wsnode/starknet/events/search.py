@@ -1,0 +1,127 @@
+"""Pages of the events that match a filter, found in the order of the chain."""
+
+from collections.abc import Generator, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from wsnode.starknet.body import StoredBody, StoredEvent, events_of
+from wsnode.starknet.events.filter import EventFilter
+from wsnode.starknet.events.position import WHOLE, EventPosition
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+MOST_BLOCKS: Final = 10_000
+"""Blocks that are searched for one page."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of one page's events, but for the last."""
+WORK_A_SLICE: Final = 512
+"""Work of one slice, counted in blocks that are passed over."""
+WORK_A_TRANSACTION: Final = 8
+"""The work of reading the events of a transaction."""
+_BYTES_AN_EVENT: Final = 400
+_BYTES_A_KEY: Final = 70
+
+
+class EventsUnavailableError(Exception):
+    """The block was stored without its transactions, so its events are unknown."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"block {number} was stored without its transactions")
+        self.number = number
+
+
+class EmittedEvent(msgspec.Struct, frozen=True):
+    """An event and its place, as starknet-specs' EMITTED_EVENT."""
+
+    from_address: str
+    keys: list[str]
+    data: msgspec.Raw
+    block_hash: str
+    block_number: int
+    transaction_hash: str
+    transaction_index: int | msgspec.UnsetType
+    event_index: int | msgspec.UnsetType
+    """Its index among the events of its transaction."""
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes of JSON it has."""
+        return memoryview(self.data).nbytes + _BYTES_A_KEY * len(self.keys) + _BYTES_AN_EVENT
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events in the order of the chain, and the position behind them; None if no more blocks follow."""
+
+    events: list[EmittedEvent]
+    position: EventPosition | None
+
+
+Search = Generator[int, Any, EventPage]
+"""Yields between slices the bytes found so far, and returns the page."""
+
+
+def search_events(
+    view: StarknetSnapshot, wanted: EventFilter, first: int, last: int, *, most: int, skipped: int = 0
+) -> Search:
+    """Search the stored blocks `first` to `last` for at most `most` events.
+
+    The first `skipped` events of block `first` are passed over. A page is shorter where its events are
+    large, or after `MOST_BLOCKS` blocks.
+
+    Raises:
+        EventsUnavailableError: The next block was stored without its transactions.
+    """
+    found: list[EmittedEvent] = []
+    size, work, behind = 0, 0, None
+    end = min(last, first + MOST_BLOCKS - 1)
+    for number in range(first, end + 1):
+        if (bloom := view.event_bloom(number)) is None:
+            if behind is not None:
+                return EventPage(found, behind)
+            raise EventsUnavailableError(number)
+        work += 1
+        body = view.body(number) if wanted.criteria.may_match(bloom) else None
+        if body is not None:
+            work += WORK_A_TRANSACTION * len(body.hashes)
+        if work >= WORK_A_SLICE:
+            work = 0
+            yield size
+        if body is None:
+            continue
+        block_hash = _hash_of(view, number)
+        passed = skipped if number == first else 0
+        for count, event in _matching(body, wanted, number, felt_text(block_hash), passed):
+            if behind is not None and (len(found) == most or size > MOST_BYTES):
+                return EventPage(found, behind)
+            found.append(event)
+            size += event.size
+            behind = EventPosition(number, count, block_hash)
+    if end >= last:
+        return EventPage(found, None)
+    # A full page ends with its last event: what becomes of the blocks behind that does not matter.
+    full = len(found) == most
+    return EventPage(found, behind if full else EventPosition(end, WHOLE, _hash_of(view, end)))
+
+
+def _matching(
+    body: StoredBody, wanted: EventFilter, number: int, block_hash: str, skipped: int
+) -> Iterator[tuple[int, EmittedEvent]]:
+    """Yield a block's matching events behind the first `skipped`, each with the count of events up to it."""
+    count = 0
+    for transaction_index, receipt in enumerate(body.receipts):
+        for event_index, event in enumerate(events_of(receipt)):
+            count += 1
+            if count > skipped and wanted.matches(event):
+                place = (block_hash, number, body.hashes[transaction_index], transaction_index, event_index)
+                yield count, _emitted(event, *place)
+
+
+def _emitted(event: StoredEvent, *place: Any) -> EmittedEvent:
+    return EmittedEvent(event.from_address, event.keys, event.data, *place)
+
+
+def _hash_of(view: StarknetSnapshot, number: int) -> bytes:
+    row = view.block(number)
+    assert row is not None, "a block with a body has a row"
+    return row.hash

@@ -1,0 +1,119 @@
+"""The method that returns events, page by page."""
+
+from collections.abc import Generator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wsnode.jsonrpc.generators import begun_at_once
+from wsnode.jsonrpc.work import RenderedJson
+from wsnode.starknet.block_id import BlockId, ByHash, Pending
+from wsnode.starknet.events.filter import EventFilter
+from wsnode.starknet.events.position import WHOLE, EventPosition
+from wsnode.starknet.events.search import EventPage, EventsUnavailableError, search_events
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.rpc.errors import (
+    block_not_found,
+    history_unavailable,
+    invalid_continuation_token,
+    needs_newer_version,
+    page_size_too_big,
+    transactions_unavailable,
+)
+from wsnode.starknet.rpc.params import EmitterList, EventFilterObject, EventsParams
+from wsnode.starknet.rpc.resolution import number_of
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+MOST_EVENTS: Final = 1024
+"""Events of one page."""
+
+Slices: TypeAlias = Generator[int, Any, RenderedJson]
+
+
+def get_events(snapshot: StarknetSnapshot, params: EventsParams) -> RenderedJson | Slices:
+    """Return the events that match a filter, in chain order, and the token of the next page if there is one.
+
+    The pending block has none yet.
+    """
+    found: RenderedJson | Slices = begun_at_once(_search(snapshot, params))
+    return found
+
+
+def _search(snapshot: StarknetSnapshot, params: EventsParams) -> Slices:
+    wanted = params.filter
+    if snapshot.is_before_0_10 and isinstance(wanted.address, EmitterList):
+        raise needs_newer_version("a list of addresses")
+    if wanted.chunk_size > MOST_EVENTS:
+        raise page_size_too_big()
+    first, last, skipped = _range(snapshot, wanted)
+    if first > last:
+        return _rendered(EventPage([], None))
+    event_filter = EventFilter(
+        list(map(felt_text, wanted.address or ())),
+        [list(map(felt_text, among)) for among in wanted.keys or ()],
+    )
+    try:
+        page = yield from search_events(
+            snapshot, event_filter, first, last, most=wanted.chunk_size, skipped=skipped
+        )
+    except EventsUnavailableError as error:
+        raise transactions_unavailable(error.number) from None
+    return _rendered(_without_places(page) if snapshot.is_before_0_10 else page)
+
+
+def _without_places(page: EventPage) -> EventPage:
+    """Return a page in the form before starknet-specs 0.10, without the places of events in their blocks."""
+    unset = msgspec.UNSET
+    events = [
+        msgspec.structs.replace(event, transaction_index=unset, event_index=unset) for event in page.events
+    ]
+    return EventPage(events, page.position)
+
+
+def _rendered(page: EventPage) -> RenderedJson:
+    token = {} if page.position is None else {"continuation_token": str(page.position)}
+    return RenderedJson(msgspec.json.encode({"events": page.events} | token))
+
+
+def _range(snapshot: StarknetSnapshot, wanted: EventFilterObject) -> tuple[int, int, int]:
+    """Return the first and the last block to search, and how many events of the first to pass over.
+
+    Raises:
+        RpcError: A block is unknown, the token is not valid, or the history begins above the first block.
+    """
+    head = -1 if snapshot.head is None else snapshot.head
+    first = _number(snapshot, wanted.from_block, head, 0)
+    last = min(_number(snapshot, wanted.to_block, head, head), head)
+    skipped = 0
+    if wanted.continuation_token is not None:
+        first, skipped = _behind(snapshot, wanted.continuation_token)
+    if first <= last and first < snapshot.first_block:
+        raise history_unavailable(snapshot.first_block)
+    return first, last, skipped
+
+
+def _number(snapshot: StarknetSnapshot, block_id: BlockId | None, head: int, default: int) -> int:
+    if block_id is None:
+        return default
+    if isinstance(block_id.choice, Pending):
+        return head + 1
+    number = number_of(snapshot, block_id)
+    if number is None and isinstance(block_id.choice, ByHash):
+        raise block_not_found()
+    return head if number is None else number
+
+
+def _behind(snapshot: StarknetSnapshot, token: str) -> tuple[int, int]:
+    """Return the block in which the page of a token begins, and how many of its events to pass over.
+
+    Raises:
+        RpcError: It is no token, or its block is not on the chain.
+    """
+    try:
+        position = EventPosition.parse(token)
+    except ValueError:
+        raise invalid_continuation_token() from None
+    if snapshot.number_of(position.hash) != position.number:
+        block = {"block_number": position.number, "block_hash": felt_text(position.hash)}
+        raise invalid_continuation_token(block)
+    return (position.number + 1, 0) if position.count == WHOLE else (position.number, position.count)

@@ -1,0 +1,157 @@
+"""Methods that return blocks with their transactions, single transactions, and receipts."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from wsnode.jsonrpc.work import RenderedJson
+from wsnode.starknet.body import ACCEPTED_ON_L2, StoredBody
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.header_json import render_header, render_pending_header
+from wsnode.starknet.rpc.errors import (
+    invalid_transaction_index,
+    needs_newer_version,
+    transaction_hash_not_found,
+    transactions_unavailable,
+)
+from wsnode.starknet.rpc.params import (
+    BlockParams,
+    FlaggedBlockParams,
+    FlaggedHashParams,
+    IndexParams,
+    TransactionFlags,
+    TransactionParams,
+)
+from wsnode.starknet.rpc.resolution import ResolvedState, resolve
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+EMPTY = StoredBody(ACCEPTED_ON_L2, [], [], [], [])
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What a receipt says of the execution."""
+
+    execution_status: str
+    revert_reason: str | None = None
+
+
+_decode_outcome = msgspec.json.Decoder(_Outcome).decode
+
+
+def get_block_with_tx_hashes(snapshot: StarknetSnapshot, params: BlockParams) -> RenderedJson:
+    """Return a block with the hashes of its transactions."""
+    state = resolve(snapshot, params.block_id)
+    body = _body(snapshot, state)
+    return _block(snapshot, state, body, (b'"%b"' % text.encode() for text in body.hashes))
+
+
+def get_block_with_txs(snapshot: StarknetSnapshot, params: FlaggedBlockParams) -> RenderedJson:
+    """Return a block with its transactions, each with its hash."""
+    _check_flags(snapshot, params.response_flags)
+    state = resolve(snapshot, params.block_id)
+    body = _body(snapshot, state)
+    items = (_hashed(body, index, params.response_flags) for index in range(len(body.hashes)))
+    return _block(snapshot, state, body, items)
+
+
+def get_block_with_receipts(snapshot: StarknetSnapshot, params: FlaggedBlockParams) -> RenderedJson:
+    """Return a block with its transactions and their receipts."""
+    _check_flags(snapshot, params.response_flags)
+    state = resolve(snapshot, params.block_id)
+    body = _body(snapshot, state)
+    items = (
+        b'{"transaction":%b,"receipt":%b}' % (_flagged(body, index, params.response_flags), receipt)
+        for index, receipt in enumerate(body.receipts)
+    )
+    return _block(snapshot, state, body, items)
+
+
+def get_block_transaction_count(snapshot: StarknetSnapshot, params: BlockParams) -> int:
+    """Return the number of transactions of a block."""
+    state = resolve(snapshot, params.block_id)
+    return len(_body(snapshot, state).hashes)
+
+
+def get_transaction_by_hash(snapshot: StarknetSnapshot, params: FlaggedHashParams) -> RenderedJson:
+    """Return the transaction of that hash."""
+    _check_flags(snapshot, params.response_flags)
+    _, index, body = _found(snapshot, params.transaction_hash)
+    return RenderedJson(_hashed(body, index, params.response_flags))
+
+
+def get_transaction_by_block_id_and_index(snapshot: StarknetSnapshot, params: IndexParams) -> RenderedJson:
+    """Return the transaction at an index of a block."""
+    _check_flags(snapshot, params.response_flags)
+    state = resolve(snapshot, params.block_id)
+    body = _body(snapshot, state)
+    if params.index >= len(body.hashes):
+        raise invalid_transaction_index()
+    return RenderedJson(_hashed(body, params.index, params.response_flags))
+
+
+def get_transaction_receipt(snapshot: StarknetSnapshot, params: TransactionParams) -> RenderedJson:
+    """Return the receipt of a transaction, with hash and number of its block."""
+    number, index, body = _found(snapshot, params.transaction_hash)
+    if (block := snapshot.block(number)) is None:
+        raise transaction_hash_not_found()
+    place = b',"block_hash":"%b","block_number":%d}' % (felt_text(block.hash).encode(), number)
+    return RenderedJson(bytes(body.receipts[index])[:-1] + place)
+
+
+def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams) -> dict[str, Any]:
+    """Return the finality and the outcome of a transaction; of a reverted one with the reason."""
+    _, index, body = _found(snapshot, params.transaction_hash)
+    outcome = _decode_outcome(body.receipts[index])
+    status = {"finality_status": body.status, "execution_status": outcome.execution_status}
+    return status if outcome.revert_reason is None else status | {"failure_reason": outcome.revert_reason}
+
+
+def _check_flags(snapshot: StarknetSnapshot, flags: TransactionFlags) -> None:
+    if flags and snapshot.is_before_0_10:
+        raise needs_newer_version("a response flag")
+
+
+def _body(snapshot: StarknetSnapshot, state: ResolvedState) -> StoredBody:
+    """Return the transactions of a block; the pending one has none yet.
+
+    Raises:
+        RpcError: The block was imported without them.
+    """
+    if state.is_pending:
+        return EMPTY
+    if (body := snapshot.body(state.number)) is None:
+        raise transactions_unavailable(state.number)
+    return body
+
+
+def _found(snapshot: StarknetSnapshot, transaction_hash: bytes) -> tuple[int, int, StoredBody]:
+    """Return the block's number, the transaction's index and the block's body."""
+    if (place := snapshot.transaction(transaction_hash)) is None:
+        raise transaction_hash_not_found()
+    number, index = place
+    if (body := snapshot.body(number)) is None:
+        raise transaction_hash_not_found()
+    return number, index, body
+
+
+def _block(
+    snapshot: StarknetSnapshot, state: ResolvedState, body: StoredBody, transactions: Iterable[bytes]
+) -> RenderedJson:
+    if state.is_pending:
+        return RenderedJson(b'%b,"transactions":[]}' % render_pending_header(state.number, state.block)[:-1])
+    header = render_header(snapshot, state.number, state.block)
+    parts = (body.status.encode(), header[1:-1], b",".join(transactions))
+    return RenderedJson(b'{"status":"%b",%b,"transactions":[%b]}' % parts)
+
+
+def _flagged(body: StoredBody, index: int, flags: TransactionFlags) -> bytes:
+    transaction, facts = bytes(body.transactions[index]), body.proof_facts[index]
+    if not flags or facts is None:
+        return transaction
+    return b'%b,"proof_facts":%b}' % (transaction[:-1], msgspec.json.encode(facts))
+
+
+def _hashed(body: StoredBody, index: int, flags: TransactionFlags) -> bytes:
+    transaction_hash = body.hashes[index].encode()
+    return b'%b,"transaction_hash":"%b"}' % (_flagged(body, index, flags)[:-1], transaction_hash)

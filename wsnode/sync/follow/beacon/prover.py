@@ -1,0 +1,464 @@
+"""The proved head: beacon nodes are asked for what the sync committee has signed.
+
+The first valid answer counts: data proves itself, so that no number of nodes has to agree. A node that sends
+what breaks a rule is left alone for a while, and named with the rule.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from random import uniform
+from typing import Any, Final, Protocol, TypeVar
+
+import trio
+
+from wsnode.sync.follow.beacon.api import BeaconApi
+from wsnode.sync.follow.beacon.light_client import (
+    BeaconNetwork,
+    LightClient,
+    LightClientChange,
+    ProvedHeader,
+    RefusedError,
+    split_updates,
+)
+from wsnode.sync.follow.beacon.steps import (
+    PeriodRange,
+    ProverState,
+    ProverStatus,
+    periods_behind,
+    status_of,
+    wanted_periods,
+)
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
+
+QUARANTINE_SECONDS: Final = 60.0
+TOLERANCE_MILLISECONDS: Final = 500
+"""How far a clock may be behind that of the signers."""
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+NOT_FOUND: Final = 404
+LISTENED: Final = 2
+"""Beacon nodes whose events are listened to."""
+SILENT_SLOTS: Final = 3
+POLLED_AT: Final = (1 / 3, 2 / 3)
+"""Parts of a slot after which the newest updates are asked for."""
+JITTER_SECONDS: Final = 1.0
+HEDGED_AFTER: Final = 1 / 12
+"""Part of a slot that a node has for its answer before the next one is asked beside it."""
+IDLE_SECONDS: Final = 1.0
+"""After how long a node is looked for again whose events could be listened to."""
+POLLED: Final = ("finality_update", "optimistic_update")
+HARMLESS: Final = frozenset({"future", "relevant", "period"})
+"""Rules that an honest node breaks when a clock or an answer is old."""
+
+T = TypeVar("T")
+
+wall_clock: Final[Callable[[], float]] = time.time
+"""Returns seconds since 1970, which slots are counted by."""
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class RunSync(Protocol):
+    """Runs work that takes milliseconds where it holds nobody up."""
+
+    async def __call__(self, work: Callable[[], T], /) -> T:
+        """Return what it returns."""
+
+
+class BeaconNode:
+    """One beacon node, and how it stands."""
+
+    def __init__(self, name: str, api: BeaconApi) -> None:
+        self.name = name
+        self.api = api
+        self.why = ""
+        """Why it was left alone last, or gave no answer."""
+        self.left_until = 0.0
+        self.attested_slot: int | None = None
+        self.failures = 0
+        self.is_ahead = False
+        """Whether its last answer was signed in the future."""
+        self.unsupported: str | None = None
+        """Why its last answer cannot be read here, if it is of a fork that is not known."""
+        self.is_identified = True
+        """Whether it is a node of the right chain; what is not known yet is not asked for heads."""
+        self.is_dropped = False
+        """Whether the configuration names it no more."""
+        self.lacks_checkpoint = False
+        """Whether it says that it has no such block."""
+        self.asked_epoch = -1
+        """Epoch of the clock in which it was asked last."""
+        self.is_asked = False
+        """Whether its newest updates are being asked for."""
+        self.is_listened = False
+        """Whether its events are listened to."""
+        self._events_pause = FIRST_PAUSE
+        self._events_from = 0.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether it is asked now."""
+        return self.is_identified and not self.is_dropped and trio.current_time() >= self.left_until
+
+    @property
+    def has_events(self) -> bool:
+        """Return whether its events may be listened to: nobody does, and it may have some by now."""
+        return self.is_usable and not self.is_listened and trio.current_time() >= self._events_from
+
+    def told(self) -> None:
+        """Take note of an event: if they end, they are asked for again soon."""
+        self._events_pause = FIRST_PAUSE
+
+    def ended(self) -> None:
+        """Take note of the end of its events, or that it has none; pauses grow to 30 s."""
+        self._events_from = trio.current_time() + self._events_pause * uniform(0.5, 1.5)
+        self._events_pause = min(2 * self._events_pause, LONGEST_PAUSE)
+
+    @property
+    def state(self) -> str:
+        """Return in a word what is done with it."""
+        if self.is_usable:
+            return "followed"
+        return "quarantined" if trio.current_time() < self.left_until else "connecting"
+
+    def fail(self, why: str, seconds: float = 0.0) -> None:
+        """Take note of an answer that cannot be used, and leave the node alone for so long."""
+        self.failures += 1
+        if self.why != why:
+            logger.warning("beacon %s: %s", self, why)
+        self.why, self.left_until = why, trio.current_time() + seconds
+
+    def members(self) -> dict[str, Any]:
+        """Return what `wsnode_status` tells of it."""
+        return {
+            "url": str(self),
+            "state": self.state,
+            "attestedSlot": self.attested_slot,
+            "failures": self.failures,
+            **({"why": self.why} if self.why else {}),
+        }
+
+
+class HeadProver:
+    """Keeps a light client at the head of the beacon chain."""
+
+    def __init__(
+        self,
+        network: BeaconNetwork,
+        nodes: Sequence[BeaconNode],
+        checkpoint: bytes,
+        client: LightClient | None = None,
+        *,
+        slot_seconds: float,
+        now: Callable[[], float] = wall_clock,
+        run_sync: RunSync = trio.to_thread.run_sync,
+    ) -> None:
+        """A `client` is one that was stored; without it, the checkpoint's bootstrap is asked for.
+
+        `run_sync` runs verification, in a thread unless given.
+        """
+        self.network = network
+        self.nodes = nodes
+        self.checkpoint = checkpoint
+        self.client = client
+        self.refused = Counter[str]()
+        """How often each rule was broken."""
+        self.equivocations = 0
+        self.on_proved: list[Callable[[LightClient, LightClientChange | None], None]] = []
+        """Called with what is proved and what of it is new; None at the beginning."""
+        self.accept: Callable[[LightClient], LightClient] = lambda begun: begun
+        """Returns the light client to go on with, given the checkpoint's; what it raises ends the prover."""
+        self.verify_seconds = 0.0
+        """How long the last update took to be verified."""
+        self._slot_seconds = slot_seconds
+        self._now = now
+        self._run_sync = run_sync
+        self._taking = trio.Lock()
+        self._is_catching_up = False
+        self._told_equivocation: tuple[int, bytes] | None = None
+
+    @property
+    def clock_slot(self) -> int:
+        """Return the slot of the clock."""
+        return self.network.slot_at(int(self._now() * 1000))
+
+    @property
+    def proved(self) -> ProvedHeader | None:
+        """Return the proved head, None before there is one."""
+        return None if self.client is None else self.client.optimistic
+
+    @property
+    def finalized(self) -> ProvedHeader | None:
+        """Return the newest header that is proved to be final, None before there is one."""
+        return None if self.client is None else self.client.finalized
+
+    def status(self) -> ProverStatus:
+        """Return where it stands, and why the node should not be asked."""
+        if self.client is None:
+            checkpoint = f"0x{self.checkpoint.hex()}"
+            starting = f"no beacon URL has given the checkpoint {checkpoint}"
+            if all(node.lacks_checkpoint for node in self.nodes):
+                what = "with --beacon, --checkpoint is a beacon block root, of the first block of an epoch"
+                starting = f"no beacon URL has {checkpoint}: {what}"
+            return ProverStatus(ProverState.STARTING, starting)
+        found = status_of(self.client, self.network, self.clock_slot, self._now())
+        if found.state is ProverState.PROVING:
+            return found
+        # One of them alone may lie: while heads are proved, there is no such fork, and the clock is right.
+        unsupported = [node.unsupported for node in self.nodes if node.unsupported is not None]
+        if unsupported:
+            return ProverStatus(ProverState.UNSUPPORTED, unsupported[0])
+        if self.nodes and all(node.is_ahead for node in self.nodes):
+            behind = "this machine's clock is behind that of all beacon URLs"
+            return ProverStatus(ProverState.CLOCK, behind)
+        return found
+
+    async def run(self) -> None:
+        """Prove heads, for ever."""
+        await self._begin()
+        assert self.client is not None, "it has begun"
+        for listener in self.on_proved:
+            listener(self.client, None)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._poll, nursery)
+            for _ in range(LISTENED):
+                nursery.start_soon(self._listen)
+
+    async def _begin(self) -> None:
+        pause = FIRST_PAUSE
+        while self.client is None:
+            for node in self._by_cost():
+                if await self._bootstrapped(node):
+                    return
+            await trio.sleep(pause * uniform(0.5, 1.5))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _bootstrapped(self, node: BeaconNode) -> bool:
+        try:
+            answer = await node.api.bootstrap(self.checkpoint)
+            begun = await self._run_sync(
+                partial(LightClient.bootstrap, self.network, self.checkpoint, answer)
+            )
+        except UpstreamError as error:
+            node.lacks_checkpoint = isinstance(error, UpstreamRefusedError) and error.code == NOT_FOUND
+            self._fail(node, error)
+        except RefusedError as refused:
+            self._refuse(node, refused)
+        else:
+            self.client = self.accept(begun)
+            logger.info("the light client begins at slot %d", self.client.finalized.slot)
+        return self.client is not None
+
+    def _by_cost(self) -> list[BeaconNode]:
+        usable = [node for node in self.nodes if node.is_usable]
+        return sorted(usable, key=lambda node: node.api.score.cost)
+
+    async def _poll(self, nursery: trio.Nursery) -> None:
+        """Ask for the newest updates in each slot, and for those of periods that are lacking."""
+        while True:
+            if self._is_behind():
+                # Without its committee nothing of the clock's period can be verified.
+                await self._catch_up()
+            elif not self._is_catching_up:
+                nursery.start_soon(self._catch_up)
+            await self._ask_in_turn(nursery)
+            await trio.sleep(self._until_next_poll())
+
+    async def _ask_in_turn(self, nursery: trio.Nursery) -> None:
+        """Ask nodes for the newest updates, until one has proved the slot before the clock's.
+
+        Each is asked once an epoch, so that one that is stale or lies is known before it is needed.
+        """
+        epoch, is_enough = self.network.epoch(self.clock_slot), False
+        for node in self._by_cost():
+            if node.is_asked or (is_enough and node.asked_epoch == epoch):
+                continue
+            node.asked_epoch = epoch
+            answered = trio.Event()
+            nursery.start_soon(self._ask_newest, node, answered)
+            with trio.move_on_after(HEDGED_AFTER * self._slot_seconds):
+                await answered.wait()
+            is_enough = is_enough or self._is_new()
+
+    def _is_new(self) -> bool:
+        return self.proved is not None and self.clock_slot - self.proved.slot <= 1
+
+    def _until_next_poll(self) -> float:
+        begin = self.network.slot_start(self.clock_slot)
+        passed = self._now() - begin
+        jitter = uniform(0, min(JITTER_SECONDS, self._slot_seconds / 12))
+        for part in (*POLLED_AT, 1 + POLLED_AT[0]):
+            if (left := part * self._slot_seconds - passed) > 0:
+                return left + jitter
+        return self._slot_seconds
+
+    async def _ask_newest(self, node: BeaconNode, answered: trio.Event) -> None:
+        """Ask a node for both newest updates, and say when that is over."""
+        node.is_asked = True
+        try:
+            for kind in POLLED:
+                await self._ask_for(node, kind)
+                if not node.is_usable:
+                    return
+        except UpstreamError as error:
+            self._fail(node, error)
+        finally:
+            node.is_asked = False
+            answered.set()
+
+    async def _ask_for(self, node: BeaconNode, kind: str) -> None:
+        try:
+            answer = await node.api.update(kind)
+        except UpstreamRefusedError as error:
+            # Without finality there is an update of the head alone.
+            self._fail(node, error)
+        else:
+            await self._take(node, kind, answer)
+
+    def _is_behind(self) -> bool:
+        assert self.client is not None, "it has begun"
+        return periods_behind(self.client, self.network, self.clock_slot) > 0
+
+    def _wanted_periods(self) -> PeriodRange | None:
+        assert self.client is not None, "it has begun"
+        return wanted_periods(self.client, self.network, self.clock_slot)
+
+    async def _catch_up(self) -> None:
+        """Ask for updates of periods until the committee after the clock's period is known.
+
+        At the beginning of a period there is none for some epochs: the next slot asks again.
+        """
+        self._is_catching_up = True
+        try:
+            while (wanted := self._wanted_periods()) is not None:
+                for node in self._by_cost():
+                    await self._take_periods(node, wanted.first, wanted.count)
+                    if self._wanted_periods() != wanted:
+                        break
+                else:
+                    return
+        finally:
+            self._is_catching_up = False
+
+    async def _take_periods(self, node: BeaconNode, first: int, count: int) -> None:
+        try:
+            updates = split_updates(await node.api.updates(first, count))
+        except UpstreamError as error:
+            self._fail(node, error)
+            return
+        except RefusedError as refused:
+            self._refuse(node, refused)
+            return
+        if not updates:
+            node.fail(f"it has no update of period {first}")
+        for update in updates:
+            if not await self._take(node, "update", update):
+                return
+
+    async def _listen(self) -> None:
+        """Take what the best node tells that is not listened to yet."""
+        while True:
+            node = next((each for each in self._by_cost() if each.has_events), None)
+            if node is None:
+                await trio.sleep(IDLE_SECONDS * uniform(0.5, 1.0))
+                continue
+            node.is_listened = True
+            try:
+                await self._take_events(node)
+            except UpstreamError as error:
+                # Polling goes on, so that this alone says nothing of it.
+                logger.debug("events of %s: %s", node, error)
+            finally:
+                node.is_listened = False
+                node.ended()
+
+    async def _take_events(self, node: BeaconNode) -> None:
+        async with aclosing(node.api.events(SILENT_SLOTS * self._slot_seconds)) as events:
+            async for kind, answer in events:
+                node.told()
+                await self._take(node, kind, answer)
+                if not node.is_usable:
+                    return
+
+    async def _take(self, node: BeaconNode, kind: str, answer: bytes) -> bool:
+        """Take an update of a node, and return whether it is valid."""
+        async with self._taking:
+            assert self.client is not None, "it has begun"
+            slot = self.network.slot_at(int(self._now() * 1000) + TOLERANCE_MILLISECONDS)
+            try:
+                # Milliseconds of pairings: not on the event loop.
+                began = trio.current_time()
+                taken, change = await self._run_sync(partial(self.client.take, kind, answer, slot))
+                self.verify_seconds = trio.current_time() - began
+            except RefusedError as refused:
+                self._refuse(node, refused)
+                return False
+            node.is_ahead, node.unsupported, node.why = False, None, ""
+            if change.optimistic or change.finalized or change.next_committee:
+                self.client = taken
+            if change.optimistic:
+                node.attested_slot = taken.optimistic.slot
+            self._note(change)
+            return True
+
+    def _note(self, change: LightClientChange) -> None:
+        assert self.client is not None, "it has begun"
+        if change.equivocation is not None:
+            slot, kept, other, _ = change.equivocation
+            if self._told_equivocation != (slot, other):
+                self._told_equivocation = slot, other
+                self.equivocations += 1
+                roots = kept.hex(), other.hex()
+                logger.error("the committee has signed two blocks of slot %d: 0x%s, 0x%s", slot, *roots)
+        for listener in self.on_proved:
+            listener(self.client, change)
+
+    def _refuse(self, node: BeaconNode, refused: RefusedError) -> None:
+        """Take note of a broken rule; those that an honest node never breaks have it left alone."""
+        self.refused[refused.rule] += 1
+        node.is_ahead = refused.rule == "future"
+        if refused.rule in HARMLESS:
+            return
+        if refused.rule == "fork":
+            if node.unsupported is None:
+                logger.error("beacon %s: %s", node, refused)
+            node.unsupported = str(refused)
+            return
+        node.fail(str(refused), QUARANTINE_SECONDS)
+
+    def _fail(self, node: BeaconNode, error: UpstreamError) -> None:
+        seconds = error.retry_after if isinstance(error, UpstreamRefusedError) else None
+        node.fail(str(error), seconds or 0.0)
+
+    def members(self) -> dict[str, Any]:
+        """Return what `wsnode_status` tells."""
+        client = self.client
+        known: dict[str, Any] = {}
+        if client is not None:
+            known = {
+                "proved": told(client.optimistic),
+                "finalized": told(client.finalized),
+                "participation": client.signers,
+                "period": client.period,
+                "nextCommitteeKnown": client.next_committee_known,
+            }
+        return {
+            "state": self.status().state.value,
+            "checkpoint": f"0x{self.checkpoint.hex()}",
+            "clockSlot": self.clock_slot,
+            **known,
+            "urls": [node.members() for node in self.nodes],
+        }
+
+
+def told(header: ProvedHeader) -> dict[str, Any]:
+    """Return a header as `wsnode_status` tells it."""
+    block_hash = None if header.block_hash is None else f"0x{header.block_hash.hex()}"
+    return {"slot": header.slot, "root": f"0x{header.root.hex()}", "hash": block_hash}

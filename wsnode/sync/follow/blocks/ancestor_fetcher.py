@@ -1,0 +1,136 @@
+"""From a block that was announced back to one that is stored, block by block, by hash."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.state import ChainSpec
+from wsnode.sync.follow.blocks.any_upstream import first_of
+from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.link import Link
+from wsnode.upstream.score import Score
+
+MOST_BLOCKS: Final = 4096
+MOST_BYTES: Final = 256 << 20
+"""Of all walks together: what is fetched and not executed yet."""
+
+
+class BlockRequest(msgspec.Struct, frozen=True, eq=False):
+    """A block that an upstream is asked for; `is_over` once it has answered, be it that it has none yet."""
+
+    upstream: Upstream
+    is_over: trio.Event
+
+
+class AncestorFetcher:
+    """Fetches what is not known yet; a block is asked of a second upstream only if the first one is slow."""
+
+    def __init__(self, spec: ChainSpec, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
+        self._spec = spec
+        self._upstreams = upstreams
+        self._is_known = is_known
+        self._asked: dict[Hash32, BlockRequest] = {}
+
+    async def up_to(
+        self, upstream: Upstream, link: Link, wanted: Hash32, floor: int, announced: Head | None = None
+    ) -> list[UnverifiedBlock]:
+        """Return the blocks after a known one up to `wanted`, lowest first.
+
+        If that is what was `announced`, it is given up once another block has replaced it.
+
+        Raises:
+            UnknownForkError: One is of a fork that is not known here.
+            UpstreamError: One cannot be had.
+            PeerError: They leave our chain below `floor`, or more than `MOST_BLOCKS` back.
+        """
+        blocks: list[UnverifiedBlock] = []
+        size = 0
+        while not self._is_known(wanted):
+            block = await self._block(upstream, link, wanted, announced)
+            if block is None:
+                # Another upstream's walk has brought it.
+                continue
+            blocks.append(block)
+            size += len(block.body)
+            if block.number <= floor:
+                raise PeerError(
+                    f"its chain leaves ours below block {floor}, which is final here", is_forked=True
+                )
+            if len(blocks) > MOST_BLOCKS or size > MOST_BYTES:
+                raise PeerError(f"its chain leaves ours more than {len(blocks)} blocks back")
+            wanted, announced = Hash32(block.parent_hash), None
+        blocks.reverse()
+        return blocks
+
+    async def _block(
+        self, upstream: Upstream, link: Link, wanted: Hash32, announced: Head | None
+    ) -> UnverifiedBlock | None:
+        if (asked := self._asked.get(wanted)) is not None:
+            with trio.move_on_after(patience(upstream.client.score, asked.upstream.client.score)):
+                await asked.is_over.wait()
+            if self._is_known(wanted):
+                return None
+        asked = self._asked.setdefault(wanted, BlockRequest(upstream, trio.Event()))
+        try:
+            return await self._fetched(upstream, link, wanted, announced, asked.is_over)
+        finally:
+            asked.is_over.set()
+            self._asked.pop(wanted, None)
+
+    async def _fetched(
+        self, upstream: Upstream, link: Link, wanted: Hash32, announced: Head | None, is_over: trio.Event
+    ) -> UnverifiedBlock:
+        """Return a block where it was announced, or else from any other upstream."""
+
+        def note_absent() -> None:
+            is_over.set()
+            upstream.require_unreplaced(announced)
+
+        try:
+            encoded = await block_of_hash(upstream, link, wanted, note_absent)
+        except UnknownForkError:
+            raise
+        except UpstreamError as error:
+            if error.reason == "invalid":
+                raise PeerError(error.detail) from None
+            upstream.require_unreplaced(announced)
+            others = [other for other in self._upstreams.usable if other is not upstream]
+            if not others:
+                raise
+        else:
+            return (await decoded(self._spec, [encoded]))[0]
+        return (await first_of(others, lambda other: self._of_another(other, wanted)))[0]
+
+    async def _of_another(self, other: Upstream, wanted: Hash32) -> UnverifiedBlock:
+        """Return a block from an upstream that did not announce it, and is quarantined for a wrong one.
+
+        Raises:
+            UpstreamError: It has none.
+        """
+        absent = UpstreamError("absent", hexadecimal(wanted))
+        if other.link is None:
+            raise absent
+        try:
+            block = (await decoded(self._spec, [await block_of_hash(other, other.link, wanted)]))[0]
+        except UpstreamError as error:
+            if error.reason != "invalid":
+                raise
+            other.quarantine(PeerError(error.detail))
+            raise absent from None
+        if not block.has_own_body:
+            why = f"it sent an invalid block: block {block.number} has a body that is not its header's"
+            other.quarantine(PeerError(why, permanent=True))
+            raise absent
+        return block
+
+
+def patience(mine: Score, other: Score) -> float:
+    """Return the seconds that an upstream waits for what another one is asked for, 0 behind a worse one."""
+    return mine.p95 if other.cost <= mine.cost else 0.0

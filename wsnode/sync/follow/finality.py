@@ -1,0 +1,115 @@
+"""What is safe and what is final: by proof, or by the upstreams' word as far as it is about our chain."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.sync.follow.beacon.anchor import HeadAnchor
+from wsnode.sync.follow.blocks.block_client import head_at
+from wsnode.sync.follow.fork_choice import agreed_number
+from wsnode.sync.follow.upstream import Upstream, Upstreams
+from wsnode.upstream.errors import UpstreamError
+
+EVERY_BLOCKS: Final = 32
+EVERY_SECONDS: Final = 60.0
+SAFE_BELOW: Final = 32
+FINALIZED_BELOW: Final = 64
+"""How far below the head a block is safe and final where no upstream says so: two epochs, as with anvil."""
+
+
+class SetFinality(Protocol):
+    """Marks blocks, and returns whether they are below the head."""
+
+    async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+        """Mark them."""
+
+
+class FinalityTracker:
+    """Marks what is safe and what is final now and then, as the head moves on."""
+
+    def __init__(self, chain: Chain, upstreams: Upstreams, mark: SetFinality) -> None:
+        self._chain = chain
+        self._upstreams = upstreams
+        self._mark = mark
+        self._marked: tuple[int, float] | None = None
+        """Block and time at which safe and final blocks were asked for last."""
+
+    async def follow(self, head: Head, agree: int) -> None:
+        """Mark blocks below the head, if it is time for that."""
+        now = trio.current_time()
+        if self._is_due(head.number, now):
+            self._marked = head.number, now
+            if not await self._mark_below(head, agree):
+                self._marked = None
+
+    def _is_due(self, number: int, now: float) -> bool:
+        if self._marked is None:
+            return True
+        blocks, seconds = number - self._marked[0], now - self._marked[1]
+        return abs(blocks) >= EVERY_BLOCKS or (blocks != 0 and seconds >= EVERY_SECONDS)
+
+    async def _mark_below(self, head: Head, agree: int) -> bool:
+        usable = self._upstreams.usable
+        # No snapshot is open meanwhile: what the chain deletes keeps its place in the file while one is.
+        safes, finals = await heads_tagged(usable, "safe"), await heads_tagged(usable, "finalized")
+        with self._chain.snapshot() as view:
+            safe, finalized = agreed(safes, view, agree), agreed(finals, view, agree)
+            before = view.finalized or 0
+            final = max(below(head.number, FINALIZED_BELOW) if finalized is None else finalized, before)
+            secure = max(below(head.number, SAFE_BELOW) if safe is None else safe, final)
+            marks = view.hash_of(secure), view.hash_of(final)
+        return await self._mark(safe=marks[0], finalized=marks[1])
+
+
+class ProvedFinality:
+    """Marks what is proved to be safe and final, each time that it is another block."""
+
+    def __init__(self, chain: Chain, anchor: HeadAnchor, mark: SetFinality) -> None:
+        self._chain = chain
+        self._anchor = anchor
+        self._mark = mark
+        self._marked: tuple[Hash32 | None, Hash32 | None] | None = None
+
+    async def follow(self) -> None:
+        """Mark blocks, as far as they are below the head and not below what is final already."""
+        with self._chain.snapshot() as view:
+            before = view.finalized or 0
+            marks = (
+                self._above(view, self._anchor.safe, before),
+                self._above(view, self._anchor.finalized, before),
+            )
+        if marks not in (self._marked, (None, None)) and await self._mark(safe=marks[0], finalized=marks[1]):
+            self._marked = marks
+
+    def _above(self, view: Snapshot, block_hash: Hash32 | None, before: int) -> Hash32 | None:
+        number = None if block_hash is None else view.number_of(block_hash)
+        return None if number is None or number < before else block_hash
+
+
+async def heads_tagged(upstreams: Sequence[Upstream], tag: str) -> list[Head]:
+    """Return the blocks that upstreams call `tag`, of those that say it."""
+    heads: list[Head] = []
+    for upstream in upstreams:
+        try:
+            head = await head_at(upstream, tag)
+        except UpstreamError:
+            continue
+        if head is not None:
+            heads.append(head)
+    return heads
+
+
+def agreed(heads: Sequence[Head], view: Snapshot, agree: int) -> BlockNumber | None:
+    """Return the highest block of our chain that `agree` of these heads are at or above, None if none is."""
+    numbers = [head.number for head in heads if view.hash_of(head.number) == head.hash]
+    return agreed_number(numbers, agree)
+
+
+def below(head: int, blocks: int) -> BlockNumber:
+    """Return the number of the block so far below the head, the genesis block at the lowest."""
+    return BlockNumber(max(head - blocks, 0))

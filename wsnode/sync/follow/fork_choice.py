@@ -1,0 +1,65 @@
+"""Which block is the head, of those that the upstreams have: pure decisions."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from wsnode.ethereum.head import Head
+
+Number = TypeVar("Number", bound=int)
+
+
+class Path(msgspec.Struct, frozen=True):
+    """The way to an upstream's verified head: the last canonical block on it, and those after that."""
+
+    root: int
+    beside: tuple[Head, ...] = ()
+    """Lowest first."""
+
+
+def chosen(paths: Sequence[Path], agree: int) -> Head | int | None:
+    """Return the highest block that `agree` upstreams have; a canonical one by its number.
+
+    Of two that are as high a canonical one stays; else the one that more have, else that of the first.
+    """
+    canonical = agreed_number([path.root for path in paths], agree)
+    if canonical is None:
+        return None
+    support = Counter(head for path in paths for head in path.beside)
+    beside = [head for head in support if support[head] >= agree and head.number > canonical]
+    if not beside:
+        return canonical
+    # `max` takes the first of equals, and the counter has them in the order of the upstreams.
+    return max(beside, key=lambda head: (head.number, support[head]))
+
+
+def anchored(paths: Sequence[Path], anchor: Path, agree: int, ahead: int) -> Head | int:
+    """Return the highest block that `agree` upstreams have on top of a proved one, which `anchor` leads to.
+
+    It is at most `ahead` blocks above the proved block, which itself is returned where no upstream has more.
+    A canonical block is returned by its number.
+    """
+    proved = anchor.beside[-1] if anchor.beside else None
+    number = anchor.root if proved is None else proved.number
+    # A canonical proved block is below every path that leaves the chain at it or above; another one is on it.
+    through = [path for path in paths if (path.root >= number if proved is None else proved in path.beside)]
+    cut = [
+        Path(
+            min(path.root, number + ahead),
+            tuple(head for head in path.beside if head.number <= number + ahead),
+        )
+        for path in through
+    ]
+    found = chosen(cut, agree)
+    best = number if proved is None else proved
+    if found is None:
+        return best
+    height = found.number if isinstance(found, Head) else found
+    return found if height > number else best
+
+
+def agreed_number(numbers: Sequence[Number], agree: int) -> Number | None:
+    """Return the height that `agree` upstreams have reached."""
+    return sorted(numbers, reverse=True)[agree - 1] if len(numbers) >= agree else None

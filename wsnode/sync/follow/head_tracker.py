@@ -1,0 +1,423 @@
+"""From what upstreams announce to the head: fetched, judged, chosen, and made canonical in one change."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
+from wsnode.ethereum.tree.statuses import (
+    BelowFinalizedError,
+    InvalidBlock,
+    UnknownForkchoiceBlockError,
+    UnknownParentBlock,
+)
+from wsnode.sync.follow.beacon.anchor import HeadAnchor
+from wsnode.sync.follow.block_time import BlockTime
+from wsnode.sync.follow.blocks.ancestor_fetcher import AncestorFetcher
+from wsnode.sync.follow.blocks.any_upstream import all_at_once
+from wsnode.sync.follow.blocks.block_client import (
+    UnknownForkError,
+    UnsupportedBlockError,
+    beyond_rules,
+    block_of_number,
+    decoded,
+)
+from wsnode.sync.follow.fork_choice import Path, anchored, chosen
+from wsnode.sync.follow.light.receipts import Receipts, kept
+from wsnode.sync.follow.light.start_block import StartBlock
+from wsnode.sync.follow.range_sync import RangeSync
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.sync.follow.verified_blocks import VerifiedBlocks
+from wsnode.upstream.errors import UpstreamError
+from wsnode.upstream.link import Link
+
+BESIDE_BLOCKS: Final = 64
+"""How far above the proved block announced ones are fetched and judged."""
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class SignedInvalidError(Exception):
+    """A block that the sync committee has signed, or one below it, breaks a rule."""
+
+    def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
+        name = f"block {block.number} ({hexadecimal(Hash32(block.hash))})"
+        super().__init__(f"the committee signed {name}, which breaks {error.rule}: {error}")
+        self.block, self.error = block, error
+
+
+class HeadTracker:
+    """Moves the head of one chain to where enough upstreams are, or the proved block is."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        range_sync: RangeSync,
+        block_time: BlockTime,
+        agree: int,
+        beginning: StartBlock | None = None,
+        receipts: Receipts | None = None,
+        anchor: HeadAnchor | None = None,
+    ) -> None:
+        """A light folder has a `beginning`, and needs `receipts` to judge blocks.
+
+        With an `anchor` the head is chosen by what is proved.
+        """
+        self._chain = chain
+        self._anchor = anchor
+        self._beginning = beginning
+        self._receipts = receipts
+        self._live = live
+        self._upstreams = upstreams
+        self.agree = agree
+        self._block_time = block_time
+        self._verified = VerifiedBlocks(chain)
+        self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._verified.__contains__)
+        self._range_sync = range_sync
+        self._choosing = trio.Lock()
+        self._far_takes = 0
+        """Calls of `take` that go a long way, whose end is not the head of an upstream yet."""
+        self._lower_since: float | None = None
+        """Since when the upstreams' head is below ours, on the same chain."""
+        self.accepts_any = False
+        """Whether even what is final may be replaced."""
+        self.reorganisations = 0
+        self.stopped_reason: str | None = None
+        """Why what is proved is not followed, if it is not."""
+
+    @property
+    def head(self) -> Head:
+        """Return the head."""
+        return self._chain.head
+
+    @property
+    def floor(self) -> int:
+        """Return the number of the block that no branch may leave ours below."""
+        if self.accepts_any:
+            return 0
+        with self._chain.snapshot() as view:
+            return view.finalized or 0
+
+    @property
+    def is_going_far(self) -> bool:
+        """Return whether a long way to the upstreams' head is being gone."""
+        return self._range_sync.is_running
+
+    def stop(self, reason: str) -> None:
+        """Follow no further: what is proved breaks a rule, or replaces what is final here."""
+        if self.stopped_reason != reason:
+            logger.error("following stopped: %s", reason)
+        self.stopped_reason = reason
+
+    async def take(self, upstream: Upstream, link: Link) -> None:
+        """Fetch and judge what an upstream has announced last, and move the head.
+
+        Raises:
+            PeerError: Something about its blocks is wrong.
+            UnknownForkError: Some are of a fork that is not known here; those before it are taken.
+            UpstreamError: They cannot be had.
+        """
+        try:
+            await self._take(upstream, link)
+        except UnknownForkError as error:
+            if not any(each.is_beyond for each in self._upstreams):
+                logger.error("%s", error.detail)  # noqa: TRY400 - no bug of ours
+            upstream.is_beyond, upstream.why = True, error.detail
+            upstream.is_unsupported = isinstance(error, UnsupportedBlockError)
+            raise
+
+    async def _take(self, upstream: Upstream, link: Link) -> None:
+        announced = upstream.announced
+        if announced is None or not await self.has_begun():
+            return
+        if announced.hash not in self._verified:
+            if not self._is_within_reach(announced):
+                return
+            try:
+                judged = await self._take_unknown(upstream, link, announced)
+            except UnknownForkError as error:
+                raise await self._take_known(upstream, upstream.announced or announced) or error from None
+            if judged is None:
+                return
+            announced = judged
+        if upstream.is_beyond:
+            upstream.is_beyond, upstream.is_unsupported, upstream.why = False, False, ""
+        await self._took(upstream, announced)
+
+    async def _take_unknown(self, upstream: Upstream, link: Link, announced: Head) -> Head | None:
+        """Judge the way to a head, and return the head of its end; None if that is too far still."""
+        if self._anchor is not None or not self._range_sync.is_far(announced.number):
+            await self._judge_up_to(upstream, link, announced)
+            return announced
+        self._far_takes += 1
+        try:
+            await self._come_near()
+            announced = upstream.announced or announced
+            if self._range_sync.is_far(announced.number):
+                return None
+            await self._judge_up_to(upstream, link, announced)
+        finally:
+            self._far_takes -= 1
+        return announced
+
+    async def _took(self, upstream: Upstream, head: Head) -> None:
+        """Take note that a head of an upstream is valid, and choose ours again."""
+        before = upstream.head
+        is_ancestor = before is not None and head.number < before.number and self._is_canonical(head)
+        upstream.verified(head, is_ancestor=is_ancestor)
+        await self.choose()
+
+    async def _take_known(self, upstream: Upstream, announced: Head) -> UnknownForkError | None:
+        """Judge the blocks of an upstream before a fork that is not known here, by number.
+
+        Return why the first block of that fork is not taken, if it was reached.
+        """
+        for number in range(self.head.number + 1, announced.number):
+            try:
+                (block,) = await decoded(self._chain.spec, [await block_of_number(upstream, number)])
+            except UnknownForkError as error:
+                return error
+            if block.parent_hash not in self._verified:
+                return None
+            await self._judge(upstream, [block])
+            await self._took(upstream, Head.of(block))
+        return None
+
+    async def has_begun(self) -> bool:
+        """Return whether there is a first block to go on from."""
+        agree = self.agree if self._anchor is None else 1
+        return self._beginning is None or await self._beginning.begun(agree)
+
+    def _is_within_reach(self, announced: Head) -> bool:
+        """Return whether a block may be judged beside the chain, ahead of its proof."""
+        if self._anchor is None:
+            return True
+        if (proved := self._anchor.head) is None:
+            return False
+        return announced.number - min(proved.number, self.head.number) <= BESIDE_BLOCKS
+
+    def known(self, block_hash: Hash32) -> Head | None:
+        """Return the head that a block is, if it is known to be valid."""
+        return self._verified.head_of(block_hash)
+
+    async def bring(self, upstream: Upstream, link: Link, proved: Head) -> None:
+        """Fetch and judge a proved block, and all below it that is unknown.
+
+        Raises:
+            SignedInvalidError: One of them breaks a rule.
+            UnknownForkError: One of them is of a fork that is not known here.
+            PeerError, UpstreamError: They cannot be had.
+        """
+        if self.known(proved.hash) is not None:
+            # An announcement has brought it meanwhile, or the folder has begun with it.
+            return
+        if proved.number <= self.floor:
+            reason = f"the proved block {proved.number} is another one than ours, which is final"
+            self._stop_if_newest(proved, reason)
+            return
+        try:
+            way = await self._range_sync.reach(proved) if self._range_sync.is_far(proved.number) else []
+            if not way:
+                await self._judge_up_to(upstream, link, proved, is_proved=True)
+        except PeerError as error:
+            if not error.is_forked:
+                raise
+            reason = f"the proved chain leaves ours below block {self.floor}, which is final here"
+            self._stop_if_newest(proved, reason)
+            return
+        for step in way:
+            if not await self._set_head(step):
+                return
+
+    def _stop_if_newest(self, proved: Head, reason: str) -> None:
+        """Stop, unless another block has been proved while this one was fetched: that one decides."""
+        if self._anchor is not None and self._anchor.wanted == proved.hash:
+            self._stop_if_fresh(reason)
+
+    def _stop_if_fresh(self, reason: str) -> None:
+        """Stop, unless proofs are behind: a block that was signed long ago may have left the chain."""
+        if self._anchor is not None and self._anchor.is_fresh:
+            self.stop(reason)
+
+    async def choose(self) -> None:
+        """Make the block the head that enough upstreams have, but for the time of a long way there.
+
+        At the end of that way the heads of upstreams are those of before, until one is judged.
+        """
+        if self._far_takes:
+            return
+        async with self._choosing:
+            heads = [upstream.head for upstream in self._upstreams if upstream.is_usable and upstream.head]
+            paths = [path for path in map(self._verified.path_to, heads) if path is not None]
+            if self._anchor is not None:
+                await self._choose_anchored(self._anchor, paths)
+                return
+            found = chosen(paths, self.agree)
+            if isinstance(found, Head):
+                self._lower_since = None
+                if found != self.head:
+                    await self._set_head(found.hash)
+                self._verified.forget_below(self.floor)
+            elif found is not None:
+                await self._stay_or_go_back(found)
+
+    async def _choose_anchored(self, anchor: HeadAnchor, paths: Sequence[Path]) -> None:
+        """Make the proved block the head, or what is announced on top of it where that is served."""
+        proved = anchor.head
+        if proved is None or (way := self._verified.path_to(proved)) is None:
+            return
+        # Proofs that are behind lead over what was the head once.
+        if not anchor.is_current and proved.number <= self.head.number:
+            return
+        found = anchored(paths, way, self.agree, anchor.ahead)
+        if isinstance(found, Head):
+            if found != self.head and await self._set_head(found.hash):
+                self.stopped_reason = None
+            return
+        # The proved block is canonical. What was served above it as announced may stay.
+        number = max(found, min(self.head.number, proved.number + anchor.ahead))
+        if number < self.head.number:
+            with self._chain.snapshot() as view:
+                target = view.hash_of(BlockNumber(number))
+            assert target is not None, "a block below the head is canonical"
+            await self._set_head(target)
+
+    async def mark(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
+        """Mark what is safe and what is final, and return whether these blocks are below the head."""
+        async with self._live.turn() as tree:
+            # With blocks that are executed and not stored yet, setting this head would take them back.
+            if tree.head != (head := self._chain.head):
+                return False
+            try:
+                await in_thread(partial(tree.set_head, head.hash, safe=safe, finalized=finalized))
+            except UnknownForkchoiceBlockError:
+                # A reorganisation has taken them off the chain.
+                return False
+        return True
+
+    async def _judge_up_to(
+        self, upstream: Upstream, link: Link, announced: Head, *, is_proved: bool = False
+    ) -> None:
+        asked: list[Callable[[], Awaitable[Sequence[UnverifiedBlock] | None]]] = [
+            partial(self._ancestor_fetcher.up_to, upstream, link, announced.hash, self.floor, announced)
+        ]
+        if self._receipts is not None:
+            asked.append(partial(self._receipts.ask_ahead, upstream, [announced.hash]))
+        blocks, *_ = await all_at_once(asked, lambda ask: ask())
+        assert blocks is not None, "there are blocks, or an error"
+        if self._receipts is not None:
+            await self._receipts.ask_ahead(upstream, [block.hash for block in blocks])
+        # The next block becomes the head in one go if its upstream's word is enough for that.
+        is_enough = (
+            self._anchor is None
+            and upstream.is_usable
+            and self.agree == 1 == len(blocks)
+            and not self._range_sync.is_running
+        )
+        await self._judge(upstream, blocks, is_enough=is_enough, is_proved=is_proved)
+
+    async def _judge(
+        self,
+        upstream: Upstream,
+        blocks: Sequence[UnverifiedBlock],
+        *,
+        is_enough: bool = False,
+        is_proved: bool = False,
+    ) -> None:
+        """Judge blocks of an upstream; `is_enough`: its word makes them the head."""
+        judge = self._live.append if is_enough else self._live.judge
+        for block in blocks:
+            if self._receipts is not None:
+                await self._receipts.bring([block], [upstream])
+            with kept():
+                status = await judge(block)
+            if isinstance(status, InvalidBlock):
+                if (beyond := beyond_rules(self._chain.spec, status.error)) is not None:
+                    raise beyond
+                if is_proved and block.has_own_body:
+                    # By its hash it is what was signed, so that nobody has changed it on the way.
+                    raise SignedInvalidError(block, status.error)
+                raise PeerError(f"it sent an invalid block: {status.error}", permanent=True)
+            if isinstance(status, UnknownParentBlock):
+                # The chain was switched meanwhile; the next announcement walks further back.
+                raise UpstreamError("absent", f"the parent of block {block.number}")
+            self._verified.add(block)
+
+    async def _come_near(self) -> None:
+        """Go a long way, up to where enough upstreams are."""
+        while (beside := await self._range_sync.come_near(self._highest)) is not None:
+            if not await self._set_head(beside):
+                break
+
+    def _highest(self) -> int | None:
+        return self._upstreams.highest(self.agree)
+
+    async def _set_head(self, block_hash: Hash32) -> bool:
+        """Make a known block the head, and return whether it is valid and leaves what is final."""
+        try:
+            change = await self._live.set_head(block_hash, keeps_final=not self.accepts_any)
+        except BelowFinalizedError as error:
+            if self._anchor is not None:
+                self._stop_if_fresh(f"the proved chain {error}")
+                return False
+            self._quarantine_at(block_hash, PeerError(f"its head {error}", is_forked=True))
+            return False
+        if isinstance(change, InvalidBlock):
+            if self._anchor is not None:
+                self.stop(f"the proved chain has a block that breaks a rule: {change.error}")
+                return False
+            self._quarantine_at(
+                block_hash, PeerError(f"it sent an invalid block: {change.error}", permanent=True)
+            )
+            return False
+        if change.removed:
+            self.reorganisations += 1
+            logger.info(
+                "reorganised: %d blocks left, %d joined, the head is %s",
+                len(change.removed),
+                len(change.added),
+                self.head,
+            )
+        self._verified.forget_below(self.floor)
+        return True
+
+    def _quarantine_at(self, block_hash: Hash32, unfit: PeerError) -> None:
+        """Follow the upstreams no more whose head is a block."""
+        for upstream in self._upstreams:
+            if upstream.head is not None and upstream.head.hash == block_hash:
+                upstream.quarantine(unfit)
+
+    async def _stay_or_go_back(self, number: int) -> None:
+        """Go back to a block of ours, if an upstream's own head went back to it and stays there."""
+        backers = [
+            upstream
+            for upstream in self._upstreams
+            if upstream.is_usable and upstream.went_back and upstream.head and upstream.head.number == number
+        ]
+        if number >= self.head.number or not backers:
+            self._lower_since = None
+            return
+        if len(backers) < max(2, self.agree):
+            # First of all a lower head is one node that lags behind a URL shared by several.
+            now = trio.current_time()
+            self._lower_since = now if self._lower_since is None else self._lower_since
+            if now - self._lower_since < self._block_time(self._chain):
+                return
+        self._lower_since = None
+        target = backers[0].head
+        assert target is not None, "a backer has a head"
+        await self._set_head(target.hash)
+
+    def _is_canonical(self, head: Head) -> bool:
+        with self._chain.snapshot() as view:
+            return view.number_of(head.hash) is not None

@@ -1,0 +1,115 @@
+"""The proved block brought here: asked for by its hash, judged with all below it, and made the anchor."""
+
+import logging
+
+import trio
+
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.sync.follow.beacon.anchor import HeadAnchor
+from wsnode.sync.follow.blocks.any_upstream import first_of
+from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
+from wsnode.sync.follow.head_tracker import HeadTracker, SignedInvalidError
+from wsnode.sync.follow.storage_retry import StorageRetry
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.untrusted.repeated_warning import RepeatedWarning
+from wsnode.upstream.errors import UpstreamError
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class ProvedHeadSync:
+    """Fetches each block that the committee has signed from whichever upstream has it."""
+
+    def __init__(
+        self, chain: Chain, upstreams: Upstreams, anchor: HeadAnchor, head_tracker: HeadTracker
+    ) -> None:
+        self._chain = chain
+        self._upstreams = upstreams
+        self._anchor = anchor
+        self._head_tracker = head_tracker
+        self._failures = RepeatedWarning(logger, trio.current_time)
+
+    async def run(self, storage_retry: StorageRetry) -> None:
+        """Bring each block as it is proved, for ever."""
+        while True:
+            changed = self._anchor.changed
+            await storage_retry.until_stored(self.step)
+            with trio.move_on_after(self._anchor.pause_seconds):
+                await changed.wait()
+
+    async def step(self) -> None:
+        """Bring the newest proved block, and have the head chosen by it."""
+        wanted = self._anchor.wanted
+        if wanted is None or self._anchor.is_catching_up or self._head_tracker.stopped_reason is not None:
+            return
+        if self._anchor.head is None or self._anchor.head.hash != wanted:
+            try:
+                if not await self._brought(wanted):
+                    return
+            except SignedInvalidError as error:
+                self._head_tracker.stop(str(error))
+                return
+            except UnknownForkError as error:
+                self._failures.say("%s", error.detail)
+                return
+            except UpstreamError as error:
+                self._failures.say("the proved block %s: %s", hexadecimal(wanted), error)
+                return
+            # What is announced above it can be judged from now on.
+            for upstream in self._upstreams.usable:
+                upstream.woken.set()
+        await self._head_tracker.choose()
+
+    async def _brought(self, wanted: Hash32) -> bool:
+        """Return whether the block is here now, judged like all below it."""
+        if (known := self._head_tracker.known(wanted)) is not None:
+            self._anchor.reached(known)
+            return True
+        usable = [upstream for upstream in self._upstreams.usable if upstream.link is not None]
+        try:
+            head, giver = await first_of(usable, lambda each: self._located(each, wanted))
+        except UpstreamError:
+            # Nobody has it, or nobody can be asked: for those who wait for the head it is the same.
+            self._anchor.missing()
+            return False
+        self._anchor.located(head)
+        if not await self._head_tracker.has_begun():
+            return False
+        if self._is_below_window(head) or giver.link is None:
+            return False
+        try:
+            await self._head_tracker.bring(giver, giver.link, head)
+        except PeerError as unfit:
+            giver.quarantine(unfit)
+            return False
+        if self._head_tracker.known(wanted) is None:
+            return False
+        self._anchor.reached(head)
+        return True
+
+    async def _located(self, upstream: Upstream, wanted: Hash32) -> Head:
+        """Return number and hash of a block that an upstream has, by the block itself.
+
+        Raises:
+            UpstreamError: It has none.
+        """
+        link = upstream.link
+        if link is None:
+            raise UpstreamError("absent", hexadecimal(wanted))
+        try:
+            (block,) = await decoded(self._chain.spec, [await block_of_hash(upstream, link, wanted)])
+        except UnknownForkError:
+            raise
+        except UpstreamError as error:
+            if error.reason == "invalid":
+                upstream.quarantine(PeerError(error.detail))
+                raise UpstreamError("absent", hexadecimal(wanted)) from None
+            raise
+        return Head.of(block)
+
+    def _is_below_window(self, head: Head) -> bool:
+        """Return whether a block is older than all that there are: proofs are behind, and will come."""
+        with self._chain.snapshot() as view:
+            return head.number < view.earliest

@@ -1,0 +1,279 @@
+"""A long way to the upstreams' head: blocks by number, executed as they come and stored now and then."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.appender import ExtendOutcome
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.ethereum.tree.statuses import InvalidBlock, UnknownParentBlock
+from wsnode.sync.follow.blocks.batch_fetcher import BatchFetcher, BlockBatch
+from wsnode.sync.follow.blocks.block_client import UnknownForkError, beyond_rules, head_at
+from wsnode.sync.follow.light.receipts import AT_ONCE, Receipts, kept
+from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.sync.progress import ImportProgress, ProgressStep
+from wsnode.untrusted.repeated_warning import RepeatedWarning
+from wsnode.upstream.errors import UpstreamError
+
+logger = logging.getLogger("wsnode.follow")
+
+FAR: Final = 16
+"""A way of more blocks is fetched by numbers, many at once; a shorter one by hashes."""
+COMMIT_BYTES: Final = 1 << 23
+COMMIT_BLOCKS: Final = 4096
+COMMIT_SECONDS: Final = 2.0
+ATTEMPTS: Final = 3
+
+
+class RangeSync:
+    """Goes long ways, one at a time; the blocks fetched are judged, and never believed."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        live: LiveTree,
+        upstreams: Upstreams,
+        progress: ImportProgress,
+        floor: Callable[[], int],
+        receipts: Receipts | None = None,
+    ) -> None:
+        """`floor` returns the number of the block that no branch may leave ours below.
+
+        A light folder needs `receipts` to judge blocks.
+        """
+        self._receipts = receipts
+        self._chain = chain
+        self._live = live
+        self._upstreams = upstreams
+        self._progress = progress
+        self._floor = floor
+        self._lock = trio.Lock()
+        self._failures = RepeatedWarning(logger, trio.current_time)
+        self._done = ProgressStep(number=chain.head.number)
+        self._committed = 0.0
+        self._held: list[Hash32] = []
+        """The last block of each batch that was held, lowest first."""
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether a long way is being gone."""
+        return self._lock.locked()
+
+    def is_far(self, number: int) -> bool:
+        """Return whether a block is so far ahead that the way to it is fetched by numbers."""
+        return number - self._chain.head.number > FAR
+
+    async def come_near(self, target: Callable[[], int | None]) -> Hash32 | None:
+        """Fetch the way up to a number, None if it is not known any more.
+
+        Return the last block of it if that way left our chain: it is not executed, and not the head, yet.
+
+        Raises:
+            UnknownForkError: It leads to a fork that is not known here; the blocks before that are executed.
+        """
+        async with self._lock:
+            for attempt in range(ATTEMPTS):
+                usable = [upstream for upstream in self._upstreams.usable if upstream.announced is not None]
+                wanted = target()
+                if not usable or wanted is None or not self.is_far(wanted):
+                    break
+                # Blocks that do not fit together came from several chains: then one upstream is asked alone.
+                sources = usable if not attempt else [usable[attempt % len(usable)]]
+                try:
+                    if (beside := await self._fetch_up_to(sources, wanted)) is not None:
+                        return beside
+                except UnknownForkError:
+                    # Others of the chain have the same block.
+                    raise
+                except UpstreamError as error:
+                    self._failures.say("catching up: %s", error)
+        return None
+
+    async def reach(self, proved: Head) -> list[Hash32]:
+        """Fetch the way up to a proved block by numbers; nothing of it becomes the head.
+
+        Return blocks on that way, lowest first, of which the last one is the proved block; none if the way is
+        not long any more.
+
+        Raises:
+            UnknownForkError: It leads to a fork that is not known here.
+            UpstreamError: No upstream has that way.
+        """
+        async with self._lock:
+            usable = self._upstreams.usable
+            for attempt in range(1 + len(usable)):
+                # What several gave may be of several chains.
+                sources = usable if not attempt else [usable[attempt - 1]]
+                sources = [upstream for upstream in sources if upstream.is_usable]
+                if not self.is_far(proved.number):
+                    return []
+                if not sources:
+                    continue
+                self._held.clear()
+                try:
+                    last = await self._fetch_up_to(sources, proved.number, is_held=True)
+                except UnknownForkError:
+                    raise
+                except UpstreamError as error:
+                    self._failures.say("catching up: %s", error)
+                    continue
+                if last == proved.hash:
+                    return list(self._held)
+                if len(sources) == 1:
+                    why = f"its block {proved.number} is not the one that the committee has signed"
+                    sources[0].quarantine(PeerError(why))
+        raise UpstreamError("absent", f"the way to the proved block {proved}")
+
+    async def _fetch_up_to(
+        self, sources: Sequence[Upstream], target: int, *, is_held: bool = False
+    ) -> Hash32 | None:
+        root = await self._root_with(sources[0])
+        is_next = root == self._chain.head.number and not is_held
+        takes = self._execute if is_next else self._hold
+        sender, receiver = trio.open_memory_channel[BlockBatch](1)
+        ranges = BatchFetcher(self._chain.spec, lambda: [each for each in sources if each.is_usable])
+        failures: list[Exception] = []
+        async with trio.open_nursery() as nursery:
+
+            async def fetch() -> None:
+                try:
+                    await ranges.run(root + 1, target, sender)
+                except* (UpstreamError, trio.BrokenResourceError) as errors:
+                    failures.append(_leaf(errors))
+
+            nursery.start_soon(fetch)
+            last: Hash32 | None = None
+            try:
+                async with receiver:
+                    async for batch in receiver:
+                        last = await takes(batch)
+                        if self._is_commit_due():
+                            await self._commit(nursery)
+            except UpstreamError as error:
+                # Not out of the nursery, which would wrap it in a group.
+                failures.insert(0, error)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._commit(nursery)
+            nursery.cancel_scope.cancel()
+        if takes == self._hold and last is not None:
+            return last
+        for failure in failures:
+            if isinstance(failure, UnknownForkError):
+                raise failure
+        if failures:
+            raise UpstreamError("absent", str(failures[0]))
+        return None
+
+    async def _root_with(self, upstream: Upstream) -> int:
+        """Return the last block that an upstream has as we have it."""
+        back = 1
+        number: int = self._chain.head.number
+        while True:
+            theirs = await head_at(upstream, hex(number))
+            with self._chain.snapshot() as view:
+                if theirs is not None and view.hash_of(number) == theirs.hash:
+                    return number
+            floor = self._floor()
+            if number <= floor:
+                raise UpstreamError("invalid", f"its block {number} is another one")
+            number, back = max(number - back, floor), 2 * back
+
+    async def _execute(self, batch: BlockBatch) -> Hash32:
+        """Put blocks on the head; they are committed now and then."""
+        if self._receipts is not None and len(batch.blocks) > AT_ONCE:
+            for some in _pieces(batch):
+                last = await self._execute(some)
+            return last
+        await self._bring(batch.blocks, batch.givers)
+        with kept():
+            extension = await self._live.extend(batch.blocks)
+        self._count(batch)
+        if extension.error is not None or extension.taken < len(batch.blocks):
+            giver = _giver_of(batch, extension)
+            if extension.error is not None:
+                self._require_known_rules(extension.error)
+                giver.quarantine(PeerError(f"it sent an invalid block: {extension.error}", permanent=True))
+            raise UpstreamError("invalid", f"{giver}: {extension.error or 'a block that does not follow'}")
+        return Hash32(batch.blocks[-1].hash)
+
+    async def _hold(self, batch: BlockBatch) -> Hash32:
+        """Keep blocks of a branch that is to become canonical as a whole."""
+        # A light folder executes nothing to judge a block, so that it is judged at once.
+        keep = self._live.hold if self._receipts is None else self._live.judge
+        for block, giver in zip(batch.blocks, batch.givers, strict=True):
+            await self._bring([block], [giver])
+            with kept():
+                status = await keep(block)
+            if isinstance(status, InvalidBlock):
+                self._require_known_rules(status.error)
+                giver.quarantine(PeerError(f"it sent an invalid block: {status.error}", permanent=True))
+            if isinstance(status, InvalidBlock | UnknownParentBlock):
+                raise UpstreamError("invalid", f"{giver}: block {block.number} does not follow")
+        last = Hash32(batch.blocks[-1].hash)
+        self._held.append(last)
+        return last
+
+    def _require_known_rules(self, error: InvalidBlockError) -> None:
+        if (beyond := beyond_rules(self._chain.spec, error)) is not None:
+            raise beyond
+
+    async def _bring(self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]) -> None:
+        """Fetch what it takes to judge a few blocks, if it takes anything."""
+        if self._receipts is None:
+            return
+        try:
+            await self._receipts.bring(blocks, givers)
+        except PeerError as unfit:
+            raise UpstreamError("invalid", str(unfit)) from None
+
+    def _count(self, batch: BlockBatch) -> None:
+        done = self._done
+        self._done = msgspec.structs.replace(
+            done,
+            number=self._live.tree.head.number,
+            blocks=done.blocks + len(batch.blocks),
+            transactions=done.transactions + sum(block.transaction_count for block in batch.blocks),
+            gas=done.gas + sum(block.gas_used for block in batch.blocks),
+        )
+        self._progress.advanced(self._done)
+
+    def _is_commit_due(self) -> bool:
+        tree = self._live.tree
+        return bool(tree.pending) and (
+            tree.pending_bytes >= COMMIT_BYTES
+            or len(tree.pending) >= COMMIT_BLOCKS
+            or trio.current_time() - self._committed >= COMMIT_SECONDS
+        )
+
+    async def _commit(self, nursery: trio.Nursery) -> None:
+        await self._live.commit(nursery)
+        self._committed = trio.current_time()
+
+
+def _leaf(error: Exception) -> Exception:
+    """Return the first failure in a group of groups."""
+    return _leaf(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
+def _pieces(batch: BlockBatch) -> Iterator[BlockBatch]:
+    for start in range(0, len(batch.blocks), AT_ONCE):
+        end = start + AT_ONCE
+        yield BlockBatch(batch.blocks[start:end], batch.givers[start:end])
+
+
+def _giver_of(batch: BlockBatch, extension: ExtendOutcome) -> Upstream:
+    """Return who gave the block that ended an extension: of a linked run, any may be the invalid one."""
+    wanted = None if extension.error is None else extension.error.block_hash
+    for block, giver in zip(batch.blocks, batch.givers, strict=True):
+        if block.hash == wanted:
+            return giver
+    return batch.givers[extension.taken]

@@ -1,0 +1,62 @@
+"""Times in which the chain cannot be stored: said once, and outlasted."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from random import uniform
+from typing import Final, TypeVar
+
+import trio
+
+from wsnode.ethereum.tree.head_writer import STORE_FAILURES
+
+FIRST_PAUSE: Final = 0.25
+LONGEST_PAUSE: Final = 15.0
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger("wsnode.follow")
+
+
+class StorageRetry:
+    """Begins with a failure of the stores, ends when everything that failed has been done."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        """`changed` is called when it has begun, and when it is over."""
+        self._changed = changed
+        self._waiting = 0
+        """How many works have failed and are to be tried again."""
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether something cannot be stored now."""
+        return self._waiting > 0
+
+    async def until_stored(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the result of work, tried again until the stores do not fail; pauses grow to 15 s."""
+        pause = FIRST_PAUSE
+        with ExitStack() as stack:
+            while True:
+                try:
+                    return await work()
+                except* STORE_FAILURES as failures:
+                    failure = failures
+                if pause == FIRST_PAUSE:
+                    stack.enter_context(self._noted(failure))
+                await trio.sleep(pause * uniform(0.5, 1.0))
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    @contextmanager
+    def _noted(self, failures: ExceptionGroup[Exception]) -> Iterator[None]:
+        if not self.is_on:
+            cause: Exception = failures
+            while isinstance(cause, ExceptionGroup):
+                cause = cause.exceptions[0]
+            logger.error("blocks cannot be stored: %s; following goes on once they can be", cause)
+        self._waiting += 1
+        self._changed()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            self._changed()

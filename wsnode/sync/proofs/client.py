@@ -1,0 +1,253 @@
+"""The nodes that prove a state: one is asked for a whole round, and the next one if its proofs are wrong."""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from copy import copy
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from wsnode.ethereum.codec.blocks import read_json_header
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.state import InvalidBlockError, WrongProofError
+from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
+from wsnode.sync.proofs.blocks import ProofStore, ProvedBlock, Slots
+from wsnode.sync.proofs.proof_window import ProofWindow
+from wsnode.sync.proofs.state_request import (
+    Call,
+    Proof,
+    StateRequest,
+    grouped,
+    listed,
+    proofs_of,
+    questions,
+    unverified_code_hash,
+    with_codes,
+)
+from wsnode.upstream.client import Client
+from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
+
+BATCH: Final = 100
+"""Calls in a batch: what most providers take."""
+MOST_HASHES: Final = 256
+MOST_CODED: Final = 1 << 16
+ABSENT: Final = bytes(32)
+"""The code hash of an account that does not exist, in answers to eth_getProof."""
+
+logger = logging.getLogger("wsnode.proofs")
+
+
+class ProofClient:
+    """Other nodes that have the states after blocks, and what came of asking them."""
+
+    def __init__(self, clients: Callable[[], Sequence[Client]], blocks: ProofStore) -> None:
+        self.clients = clients
+        self.blocks = blocks
+        self.asked = Counter[str]()
+        """Values asked for, by upstream."""
+        self.carried = 0
+        """Values that access lists carried from earlier blocks."""
+        self.wrong = Counter[str]()
+        """Rounds whose proofs were wrong, by upstream."""
+        self.depths = ProofWindow()
+        self._coded: set[bytes] = set()
+        """Accounts that were proved with their code, which changes almost never."""
+
+    def of_other_blocks(self, blocks: ProofStore) -> "ProofClient":
+        """Return the same nodes for the states of other blocks; what they are asked is counted here too.
+
+        All states are kept with the same codes.
+        """
+        others = copy(self)
+        others.blocks = blocks
+        return others
+
+    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProvedBlock) -> list[StateRequest]:
+        """Keep values after a block that follow from earlier states, and return what is to be proved."""
+        others = await trio.to_thread.run_sync(self.blocks.carry, block, accounts, slots)
+        self.carried += len(accounts) + len(slots) - sum(map(len, others))
+        self._note_code_of(set(accounts).difference(others[0]))
+        return grouped(*others)
+
+    async def prove(self, wanted: Sequence[StateRequest], block: ProvedBlock) -> None:
+        """Fetch values after a block and keep them once they are verified.
+
+        Raises:
+            RpcError: No node proves them.
+        """
+        await self._by_any(partial(self._proved_by, wanted, block), block)
+
+    async def name(self, numbers: Sequence[int], block: ProvedBlock) -> None:
+        """Keep the hashes of blocks before a block; those that are not here are fetched, and lead up to it.
+
+        Raises:
+            RpcError: No node has them.
+        """
+        own = self.blocks.hashes_before(block, numbers)
+        if own is not None:
+            await trio.to_thread.run_sync(self.blocks.keep_hashes, block, own)
+            return
+        await self._by_any(partial(self._named_by, min(numbers), block), block)
+
+    async def guess(self, call: Any, block: ProvedBlock) -> list[StateRequest]:
+        """Return what a node says that a call will read: a hint, which may be wrong."""
+        for client in self._ranked():
+            try:
+                params = [call, block.name]
+                return client.read(listed, await client.ask_text("eth_createAccessList", params))
+            except UpstreamError:
+                continue
+        return []
+
+    def have_proved(self, addresses: Iterable[bytes]) -> bool:
+        """Return whether accounts were proved before, after whatever block, so that their code is known."""
+        return self._coded.issuperset(addresses)
+
+    def _ranked(self) -> list[Client]:
+        return sorted(self.clients(), key=lambda client: client.score.cost)
+
+    async def _by_any(self, ask: Callable[[Client], Awaitable[None]], block: ProvedBlock) -> None:
+        reasons: dict[str, str] = {}
+        refused: list[Client] = []
+        for client in self._ranked():
+            try:
+                await _asked(ask, client)
+            except UpstreamError as error:
+                reasons[str(client)] = error.detail or error.reason
+                if isinstance(error, UpstreamRefusedError) and error.is_about_what_was_asked:
+                    refused.append(client)
+            except (WrongProofError, InvalidBlockError) as error:
+                self.wrong[str(client)] += 1
+                client.score.failed()
+                logger.warning("%s: %s", client, error)
+                reasons[str(client)] = f"wrong: {error}"
+            else:
+                return
+        raise unprovable(block.head, reasons, await self.depths.oldest(refused))
+
+    async def _proved_by(self, wanted: Sequence[StateRequest], block: ProvedBlock, client: Client) -> None:
+        self.asked[str(client)] += sum(each.proofs for each in wanted)
+        asked = [
+            msgspec.structs.replace(each, with_code=each.with_code and each.address not in self._coded)
+            for each in wanted
+        ]
+        answers = await _answered(client, questions(asked, block.name))
+        proofs = client.read(partial(proofs_of, asked), answers)
+        if asked != list(wanted):
+            proofs = await self._completed(wanted, asked, proofs, answers, block, client)
+        try:
+            await trio.to_thread.run_sync(self.blocks.keep_proofs, block, proofs)
+        except WrongProofError:
+            if all(each.with_code for each in asked):
+                raise
+            # It may be the code that is missing: a full store was emptied after it had been found there.
+            self._coded.difference_update(each.address for each in wanted)
+            whole = [msgspec.structs.replace(each, with_code=True) for each in wanted]
+            await self._proved_by(whole, block, client)
+            return
+        self._note_code_of({each.address for each in wanted if each.with_code})
+
+    def _note_code_of(self, addresses: Set[bytes]) -> None:
+        """Take note of accounts that are known with their code."""
+        if len(self._coded) > MOST_CODED:
+            self._coded.clear()
+        self._coded |= addresses
+
+    async def _completed(
+        self,
+        wanted: Sequence[StateRequest],
+        asked: Sequence[StateRequest],
+        proofs: Sequence[Proof],
+        answers: Sequence[bytes],
+        block: ProvedBlock,
+        client: Client,
+    ) -> list[Proof]:
+        """Return proofs with the codes that are new though their accounts are not."""
+        remaining, new = iter(answers), []
+        for place, (each, had) in enumerate(zip(wanted, asked, strict=True)):
+            answer = next(remaining)
+            if had.with_code:
+                next(remaining)
+            elif each.with_code and not self._has_code(unverified_code_hash(answer)):
+                new.append(place)
+        calls: list[Call] = [
+            ("eth_getCode", [hexadecimal(wanted[place].address), block.name]) for place in new
+        ]
+        return with_codes(proofs, dict(zip(new, await _answered(client, calls), strict=True)))
+
+    def _has_code(self, code_hash: bytes) -> bool:
+        """Return whether a code is known: an account that does not exist has none."""
+        return code_hash == ABSENT or self.blocks.has_code(code_hash)
+
+    async def _named_by(self, lowest: int, block: ProvedBlock, client: Client) -> None:
+        head = block.head
+        numbers = range(max(lowest, head.number - MOST_HASHES), head.number)
+        calls: list[Call] = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+        answers = await _answered(client, calls)
+        hashes, wanted = [], block.parent_hash
+        for number, answer in zip(reversed(numbers), reversed(answers), strict=True):
+            found, block_hash, parent = read_json_header(answer)
+            if (found, block_hash) != (number, wanted):
+                raise WrongProofError(f"its block {number} does not lead to block {head.number}")
+            hashes.append((number, block_hash))
+            wanted = Hash32(parent)
+        await trio.to_thread.run_sync(self.blocks.keep_hashes, block, hashes)
+
+
+async def _asked(ask: Callable[[Client], Awaitable[None]], client: Client) -> None:
+    """Ask, and once more over another connection if the first is lost meanwhile."""
+    try:
+        await ask(client)
+    except ConnectionLostError:
+        await ask(client)
+
+
+async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
+    """Return the results of calls, asked for in batches of one method each, all at once.
+
+    Raises:
+        UpstreamError: One of them has none.
+    """
+    places: dict[str, list[int]] = {}
+    for place, (method, _params) in enumerate(calls):
+        places.setdefault(method, []).append(place)
+    batches = [own[start : start + BATCH] for own in places.values() for start in range(0, len(own), BATCH)]
+    found: dict[int, bytes | UpstreamError] = {}
+
+    async def ask(batch: Sequence[int]) -> None:
+        method, params = calls[batch[0]][0], [calls[place][1] for place in batch]
+        answers: Sequence[bytes | UpstreamError]
+        try:
+            answers = await client.ask_each(method, params)
+        except UpstreamError as error:
+            answers = [error] * len(batch)
+        found.update(zip(batch, answers, strict=True))
+
+    async with trio.open_nursery() as nursery:
+        for batch in batches:
+            nursery.start_soon(ask, batch)
+    texts = []
+    for place in range(len(calls)):
+        answer = found[place]
+        if isinstance(answer, UpstreamError):
+            raise answer
+        texts.append(answer)
+    return texts
+
+
+def unprovable(head: Head, reasons: dict[str, str], oldest: int | None = None) -> RpcError:
+    """Return the error of a call that needs what no node proves; they prove later blocks from `oldest` on."""
+    message = f"the state of block {head.number} is not proved: "
+    message += next(iter(reasons.values()), "there is no upstream")
+    data: dict[str, Any] = {
+        "block": {"number": hex(head.number), "hash": hexadecimal(head.hash)},
+        "upstreams": reasons,
+    }
+    if oldest is not None and oldest > head.number:
+        message += f"; the oldest that is proved is block {oldest}"
+        data["oldest"] = hex(oldest)
+    return RpcError(RESOURCE_UNAVAILABLE, message, data)

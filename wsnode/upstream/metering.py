@@ -1,0 +1,169 @@
+"""Bounds of the work that one message of an upstream makes: its pieces, its bytes, its seconds.
+
+The libraries handle all that has arrived before they wait again. A message in pieces of a byte, or of none,
+would hold up everybody else meanwhile. So few pieces are handled in one turn, and a message may not have many
+more of them than its size explains.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+PIECES_A_TURN: Final = 64
+"""Frames or chunks that are handled before other tasks have their turn: some 2 ms."""
+MOST_SMALL_PIECES: Final = 1024
+LEAST_MEAN_BYTES: Final = 64
+"""Of a message's further pieces; nodes send pieces of kilobytes."""
+MESSAGE_SECONDS: Final = 60.0
+"""From a message's first piece to its last."""
+HANDSHAKE_BYTES: Final = 1 << 16
+MOST_INFORMATIONAL: Final = 16
+"""Responses of status 1xx before the response."""
+
+_END: Final = b"\r\n\r\n"
+_SWITCHED: Final = b"HTTP/1.1 101"
+_FINAL: Final = 0x80
+_MASKED: Final = 0x80
+_CONTROL: Final = 8
+
+
+class ExcessError(trio.BrokenResourceError):
+    """A message makes more work than its content explains."""
+
+
+class MessageWork:
+    """Count of the pieces and bytes of one message."""
+
+    __slots__ = ("_began", "_bytes", "_pieces")
+
+    def __init__(self) -> None:
+        self._pieces = self._bytes = 0
+        self._began = 0.0
+
+    def end(self) -> None:
+        """Begin with the next message."""
+        self._pieces = self._bytes = 0
+
+    def extend(self, size: int) -> None:
+        """Count further bytes of a piece that arrives in parts."""
+        self._bytes += size
+
+    def add(self, size: int) -> None:
+        """Count one piece.
+
+        Raises:
+            ExcessError: There are too many of them for their size, or they take too long.
+        """
+        now = trio.current_time()
+        if not self._pieces:
+            self._began = now
+        self._pieces += 1
+        self._bytes += size
+        if self._pieces > MOST_SMALL_PIECES + self._bytes // LEAST_MEAN_BYTES:
+            raise ExcessError(f"a message of {self._pieces} pieces with {self._bytes} bytes")
+        if now - self._began > MESSAGE_SECONDS:
+            raise ExcessError(f"a message that takes more than {MESSAGE_SECONDS:g} s")
+
+
+class MeteredStream(trio.abc.Stream):
+    """A client's stream of WebSocket frames that gives out few of them at once."""
+
+    def __init__(self, stream: trio.abc.Stream, on_excess: Callable[[ExcessError], None]) -> None:
+        """`on_excess` is called once, before the stream breaks."""
+        self._stream = stream
+        self._on_excess = on_excess
+        self._data = b""
+        self._place = 0
+        """Bytes of it that were given out."""
+        self._handshake: bytes | None = b""
+        """What has come of it; None once it is over."""
+        self._head = b""
+        """What has come of a frame's header."""
+        self._left = 0
+        """Bytes of the current frame's payload that have not come."""
+        self._pieces = MessageWork()
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes."""
+        await self._stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until bytes can be sent."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Return bytes of at most `PIECES_A_TURN` frames, none at the end.
+
+        Raises:
+            ExcessError: A message makes too much work, or the handshake is too long.
+        """
+        if self._place < len(self._data):
+            await trio.lowlevel.checkpoint()
+        else:
+            self._data, self._place = bytes(await self._stream.receive_some(max_bytes)), 0
+        start = self._place
+        try:
+            self._place = self._turn(start)
+        except ExcessError as excess:
+            self._on_excess(excess)
+            raise
+        return self._data[start : self._place]
+
+    def _turn(self, place: int) -> int:
+        """Return where the bytes of this turn end."""
+        if self._handshake is not None:
+            place = self._read_handshake(self._handshake, place)
+        frames = 0
+        while place < len(self._data) and frames < PIECES_A_TURN:
+            if self._left:
+                step = min(self._left, len(self._data) - place)
+                place, self._left = place + step, self._left - step
+                continue
+            wanted = _header_size(self._head) - len(self._head)
+            self._head += self._data[place : place + wanted]
+            place = min(place + wanted, len(self._data))
+            if len(self._head) == _header_size(self._head):
+                self._begin_frame(self._head)
+                self._head = b""
+                frames += 1
+        return place
+
+    def _read_handshake(self, before: bytes, place: int) -> int:
+        """Return where the frames begin, or the data ends."""
+        text = before + self._data[place:]
+        begin = 0
+        while (end := text.find(_END, begin)) >= 0 and end < HANDSHAKE_BYTES:
+            if text.startswith(_SWITCHED, begin):
+                self._handshake = None
+                return place + end + len(_END) - len(before)
+            begin = end + len(_END)
+        if len(text) > HANDSHAKE_BYTES:
+            raise ExcessError(f"a handshake of more than {HANDSHAKE_BYTES} bytes")
+        self._handshake = text
+        return len(self._data)
+
+    def _begin_frame(self, head: bytes) -> None:
+        kind, length = head[0] & 0x0F, head[1] & 0x7F
+        self._left = length if length < 126 else int.from_bytes(head[2 : _extended(length)])
+        if kind >= _CONTROL:
+            return
+        self._pieces.add(self._left)
+        if head[0] & _FINAL:
+            self._pieces.end()
+
+
+def _extended(length: int) -> int:
+    """Return the size of a header, in bytes, by its short length (RFC 6455, section 5.2)."""
+    return {126: 4, 127: 10}.get(length, 2)
+
+
+def _header_size(head: bytes) -> int:
+    """Return the size of a frame's header, as far as its first bytes tell."""
+    if len(head) < 2:
+        return 2
+    return _extended(head[1] & 0x7F) + (4 if head[1] & _MASKED else 0)

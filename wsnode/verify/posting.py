@@ -1,0 +1,76 @@
+"""One POST to a node that may answer anything: its reply whatever the status, or one error."""
+
+import http.client
+import urllib.error
+import urllib.request
+from typing import IO, Final, NamedTuple
+
+from wsnode.upstream.address import shown
+
+LARGEST_MESSAGE: Final = 1 << 30
+
+
+class HttpReply(NamedTuple):
+    """The reply to a POST."""
+
+    status: int
+    body: bytes
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+# Straight to the node, as a WebSocket connection goes; a redirect is a reply, for it would become a GET.
+_OPENER: Final = _opener()
+
+
+def post(
+    url: str, text: str, *, seconds: float | None = None, most_bytes: int = LARGEST_MESSAGE
+) -> HttpReply:
+    """Return the reply to a POST of JSON text.
+
+    Raises:
+        ConnectionError: There is none, nothing arrives for some seconds, or the body is too long.
+    """
+    request = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
+    try:
+        with _OPENER.open(request, timeout=seconds) as reply:
+            return HttpReply(reply.status, _read_body(reply, most_bytes))
+    except urllib.error.HTTPError as error:
+        # A JSON-RPC error may come with any status.
+        with error:
+            return HttpReply(error.code, _read_body(error, most_bytes))
+    except urllib.error.URLError as error:
+        raise ConnectionError(f"{shown(url)}: {reason_of(error.reason)}") from error
+    except http.client.HTTPException as error:
+        raise ConnectionError(f"no HTTP reply: {error!r:.200}") from error
+
+
+def _read_body(reply: IO[bytes], most_bytes: int) -> bytes:
+    """Return the body of a reply.
+
+    Raises:
+        ConnectionError: It is cut short, or has more bytes than it may have.
+    """
+    try:
+        body = reply.read(most_bytes + 1)
+    except http.client.HTTPException as error:
+        raise ConnectionError(f"no HTTP reply: {error!r:.200}") from error
+    if len(body) > most_bytes:
+        raise ConnectionError(f"a reply has more than {most_bytes} bytes")
+    return body
+
+
+def reason_of(error: object) -> str:
+    """Return why there is no connection, in the system's words; trio has them in a group, an address each."""
+    causes = getattr(getattr(error, "__cause__", None), "exceptions", None) or (error,)
+    return str(getattr(causes[0], "strerror", None) or causes[0])
