@@ -1,0 +1,148 @@
+"""Finds docstrings of the package, and doc comments of its crate, that are hard to read.
+
+    python -m tests.doc_comments [FOLDER...]
+
+prints them: a sentence with two relative clauses, a comment that begins with a pronoun, and a function whose
+comment begins with no verb.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.vector_files import CHECKOUT
+
+PACKAGE: Final = CHECKOUT / "wsnode"
+CRATE: Final = PACKAGE / "native" / "src"
+CODE: Final = re.compile(r"```.*?(?:```|$)|`[^`]*`", re.DOTALL)
+RELATIVE: Final = re.compile(r"\b(that|which|what|whose|who|whom)\b", re.IGNORECASE)
+SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n")
+PRONOUNS: Final = frozenset({"What", "Whether", "Those", "That", "How"})
+VERBS: Final = frozenset(Path(__file__).with_name("doc_comments_verbs.txt").read_text().split())
+"""Verbs that open the first sentence of a function."""
+RUST_ITEM: Final = re.compile(
+    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:const\s+)?(?:async\s+)?(?:unsafe\s+)?(?:extern\s+\"C\"\s+)?"
+    r"(fn|struct|enum|trait|type|const|static|mod|union|macro_rules!)\s+(\w+)"
+)
+
+
+class DocComment(NamedTuple):
+    """A docstring, or a doc comment of Rust."""
+
+    path: str
+    """Its file, below the package."""
+    name: str
+    """What it describes: the module, a qualified name, or a name of the crate."""
+    is_function: bool
+    text: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return its sentences, without code and without the sections that Google's style has."""
+        prose = CODE.sub("x", self.text)
+        return [each for each in SENTENCE_ENDS.split(prose) if each.strip()]
+
+    @property
+    def opens_with_pronoun(self) -> bool:
+        """Return whether its first word is a pronoun or question word instead of a verb or noun."""
+        return self._first_word in PRONOUNS
+
+    @property
+    def opens_with_verb(self) -> bool:
+        """Return whether its first word is a known verb in the imperative."""
+        return self._first_word in VERBS
+
+    @property
+    def _first_word(self) -> str:
+        return (self.text.split(maxsplit=1) or [""])[0].strip(",.:;")
+
+    @property
+    def nested_sentences(self) -> list[str]:
+        """Return its sentences with two or more relative clauses."""
+        return [each for each in self.sentences if len(RELATIVE.findall(each)) > 1]
+
+
+def all_doc_comments() -> list[DocComment]:
+    """Return all of the package and of the crate, in the order of their files."""
+    found = list[DocComment]()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "_native" not in path.relative_to(PACKAGE).parts:
+            found += python_docs(path.read_text(), path.relative_to(PACKAGE).as_posix())
+    for path in sorted(CRATE.rglob("*.rs")):
+        found += rust_docs(path.read_text(), path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def python_docs(source: str, path: str) -> Iterator[DocComment]:
+    """Yield the docstrings of a module: its own, and those of its classes, functions and attributes."""
+    tree = ast.parse(source)
+    if text := ast.get_docstring(tree):
+        yield DocComment(path, "", False, text)
+    yield from _python_docs(tree, path, "")
+
+
+def _python_docs(node: ast.AST, path: str, prefix: str) -> Iterator[DocComment]:
+    before: ast.AST | None = None
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{prefix}{child.name}"
+            if text := ast.get_docstring(child):
+                yield DocComment(path, name, not isinstance(child, ast.ClassDef), text)
+            yield from _python_docs(child, path, f"{name}.")
+        elif _is_text(child) and isinstance(before, ast.Assign | ast.AnnAssign):
+            target = before.targets[0] if isinstance(before, ast.Assign) else before.target
+            yield DocComment(path, f"{prefix}{ast.unparse(target)}", False, child.value.value)  # type: ignore[attr-defined]
+        before = child
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def rust_docs(source: str, path: str) -> Iterator[DocComment]:
+    """Yield the doc comments of a Rust file: its own, and those of its items and fields."""
+    lines, inner, outer = source.splitlines(), list[str](), list[str]()
+    for line in lines:
+        stripped = line.strip()
+        if stripped.startswith("//!"):
+            inner.append(stripped[3:].strip())
+        elif stripped.startswith("///"):
+            outer.append(stripped[3:].strip())
+        elif outer and not stripped.startswith(("#[", "//")):
+            item = RUST_ITEM.match(line)
+            field = re.match(r"(?:pub(?:\([^)]*\))?\s+)?(\w+)", stripped)
+            name = item[2] if item else field[1] if field else stripped
+            yield DocComment(path, name, bool(item and item[1] == "fn"), "\n".join(outer))
+            outer = []
+    if inner:
+        yield DocComment(path, "", False, "\n".join(inner))
+
+
+FAULTS: Final[dict[str, Callable[[DocComment], bool]]] = {
+    "two relative clauses": lambda doc: bool(doc.nested_sentences),
+    "begins with a pronoun": lambda doc: doc.opens_with_pronoun,
+    "begins without a verb": lambda doc: doc.is_function and not doc.opens_with_verb,
+}
+
+
+def faults() -> list[str]:
+    """Return a line for each fault of a comment: its file, its name, and the fault."""
+    return sorted(
+        {
+            f"{doc.path} {doc.name or '(module)'}: {fault}"
+            for doc in all_doc_comments()
+            for fault, is_there in FAULTS.items()
+            if is_there(doc)
+        }
+    )
+
+
+if __name__ == "__main__":
+    print(*(line for line in faults() if line.startswith(tuple(sys.argv[1:] or [""]))), sep="\n")

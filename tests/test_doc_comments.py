@@ -1,0 +1,43 @@
+"""Docstrings of the package and doc comments of its crate are read once: plain sentences, verbs first."""
+
+from pathlib import Path
+from typing import Final
+
+from tests.doc_comments import PRONOUNS, VERBS, DocComment, faults, python_docs, rust_docs
+
+EXCEPTIONS: Final = Path(__file__).with_name("doc_comments_exceptions.txt")
+"""Comments that are to be written anew, a line each: the list only shrinks."""
+
+
+def _exceptions() -> list[str]:
+    return EXCEPTIONS.read_text().splitlines()
+
+
+def test_no_comment_is_hard_to_read_besides_the_exceptions() -> None:
+    known = set(_exceptions())
+    assert [fault for fault in faults() if fault not in known] == []
+
+
+def test_the_exceptions_only_shrink() -> None:
+    found = set(faults())
+    assert [line for line in _exceptions() if line not in found] == []
+    assert _exceptions() == sorted(set(_exceptions()))
+
+
+def test_faults_are_found_in_both_languages() -> None:
+    (python,) = python_docs('def f():\n    """What is that which lacks that."""\n', "a.py")
+    (rust,) = rust_docs("/// The rows that a block which came has.\npub(crate) fn rows() {}\n", "b.rs")
+    assert python.opens_with_pronoun
+    assert len(python.nested_sentences) == 1
+    assert rust == DocComment("b.rs", "rows", True, "The rows that a block which came has.")
+    assert len(rust.nested_sentences) == 1
+    assert not rust.opens_with_verb
+
+
+def test_a_plain_comment_has_no_fault() -> None:
+    (doc,) = rust_docs(
+        "/// Return the rows that a block has. Keys that `what who` names are 32 bytes.\nfn a() {}\n", "c.rs"
+    )
+    assert doc.opens_with_verb
+    assert doc.nested_sentences == []
+    assert PRONOUNS.isdisjoint(VERBS)
