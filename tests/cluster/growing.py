@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from tests.sync.forks import genesis
-from wsnode.ethereum.building.next_block import NextBlock
+from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.storage import state_patches
@@ -46,7 +46,7 @@ class Growing:
         """Add blocks that no other chain has."""
         for _ in range(blocks):
             tip = self._builder.tip
-            following = NextBlock(
+            following = NextBlockAttributes(
                 timestamp=tip.timestamp + 12,
                 gas_limit=gas_limit or tip.gas_limit,
                 prev_randao=next(_SALTS).to_bytes(32, "big"),

@@ -22,7 +22,7 @@ from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
 
 if TYPE_CHECKING:
     from wsnode.demo.terminal.event_printer import EventPrinterSettings
-    from wsnode.node.config import OpenAccess
+    from wsnode.node.config import AllowedHosts
     from wsnode.node.config_file import AllLimits
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -85,7 +85,7 @@ class DevelopmentOptions(TypedDict):
     data: Path | None
     is_quiet: bool
     log_level: str
-    guests: "OpenAccess"
+    guests: "AllowedHosts"
     limits: "AllLimits"
     telling: "EventPrinterSettings"
 
@@ -97,7 +97,7 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
         click.UsageError: They contradict one another.
     """
     from wsnode.demo.terminal.event_printer import EventPrinterSettings
-    from wsnode.node.config import OpenAccess
+    from wsnode.node.config import AllowedHosts
 
     level = options["log_level"]
     if options["verbose"] and level not in (None, "debug"):
@@ -110,7 +110,7 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
         "data": options["data"],
         "is_quiet": options["quiet"],
         "log_level": level,
-        "guests": OpenAccess(options["vhost"], options["origin"]),
+        "guests": AllowedHosts(options["vhost"], options["origin"]),
         "limits": development_limits(options["limit"]),
         "telling": EventPrinterSettings(every_failure=level == "debug", methods=level == "debug"),
     }

@@ -63,7 +63,7 @@ class LeaderReport(msgspec.Struct):
     """Why nothing can be published now."""
 
 
-class JournalStepReader(Protocol):
+class JournalStepSource(Protocol):
     """A chain as a snapshot has it."""
 
     @property
@@ -125,7 +125,7 @@ class ChainSource(Protocol):
         """Return the first block that is stored."""
         ...
 
-    def look(self) -> AbstractContextManager[JournalStepReader]:
+    def look(self) -> AbstractContextManager[JournalStepSource]:
         """Return the chain as it is now."""
         ...
 
@@ -204,7 +204,7 @@ class LeaderSession:
                 await self.renew()
                 before = await self._append(before, step)
 
-    def _state(self, moment: JournalStepReader) -> ChainState:
+    def _state(self, moment: JournalStepSource) -> ChainState:
         return moment.first_standing(BEGINNING_BLOCKS) if self._tip is None else self._tip.after
 
     async def _append(self, before: ChainState, step: JournalStep) -> ChainState:

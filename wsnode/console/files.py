@@ -41,7 +41,7 @@ HEADERS: Final = {
 }
 
 
-class ConsoleAccount(msgspec.Struct, frozen=True):
+class DevelopmentAccount(msgspec.Struct, frozen=True):
     """An account of a development chain."""
 
     address: str
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True):
     """Whether calls need an API key."""
     metrics: bool
     """Whether `/metrics` is served beside the page."""
-    accounts: Sequence[ConsoleAccount] = ()
+    accounts: Sequence[DevelopmentAccount] = ()
     """The funded accounts of a development chain."""
     contracts: Mapping[str, str] = {}
     """The addresses of contracts that the chain began with, by name."""

@@ -36,12 +36,12 @@ from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage.folder import DEMO, IMPORT, ChainFolder
 from wsnode.node.chains import ETHEREUM_FOLDER
 from wsnode.node.config import (
+    AllowedHosts,
     Config,
     ConfigurationError,
     ForkConfig,
     JournalConfig,
     NetworkConfig,
-    OpenAccess,
 )
 from wsnode.node.config_file import AllLimits
 from wsnode.node.config_line import overridden
@@ -73,7 +73,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ipc: Path | None = None
     """Where JSON-RPC is spoken through a Unix socket as well, one JSON value after another."""
     gas_limit: int = GAS_LIMIT_TARGET
-    guests: OpenAccess = OpenAccess()
+    guests: AllowedHosts = AllowedHosts()
     limits: AllLimits = AllLimits()
     journal: JournalConfig | None = None
 

@@ -177,13 +177,13 @@ class PatternRunner:
         self.is_over = self.is_over or self.is_stopped or measured.failure is not None
         return measured
 
-    def _hearing(self, number: int, pattern: LoadPattern) -> "RunListener":
+    def _hearing(self, number: int, pattern: LoadPattern) -> "RunMonitor":
         name = f"{NAMES[number]} " if len(self._nodes) > 1 else ""
         watch = ProcessSampler(self._watched[number]) if number < len(self._watched) else None
-        return RunListener(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)
+        return RunMonitor(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)
 
 
-class RunListener:
+class RunMonitor:
     """Shows the beats of a run, and looks at the node's processes as often."""
 
     def __init__(

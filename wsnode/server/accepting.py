@@ -10,7 +10,7 @@ import trio
 
 from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
-from wsnode.server.access.peers import peer_of
+from wsnode.server.access.client_address import peer_of
 from wsnode.server.access.request_errors import RequestRefusedError
 from wsnode.server.http.connection import Service
 from wsnode.server.listeners import ListenerKind, listener_kind

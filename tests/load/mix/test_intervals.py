@@ -10,7 +10,7 @@ from wsnode.load.measured import Measurement, ProcessUsage
 from wsnode.load.mix.intervals import ProcessSampler, UnknownProcessError, family, interval_results
 from wsnode.load.progress import RunProgress
 from wsnode.load.report import intervals as report
-from wsnode.load.run import RunListener, slices_of
+from wsnode.load.run import RunMonitor, slices_of
 
 
 def measured() -> Measurement:
@@ -52,7 +52,7 @@ def test_what_was_seen_after_the_end_is_in_the_last_interval() -> None:
 
 
 def test_a_run_without_beats_is_looked_at_in_its_end() -> None:
-    shown = RunListener(RunProgress(""), lambda _line: False, ProcessSampler(os.getpid()), warm_up=0.1)
+    shown = RunMonitor(RunProgress(""), lambda _line: False, ProcessSampler(os.getpid()), warm_up=0.1)
     shown.end(at=0.9)
     assert [usage.at for usage in shown.usage] == [0.9]
     shown.end(at=1.0)

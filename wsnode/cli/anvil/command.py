@@ -247,7 +247,7 @@ def _served(options: Mapping[str, Any]) -> "ServeSettings":
     from wsnode.demo.run import ServeSettings
     from wsnode.demo.terminal.blocks import AnvilForm
     from wsnode.demo.terminal.event_printer import EventPrinterSettings
-    from wsnode.node.config import OpenAccess
+    from wsnode.node.config import AllowedHosts
 
     host = None if options["host"] is None else options["host"].split(",")[0]
     unlimited = dict.fromkeys(("body_bytes", "message_bytes"), LARGEST_BODY)
@@ -260,7 +260,7 @@ def _served(options: Mapping[str, Any]) -> "ServeSettings":
         is_quiet=options["quiet"],
         to_stdout=True,
         gas_limit=options["gas_limit"] or GAS_LIMIT,
-        guests=OpenAccess(("*",), () if options["no_cors"] else tuple(options["allow_origin"].split(","))),
+        guests=AllowedHosts(("*",), () if options["no_cors"] else tuple(options["allow_origin"].split(","))),
         limits=development_limits((unlimited if options["no_request_size_limit"] else {}) | options["limit"]),
         telling=EventPrinterSettings(
             every_failure=options["verbosity"] > 0,

@@ -19,7 +19,7 @@ _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
 
 
-class NextBlock(msgspec.Struct, frozen=True, kw_only=True):
+class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """The attributes of a block that its maker decides; without a base fee, it follows from the parent's."""
 
     timestamp: int
@@ -55,7 +55,7 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The chain id of the block: a development chain may have another one."""
     parent: Rows
     head: Header
-    next_block: NextBlock
+    next_block: NextBlockAttributes
     transactions: list[PooledTransaction]
     pool_version: int
 
@@ -75,10 +75,12 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
         return state.build_block(self.parent, self.next_block.attributes(), encoded, senders=senders)[0]
 
 
-def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlock:
+def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlockAttributes:
     """Return a block of which nothing is known but that it comes now."""
     timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
-    return NextBlock(timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target))
+    return NextBlockAttributes(
+        timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target)
+    )
 
 
 def continues(head: Header) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from wsnode.ethereum.building.next_block import BlockPlan, NextBlock, block_now, continues, within
+from wsnode.ethereum.building.next_block import BlockPlan, NextBlockAttributes, block_now, continues, within
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
@@ -56,7 +56,7 @@ class PendingBlock:
         self,
         pool: TransactionPool | None = None,
         *,
-        next_block: Callable[[Header], NextBlock] = block_now,
+        next_block: Callable[[Header], NextBlockAttributes] = block_now,
         makes_blocks: bool = False,
         share: float = SHARE,
         timer: Callable[[], float] = time.perf_counter,

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 import trio
 
-from wsnode.ethereum.building.next_block import NextBlock
+from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
@@ -70,7 +70,7 @@ class BlockBuilder:
         signature. Blocks that are equal in all else differ if their `salt` does.
         """
         head = self.tip
-        following = NextBlock(
+        following = NextBlockAttributes(
             timestamp=timestamp,
             gas_limit=head.gas_limit if gas_limit is None else gas_limit,
             prev_randao=random_value(head, salt),
@@ -80,7 +80,7 @@ class BlockBuilder:
 
     def append_next(
         self,
-        following: NextBlock,
+        following: NextBlockAttributes,
         transactions: Sequence[bytes],
         *,
         senders: Sequence[bytes | None] | None = None,
@@ -99,7 +99,7 @@ class BlockBuilder:
 
     def _append_next(
         self,
-        following: NextBlock,
+        following: NextBlockAttributes,
         transactions: Sequence[bytes],
         senders: Sequence[bytes | None] | None,
         fee_recipient: bytes,

@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from wsnode.ethereum.building.next_block import NextBlock
+from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address, Hash32
@@ -142,7 +142,7 @@ class DevelopmentControl(Protocol):
     def set_interval(self, seconds: float) -> None:
         """Mine a block every `seconds`; 0: only on request."""
 
-    def next_block(self, head: Header) -> NextBlock:
+    def next_block(self, head: Header) -> NextBlockAttributes:
         """Return the attributes of a block made now after `head` that do not follow from the head."""
 
     def increase_time(self, seconds: int) -> int:

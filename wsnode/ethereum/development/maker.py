@@ -8,7 +8,7 @@ from typing import TypeVar
 import trio
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
-from wsnode.ethereum.building.next_block import NextBlock, named_sender
+from wsnode.ethereum.building.next_block import NextBlockAttributes, named_sender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.development.builder import EPOCH, BlockBuilder, BuiltBlock
@@ -167,10 +167,10 @@ class BlockMaker(NextBlockPlans):
                 logger.warning("transaction %s is dropped: %s", transactions[index].hash.hex(), reason)
                 self._pool.drop(transactions[index].hash)
 
-    def _executable(self, following: NextBlock) -> list[PooledTransaction]:
+    def _executable(self, following: NextBlockAttributes) -> list[PooledTransaction]:
         return self._pool.executable(base_fee=following.base_fee, gas_limit=following.gas_limit)
 
-    def _build(self, transactions: Sequence[PooledTransaction], following: NextBlock) -> BuiltBlock:
+    def _build(self, transactions: Sequence[PooledTransaction], following: NextBlockAttributes) -> BuiltBlock:
         return self._builder.append_next(
             following,
             [transaction.encoded for transaction in transactions],

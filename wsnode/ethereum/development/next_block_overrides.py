@@ -14,7 +14,7 @@ from wsnode.ethereum.building.gas_limit import (
     NO_GAS_LIMIT,
     gas_limit_after,
 )
-from wsnode.ethereum.building.next_block import NextBlock
+from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.development.builder import BlockBuilder, random_value
 from wsnode.ethereum.development.clock import BlockClock, ClockSetting, TimeError
@@ -62,10 +62,10 @@ class NextBlockPlans:
         """Set everything."""
         self._clock.setting, self._overrides = setting, overrides
 
-    def next_block(self, head: Header) -> NextBlock:
+    def next_block(self, head: Header) -> NextBlockAttributes:
         """Return the attributes of a block made now after `head` that do not follow from the head."""
         overrides = self._overrides
-        return NextBlock(
+        return NextBlockAttributes(
             timestamp=self._clock.next(head.timestamp),
             gas_limit=self._gas_limit_after(head) if overrides.gas_limit is None else overrides.gas_limit,
             prev_randao=random_value(head) if overrides.prev_randao is None else overrides.prev_randao,
@@ -73,7 +73,7 @@ class NextBlockPlans:
             may_lack_requests=True,
         )
 
-    def _take_next(self, head: Header) -> NextBlock:
+    def _take_next(self, head: Header) -> NextBlockAttributes:
         """Return the attributes of a block that is being made, and use up the settings."""
         following = self.next_block(head)
         self._clock.take(head.timestamp)

@@ -30,7 +30,7 @@ from wsnode.ethereum.live.notices import (
 )
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.replay import Replay
+from wsnode.ethereum.live.replay import ReplayPages
 from wsnode.ethereum.live.subscription_spec import LogSpec, SubscriptionSpec
 from wsnode.ethereum.live.sync_feed import SyncFeed
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -80,7 +80,7 @@ class Hub:
         self.fan_out = FanOut()
         """Delivers the events to the subscribers; its owner runs it."""
         self.groups = SubjectGroups(self.fan_out)
-        self.replay = Replay(chain)
+        self.replay = ReplayPages(chain)
         self.pending = PendingFeed(self.fan_out)
         self.syncing = SyncFeed(self.fan_out)
         with chain.snapshot() as view:

@@ -58,7 +58,7 @@ class PageEvent:
         return (0 if self.event is None else self.event.size) + blocks * _BLOCK_BYTES
 
 
-class Replay:
+class ReplayPages:
     """Makes pages out of the store, fairly."""
 
     def __init__(self, chain: Chain) -> None:

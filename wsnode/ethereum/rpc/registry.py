@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
-from wsnode.ethereum.building.next_block import NextBlock, block_now
+from wsnode.ethereum.building.next_block import NextBlockAttributes, block_now
 from wsnode.ethereum.building.pending_block import ALWAYS, SHARE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
@@ -110,7 +110,7 @@ def build_registry(
     `journal` returns what `wsnode_status` says of the journal that the chain is published to.
     """
     registry = ChainRegistry({**(unavailable or {}), **sending.NO_POOL})
-    next_block: Callable[[Header], NextBlock] = partial(block_now, gas_limit_target=gas_limit)
+    next_block: Callable[[Header], NextBlockAttributes] = partial(block_now, gas_limit_target=gas_limit)
     share = SHARE
     if development is not None:
         next_block, share = development.control.next_block, ALWAYS

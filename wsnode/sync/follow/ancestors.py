@@ -27,7 +27,7 @@ from wsnode.upstream.link import Link
 logger = logging.getLogger("wsnode.follow")
 
 
-class MissingBlock(msgspec.Struct, frozen=True, eq=False):
+class WantedBlock(msgspec.Struct, frozen=True, eq=False):
     """A block that is wanted; `is_over` when it has come, or nobody has it."""
 
     block_hash: Hash32
@@ -53,7 +53,7 @@ class AncestorSync:
         self._floor = floor
         self._storage_retry = storage_retry
         self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._is_known)
-        self._wanted: MissingBlock | None = None
+        self._wanted: WantedBlock | None = None
         self._woken = trio.Event()
 
     def want(self, block_hash: Hash32) -> trio.Event:
@@ -62,7 +62,7 @@ class AncestorSync:
             if self._wanted.block_hash == block_hash:
                 return self._wanted.is_over
             self._wanted.is_over.set()
-        self._wanted = MissingBlock(block_hash, trio.Event())
+        self._wanted = WantedBlock(block_hash, trio.Event())
         self._woken.set()
         return self._wanted.is_over
 

@@ -45,7 +45,7 @@ BESIDE_BLOCKS: Final = 64
 logger = logging.getLogger("wsnode.follow")
 
 
-class SignedInvalidError(Exception):
+class AttestedBlockInvalidError(Exception):
     """A block that the sync committee has signed, or one below it, breaks a rule."""
 
     def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
@@ -214,7 +214,7 @@ class HeadTracker:
         """Fetch and judge a proved block, and all below it that is unknown.
 
         Raises:
-            SignedInvalidError: One of them breaks a rule.
+            AttestedBlockInvalidError: One of them breaks a rule.
             UnknownForkError: One of them is of a fork that is not known here.
             PeerError, UpstreamError: They cannot be had.
         """
@@ -346,7 +346,7 @@ class HeadTracker:
                     raise beyond
                 if is_proved and block.has_own_body:
                     # By its hash it is what was signed, so that nobody has changed it on the way.
-                    raise SignedInvalidError(block, status.error)
+                    raise AttestedBlockInvalidError(block, status.error)
                 raise PeerError(f"it sent an invalid block: {status.error}", permanent=True)
             if isinstance(status, UnknownParentBlock):
                 # The chain was switched meanwhile; the next announcement walks further back.

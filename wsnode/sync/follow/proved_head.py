@@ -10,7 +10,7 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.sync.follow.beacon.anchor import HeadAnchor
 from wsnode.sync.follow.blocks.any_upstream import first_of
 from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
-from wsnode.sync.follow.head_tracker import HeadTracker, SignedInvalidError
+from wsnode.sync.follow.head_tracker import AttestedBlockInvalidError, HeadTracker
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.untrusted.repeated_warning import RepeatedWarning
@@ -48,7 +48,7 @@ class ProvedHeadSync:
             try:
                 if not await self._brought(wanted):
                     return
-            except SignedInvalidError as error:
+            except AttestedBlockInvalidError as error:
                 self._head_tracker.stop(str(error))
                 return
             except UnknownForkError as error:

@@ -24,7 +24,7 @@ MOST_LIST_BYTES: Final = 32 << 20
 """Of the access lists by which values are carried at once."""
 
 
-class ProvedBlock(msgspec.Struct, frozen=True):
+class ProofBlock(msgspec.Struct, frozen=True):
     """A block whose state is proved."""
 
     head: Head
@@ -43,20 +43,20 @@ class ProofStore(Protocol):
     def head(self) -> Head | None:
         """Return the head, None if no state but that of one block is ever proved."""
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return the block of whose state something is lacking.
 
         Raises:
             RpcError: It is not of the chain any more.
         """
 
-    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are not here."""
 
     def has_code(self, code_hash: bytes) -> bool:
         """Return whether the code with a hash is known."""
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them.
 
         Raises:
@@ -64,18 +64,18 @@ class ProofStore(Protocol):
         """
 
     def carry(
-        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+        self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
         """Keep values that follow from earlier states and access lists, and return those to be proved."""
 
-    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
+    def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before a block."""
 
 
-def _block(header: bytes) -> ProvedBlock:
+def _block(header: bytes) -> ProofBlock:
     fields = header_fields(header)
     head = Head(BlockNumber(fields.number), Hash32(fields.hash))
-    return ProvedBlock(head, Hash32(fields.parent_hash), Hash32(fields.state_root))
+    return ProofBlock(head, Hash32(fields.parent_hash), Hash32(fields.state_root))
 
 
 class ForkPointProofStore:
@@ -88,7 +88,7 @@ class ForkPointProofStore:
     def head(self) -> None:
         """Return None."""
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return it."""
         return self.block
 
@@ -100,7 +100,7 @@ class ForkPointProofStore:
             return False
         return True
 
-    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return None: it is the first."""
         return None
 
@@ -108,17 +108,17 @@ class ForkPointProofStore:
         """Return whether the code with a hash is known."""
         return self._chain.state.find_code(code_hash) is not None
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them."""
         self._chain.state.keep_proofs(proofs)
 
     def carry(
-        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+        self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
         """Return all of them: there are no earlier states."""
         return accounts, slots
 
-    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
+    def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before it."""
         self._chain.state.keep_hashes(hashes)
 
@@ -133,7 +133,7 @@ class LightFolderProofStore:
         """Return the head."""
         return self._chain.head
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return the block, and have the engine know its state root from now on.
 
         Raises:
@@ -151,7 +151,7 @@ class LightFolderProofStore:
         self._chain.state.note_root(number, block_hash, block.state_root)
         return block
 
-    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are below the window or it is gone."""
         with self._chain.snapshot() as view:
             if view.hash_of(block.head.number) != block.head.hash:
@@ -167,12 +167,12 @@ class LightFolderProofStore:
         except UnprovedError:
             return False
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep them."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
     def carry(
-        self, block: ProvedBlock, accounts: Sequence[bytes], slots: Slots
+        self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
         """Keep values that follow from earlier states and access lists, and return those to be proved.
 
@@ -185,12 +185,12 @@ class LightFolderProofStore:
             steps = _steps(view, block, roots[: state.known_depth(roots, accounts, slots)])
         return state.carry(block.state_root, steps, accounts, slots) if steps else (accounts, slots)
 
-    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
+    def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before a block."""
         self._chain.state.keep_hashes_of(block.head.hash, hashes)
 
 
-def _roots_before(view: Snapshot, block: ProvedBlock) -> list[bytes]:
+def _roots_before(view: Snapshot, block: ProofBlock) -> list[bytes]:
     """Return the state roots of the blocks below a canonical one, newest first; none of any other block."""
     if view.hash_of(block.head.number) != block.head.hash:
         return []
@@ -199,7 +199,7 @@ def _roots_before(view: Snapshot, block: ProvedBlock) -> list[bytes]:
     return [header_fields(header).state_root for header in headers if header is not None]
 
 
-def _steps(view: Snapshot, block: ProvedBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+def _steps(view: Snapshot, block: ProofBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     """Return access lists that lead from a block down to states with these roots, as far as they are kept."""
     steps: list[tuple[bytes, bytes]] = []
     size = 0

@@ -15,7 +15,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError, WrongProofError
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
-from wsnode.sync.proofs.blocks import ProofStore, ProvedBlock, Slots
+from wsnode.sync.proofs.blocks import ProofBlock, ProofStore, Slots
 from wsnode.sync.proofs.proof_window import ProofWindow
 from wsnode.sync.proofs.state_request import (
     Call,
@@ -66,14 +66,14 @@ class ProofClient:
         others.blocks = blocks
         return others
 
-    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProvedBlock) -> list[StateRequest]:
+    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProofBlock) -> list[StateRequest]:
         """Keep values after a block that follow from earlier states, and return what is to be proved."""
         others = await trio.to_thread.run_sync(self.blocks.carry, block, accounts, slots)
         self.carried += len(accounts) + len(slots) - sum(map(len, others))
         self._note_code_of(set(accounts).difference(others[0]))
         return grouped(*others)
 
-    async def prove(self, wanted: Sequence[StateRequest], block: ProvedBlock) -> None:
+    async def prove(self, wanted: Sequence[StateRequest], block: ProofBlock) -> None:
         """Fetch values after a block and keep them once they are verified.
 
         Raises:
@@ -81,7 +81,7 @@ class ProofClient:
         """
         await self._by_any(partial(self._proved_by, wanted, block), block)
 
-    async def name(self, numbers: Sequence[int], block: ProvedBlock) -> None:
+    async def name(self, numbers: Sequence[int], block: ProofBlock) -> None:
         """Keep the hashes of blocks before a block; those that are not here are fetched, and lead up to it.
 
         Raises:
@@ -93,7 +93,7 @@ class ProofClient:
             return
         await self._by_any(partial(self._named_by, min(numbers), block), block)
 
-    async def guess(self, call: Any, block: ProvedBlock) -> list[StateRequest]:
+    async def guess(self, call: Any, block: ProofBlock) -> list[StateRequest]:
         """Return what a node says that a call will read: a hint, which may be wrong."""
         for client in self._ranked():
             try:
@@ -110,7 +110,7 @@ class ProofClient:
     def _ranked(self) -> list[Client]:
         return sorted(self.clients(), key=lambda client: client.score.cost)
 
-    async def _by_any(self, ask: Callable[[Client], Awaitable[None]], block: ProvedBlock) -> None:
+    async def _by_any(self, ask: Callable[[Client], Awaitable[None]], block: ProofBlock) -> None:
         reasons: dict[str, str] = {}
         refused: list[Client] = []
         for client in self._ranked():
@@ -129,7 +129,7 @@ class ProofClient:
                 return
         raise unprovable(block.head, reasons, await self.depths.oldest(refused))
 
-    async def _proved_by(self, wanted: Sequence[StateRequest], block: ProvedBlock, client: Client) -> None:
+    async def _proved_by(self, wanted: Sequence[StateRequest], block: ProofBlock, client: Client) -> None:
         self.asked[str(client)] += sum(each.proofs for each in wanted)
         asked = [
             msgspec.structs.replace(each, with_code=each.with_code and each.address not in self._coded)
@@ -163,7 +163,7 @@ class ProofClient:
         asked: Sequence[StateRequest],
         proofs: Sequence[Proof],
         answers: Sequence[bytes],
-        block: ProvedBlock,
+        block: ProofBlock,
         client: Client,
     ) -> list[Proof]:
         """Return proofs with the codes that are new though their accounts are not."""
@@ -183,7 +183,7 @@ class ProofClient:
         """Return whether a code is known: an account that does not exist has none."""
         return code_hash == ABSENT or self.blocks.has_code(code_hash)
 
-    async def _named_by(self, lowest: int, block: ProvedBlock, client: Client) -> None:
+    async def _named_by(self, lowest: int, block: ProofBlock, client: Client) -> None:
         head = block.head
         numbers = range(max(lowest, head.number - MOST_HASHES), head.number)
         calls: list[Call] = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]

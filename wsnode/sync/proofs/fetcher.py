@@ -14,7 +14,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import MissingStateError, NotExecutedError, UnprovedError
 from wsnode.ethereum.state_fetchers import Fetch
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_UNAVAILABLE, RpcError, server_error
-from wsnode.sync.proofs.blocks import ProvedBlock
+from wsnode.sync.proofs.blocks import ProofBlock
 from wsnode.sync.proofs.client import ProofClient
 from wsnode.untrusted.decoding import MalformedError, decode_json
 
@@ -37,14 +37,14 @@ PROOF_ERRORS: Final = (
 
 Key = tuple[bytes, bytes]
 """An address and a slot, or no slot for the account itself."""
-Place = tuple[ProvedBlock, Key | int]
+Place = tuple[ProofBlock, Key | int]
 """What is lacking after a block: a value, or the hash of the block with a number before it."""
 
 
 class _Gathering:
     """A round of one block that has not begun yet, to which others may add what they lack."""
 
-    def __init__(self, block: ProvedBlock) -> None:
+    def __init__(self, block: ProofBlock) -> None:
         self.block = block
         self.keys: set[Key | int] = set()
         self.arrived = trio.Event()
@@ -58,7 +58,7 @@ class ProofFetcher:
         self.provers = provers
         self.rounds = 0
         self._on_the_way: dict[Place, trio.Event] = {}
-        self._gathering: dict[ProvedBlock, _Gathering] = {}
+        self._gathering: dict[ProofBlock, _Gathering] = {}
         """Rounds that have not begun yet."""
 
     def is_lack(self, error: Exception) -> bool:
@@ -95,12 +95,12 @@ class ProofFetcher:
         keys: set[Key | int] = {(address, b"") for address in accounts} | slots | set(error.numbers)
         await self._fetch_new(block, keys)
 
-    async def _fetch_new(self, block: ProvedBlock, keys: Set[Key | int]) -> None:
+    async def _fetch_new(self, block: ProofBlock, keys: Set[Key | int]) -> None:
         missing = keys
         while missing:
             missing = await self._fetch_those_that_may(block, missing)
 
-    async def _fetch_those_that_may(self, block: ProvedBlock, keys: Set[Key | int]) -> Set[Key | int]:
+    async def _fetch_those_that_may(self, block: ProofBlock, keys: Set[Key | int]) -> Set[Key | int]:
         """Fetch what nobody fetches yet, wait for the rest, and return slots that waited for their accounts.
 
         A proof of a slot is kept with the code of its account, so that is fetched first or together with it.
@@ -124,7 +124,7 @@ class ProofFetcher:
         return held.keys() | _accounts_of(held)
 
     def _behind_their_accounts(
-        self, block: ProvedBlock, keys: Set[Key | int], gathering: "_Gathering | None"
+        self, block: ProofBlock, keys: Set[Key | int], gathering: "_Gathering | None"
     ) -> dict[Key | int, trio.Event]:
         """Return slots whose accounts are on the way in a round that they cannot join, with its event."""
         found: dict[Key | int, trio.Event] = {}
@@ -139,7 +139,7 @@ class ProofFetcher:
         gathering.keys |= new
         self._on_the_way |= {(gathering.block, key): gathering.arrived for key in new}
 
-    async def _lead(self, block: ProvedBlock, new: Set[Key | int]) -> None:
+    async def _lead(self, block: ProofBlock, new: Set[Key | int]) -> None:
         """Fetch what a call lacks, and what others lack that come up to here before anything is asked."""
         self._gathering[block] = gathering = _Gathering(block)
         self._add(gathering, new)
@@ -165,7 +165,7 @@ class ProofFetcher:
         if self._gathering.get(gathering.block) is gathering:
             del self._gathering[gathering.block]
 
-    async def _round(self, block: ProvedBlock, new: Set[Key | int]) -> None:
+    async def _round(self, block: ProofBlock, new: Set[Key | int]) -> None:
         values = [key for key in new if not isinstance(key, int)]
         accounts = [address for address, slot in values if not slot]
         wanted = await self.provers.carry(accounts, [key for key in values if key[1]], block)

@@ -12,7 +12,7 @@ from wsnode.ethereum.rpc.calls.methods import CallMethods
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.debug_traces.methods import DebugTraceMethods
 from wsnode.ethereum.rpc.development import (
-    accounts,
+    managed_accounts,
     mined_blocks,
     mining,
     next_block,
@@ -22,7 +22,7 @@ from wsnode.ethereum.rpc.development import (
     state_dump,
     tokens,
 )
-from wsnode.ethereum.rpc.development.accounts import DevelopmentAccountMethods
+from wsnode.ethereum.rpc.development.managed_accounts import DevelopmentAccountMethods
 from wsnode.ethereum.rpc.development.mined_blocks import MinedBlockMethods
 from wsnode.ethereum.rpc.development.signing import SigningMethods
 from wsnode.ethereum.rpc.development.tokens import TokenMethods
@@ -69,7 +69,7 @@ def add_methods(registry: Registry, setup: DevelopmentSetup, means: DevelopmentP
     own = DevelopmentAccountMethods(
         chain, wallet, means.pool, control, means.completion, means.inclusion, means.execution
     )
-    accounts.add_methods(registry, own)
+    managed_accounts.add_methods(registry, own)
     signing.add_methods(registry, wallet)
     mining.add_methods(registry, control, means.pool)
     state_dump.add_methods(registry, control)

@@ -16,7 +16,7 @@ from wsnode.ethereum.development.control import (
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.param_contracts import targets
 from wsnode.ethereum.rpc.common.results import NULL
-from wsnode.ethereum.rpc.development.accounts import MAX_GAS, DevelopmentAccountMethods
+from wsnode.ethereum.rpc.development.managed_accounts import MAX_GAS, DevelopmentAccountMethods
 from wsnode.ethereum.rpc.development.mining import Steps, done
 from wsnode.ethereum.rpc.development.parameters import (
     LenientCount,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from wsnode.ethereum.building.gas_limit import gas_limit_after
-from wsnode.ethereum.building.next_block import NextBlock, continues, named_sender
+from wsnode.ethereum.building.next_block import NextBlockAttributes, continues, named_sender
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.not_found import header_not_found
@@ -38,7 +38,9 @@ class BuildParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class TestingMethods:
     """The method; without a pool, `null` transactions mean none."""
 
-    def __init__(self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]) -> None:
+    def __init__(
+        self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlockAttributes]
+    ) -> None:
         """`next_block` gives the gas limit of a block without a target."""
         self._pool = pool
         self._next_block = next_block
@@ -100,7 +102,7 @@ def _decoded(spec: ChainSpec, index: int, encoded: bytes) -> PooledTransaction:
 
 
 def add_methods(
-    registry: Registry, pool: TransactionPool | None, next_block: Callable[[Header], NextBlock]
+    registry: Registry, pool: TransactionPool | None, next_block: Callable[[Header], NextBlockAttributes]
 ) -> None:
     """Register this module's methods."""
     method = registry.method(

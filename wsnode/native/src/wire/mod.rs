@@ -5,10 +5,10 @@
 
 pub mod fair_queue;
 pub mod frame;
+pub mod json_walk;
 pub mod native_methods;
 pub mod parameters;
 pub mod request;
 pub mod socket;
 pub mod syntax;
 pub mod turn_clock;
-pub mod valid;

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 
-class WorkerLoad(Protocol):
+class LoadedWorker(Protocol):
     """A worker with connections."""
 
     @property
@@ -18,10 +18,10 @@ class WorkerLoad(Protocol):
         ...
 
 
-AnyWorkerLoad = TypeVar("AnyWorkerLoad", bound=WorkerLoad)
+AnyLoadedWorker = TypeVar("AnyLoadedWorker", bound=LoadedWorker)
 
 
-def by_load(workers: Iterable[AnyWorkerLoad]) -> list[AnyWorkerLoad]:
+def by_load(workers: Iterable[AnyLoadedWorker]) -> list[AnyLoadedWorker]:
     """Return the workers, first the one that is to get the next connection.
 
     It has the fewest connections; among equals, it has waited longest for one.

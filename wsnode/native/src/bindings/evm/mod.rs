@@ -3,7 +3,6 @@
 mod blocks;
 pub mod building;
 mod decoding;
-mod inspection;
 mod live;
 pub mod messages;
 mod parity;
@@ -12,6 +11,7 @@ mod signing;
 mod simulate;
 pub mod spec;
 pub mod state;
+mod state_verification;
 mod tracing;
 mod witness;
 
@@ -26,7 +26,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     blocks::register(module)?;
     building::register(module)?;
     decoding::register(module)?;
-    inspection::register(module)?;
+    state_verification::register(module)?;
     live::register(module)?;
     messages::register(module)?;
     parity::register(module)?;

@@ -5,7 +5,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
 use crate::wire::frame::{self, pong_size, Whole};
 use crate::wire::request::Envelope;
-use crate::wire::{syntax, valid};
+use crate::wire::{json_walk, syntax};
 
 /// Texts of this length take about a quarter of a millisecond to read.
 const LONG: usize = 256 * 1024;
@@ -95,7 +95,7 @@ fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> RequestTuple<'py> {
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {
-    let ranges = detach_if_long(py, text, || valid::items(text, most));
+    let ranges = detach_if_long(py, text, || json_walk::items(text, most));
     ranges.into_iter().map(|range| PyBytes::new(py, &text[range])).collect()
 }
 
@@ -110,7 +110,7 @@ fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
-    let (outline, params) = detach_if_long(py, text, || valid::outline(text))?;
+    let (outline, params) = detach_if_long(py, text, || json_walk::outline(text))?;
     Some((PyBytes::new(py, &outline), params.map(|range| PyBytes::new(py, &text[range]))))
 }
 
@@ -118,7 +118,7 @@ fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Op
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
-    let range = detach_if_long(py, text, || valid::identity(text))?;
+    let range = detach_if_long(py, text, || json_walk::identity(text))?;
     Some(PyBytes::new(py, &text[range]))
 }
 
@@ -126,14 +126,14 @@ fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn count_values(py: Python<'_>, text: &[u8]) -> usize {
-    detach_if_long(py, text, || valid::count_values(text))
+    detach_if_long(py, text, || json_walk::count_values(text))
 }
 
 /// A text of the same length with `\ufffd` for each escape that stands for half a character; nothing if none does.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
-    let repaired = detach_if_long(py, text, || valid::without_lone_surrogates(text))?;
+    let repaired = detach_if_long(py, text, || json_walk::without_lone_surrogates(text))?;
     Some(PyBytes::new(py, &repaired))
 }
 

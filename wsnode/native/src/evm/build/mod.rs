@@ -1,12 +1,12 @@
 //! Blocks executed beside the head, which leave the state as it is: new ones, and those of others.
 
+mod arbos_guard;
 mod attempt;
 mod base;
 mod header;
 mod pending;
 mod requests;
 mod transactions;
-mod watched;
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::{keccak256, Address, Bytes, B256};
 use revm::database::{BundleState, CacheState, State};
 
+use arbos_guard::ArbosGuard;
 pub use attempt::{try_block, Parent};
 pub use base::Base;
 use header::open_header;
 pub use pending::pending_state;
 use transactions::Built;
 pub use transactions::{Candidate, Refused};
-use watched::Watched;
 
 use crate::chain::rows::{encode_body, encode_header, encode_receipts};
 use crate::error::Error;
@@ -149,7 +149,7 @@ pub fn build_block(
     let tries = reader.trial(parent_block, Bounds::none())?;
     let view = tries.view();
     let mut state =
-        State::builder().with_database(watched(spec, &header, &view)).with_bundle_update().build();
+        State::builder().with_database(guarded(spec, &header, &view)).with_bundle_update().build();
     let mut built = transactions::fill(spec, &header, attributes, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
         set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
@@ -173,7 +173,7 @@ pub fn build_next(
     let header = open_header(spec, parent, attributes)?;
     let view = store.latest();
     let builder =
-        State::builder().with_database(watched(spec, &header, &view)).with_cached_prestate(cache.take());
+        State::builder().with_database(guarded(spec, &header, &view)).with_cached_prestate(cache.take());
     let mut state = builder.with_bundle_update().build();
     let mut built = transactions::fill(spec, &header, attributes, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
@@ -184,8 +184,8 @@ pub fn build_next(
     Ok((block, refused, state.cache))
 }
 
-fn watched<V>(spec: &ChainSpec, header: &Header, view: V) -> Watched<V> {
-    Watched::new(view, ArbosWatch::of(spec, rules_of(spec, header).evm(header.number, header.timestamp)))
+fn guarded<V>(spec: &ChainSpec, header: &Header, view: V) -> ArbosGuard<V> {
+    ArbosGuard::new(view, ArbosWatch::of(spec, rules_of(spec, header).evm(header.number, header.timestamp)))
 }
 
 /// The block that came of an opened `header`, which has the state root already.

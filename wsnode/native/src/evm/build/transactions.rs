@@ -12,7 +12,7 @@ use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State};
 use revm::DatabaseRef;
 
-use super::watched::Watched;
+use super::arbos_guard::ArbosGuard;
 use super::{requests, BlockAttributes};
 use crate::error::{Error, Rule, RuleViolation};
 use crate::evm::block::impersonated_sender;
@@ -60,7 +60,7 @@ pub fn fill<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
     header: &Header,
     attributes: &BlockAttributes,
-    state: &mut State<Watched<V>>,
+    state: &mut State<ArbosGuard<V>>,
     candidates: &[Candidate<'_>],
 ) -> Result<Built, Error> {
     let surroundings = surroundings(header, &[], Some(&attributes.withdrawals), candidates.len());
@@ -112,7 +112,7 @@ type Included = Result<(TxEnvelope, Address), String>;
 fn include<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
     header: &Header,
-    executor: &mut Executor<'_, Watched<V>>,
+    executor: &mut Executor<'_, ArbosGuard<V>>,
     candidate: &Candidate<'_>,
     room_for_blobs: u64,
 ) -> Result<Included, Error> {

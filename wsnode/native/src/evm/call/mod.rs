@@ -1,5 +1,6 @@
 //! Messages run on a block's state and then forgotten: calls and gas estimates, by geth's rules.
 
+mod call_batch;
 mod crypto;
 pub(crate) mod database;
 pub(crate) mod diagnosis;
@@ -14,9 +15,9 @@ mod opcode_name;
 mod overrides;
 pub(crate) mod refusal;
 mod revert_reason;
-mod series;
 pub(crate) mod unsigned;
 
+pub use call_batch::{CallBatch, CallLimits};
 pub use crypto::install as install_crypto;
 pub use database::{CallState, Layer};
 pub use diagnosis::LastStep;
@@ -30,7 +31,6 @@ pub use opcode_name::opcode_name;
 pub use overrides::{parse_patches, AccountChanges, Overrides, Slots};
 pub use refusal::with_supplied_gas;
 pub use revert_reason::{revert_message, revert_reason};
-pub use series::{CallLimits, CallSeries};
 
 use alloy_primitives::Bytes;
 

@@ -6,7 +6,6 @@ mod arbitrum;
 mod block;
 mod bsc;
 mod context;
-mod envelope;
 mod fast_lz;
 mod head;
 mod header;
@@ -17,17 +16,18 @@ mod pooled;
 mod receipt;
 mod system;
 mod transaction;
+mod tx_envelope;
 mod withdrawals;
 
 pub use block::{render_block, render_uncle, BlockStyle, TotalDifficulty};
 pub use context::BlockContext;
-pub use envelope::{Envelope, Price};
 pub use head::render_header;
 pub use log::{render_log, render_logs, write_log, LogSelection};
 pub use payload::{render_payload, render_payload_body, BodyList};
 pub use pooled::render_pooled_transaction;
 pub use receipt::{render_receipt, render_receipts};
 pub use transaction::render_transaction;
+pub use tx_envelope::{Envelope, Price};
 
 #[cfg(test)]
 pub(crate) use tests::random;

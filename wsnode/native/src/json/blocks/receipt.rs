@@ -10,9 +10,9 @@ use crate::chain::rows::{
 
 use super::arbitrum::L1Position;
 use super::context::{write_recipient, BlockContext};
-use super::envelope::{Envelope, Price};
 use super::l1_fees::L1Terms;
 use super::log::write_log;
+use super::tx_envelope::{Envelope, Price};
 use crate::json::Writer;
 
 const GAS_PER_BLOB: u64 = 131_072;

@@ -5,8 +5,8 @@ use crate::chain::rows::transaction::system::SystemFields;
 use crate::chain::rows::{BodyRow, HeaderRow, RowError, TransactionRow};
 
 use super::context::{write_recipient, BlockContext};
-use super::envelope::{legacy_chain_id, Envelope, Price};
 use super::system::write_system_transaction;
+use super::tx_envelope::{legacy_chain_id, Envelope, Price};
 use crate::json::Writer;
 
 /// Writes the transaction at `index`; false, and nothing written, when there is none.

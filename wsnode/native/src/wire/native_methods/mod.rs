@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, U256};
 use crate::chain::tables::{ChainError, ChainTables, Txn};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::evm::call::{CallEnv, CallLimits, CallSeries, Layer, WorkBudget};
+use crate::evm::call::{CallBatch, CallEnv, CallLimits, Layer, WorkBudget};
 use crate::json::Writer;
 use crate::state::HistoryView;
 use crate::wire::parameters;
@@ -81,10 +81,10 @@ pub struct HeadSnapshot<'s, 'm> {
     /// The state after the head, once it has been asked for.
     latest: Option<HistoryView<'m>>,
     work_budget: &'m WorkBudget,
-    /// Until there is a series of calls.
+    /// Until there is a batch of calls.
     env: Option<&'s mut LazyEnv<'m>>,
     /// The calls so far.
-    series: Option<CallSeries<'s, 'm>>,
+    batch: Option<CallBatch<'s, 'm>>,
 }
 
 impl<'s, 'm> HeadSnapshot<'s, 'm> {
@@ -97,7 +97,7 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
         work_budget: &'m WorkBudget,
         env: &'s mut LazyEnv<'m>,
     ) -> Self {
-        Self { engine, chain, txn, head, is_plain, latest: None, work_budget, env: Some(env), series: None }
+        Self { engine, chain, txn, head, is_plain, latest: None, work_budget, env: Some(env), batch: None }
     }
 
     /// Write the result of a call; whether there is one. There is none where anything is unusual, right or wrong, and
@@ -134,19 +134,19 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
         if block.is_some_and(|block| block != self.head.number) || !overrides.is_empty() {
             return None;
         }
-        if self.series.is_none() {
-            self.series = self.begin_series();
+        if self.batch.is_none() {
+            self.batch = self.begin_batch();
         }
-        text.quoted_bytes(&self.series.as_mut()?.run(&message, limits)?);
+        text.quoted_bytes(&self.batch.as_mut()?.run(&message, limits)?);
         Some(())
     }
 
-    fn begin_series(&mut self) -> Option<CallSeries<'s, 'm>> {
+    fn begin_batch(&mut self) -> Option<CallBatch<'s, 'm>> {
         let env = self.env.take()?;
         let header = self.chain.header(self.txn, self.head.number).ok()??;
         let head = self.head;
         let layer = Layer::Plain(self.latest()?.after(head).ok()?);
-        CallSeries::begin(env.insert(CallEnv::without_overrides(
+        CallBatch::begin(env.insert(CallEnv::without_overrides(
             &self.engine.spec,
             layer,
             &header,

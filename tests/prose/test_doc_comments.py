@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from tests.doc_comments import PRONOUNS, VERBS, DocComment, faults, python_docs, rust_docs
+from tests.prose.doc_comments import PRONOUNS, VERBS, DocComment, faults, python_docs, rust_docs
 
-EXCEPTIONS: Final = Path(__file__).with_name("doc_comments_exceptions.txt")
+EXCEPTIONS: Final = Path(__file__).with_name("exceptions.txt")
 """Comments that are to be written anew, a line each: the list only shrinks."""
 
 

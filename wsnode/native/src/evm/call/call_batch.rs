@@ -26,7 +26,7 @@ pub struct CallLimits {
 }
 
 /// A place where messages run that pay nothing and carry no value.
-pub struct CallSeries<'s, 'a> {
+pub struct CallBatch<'s, 'a> {
     evm: CallEvm<'s, 'a, NoOpInspector>,
     environment: EvmEnv,
     base_fee: Option<u64>,
@@ -38,7 +38,7 @@ pub struct CallSeries<'s, 'a> {
 /// A longer output is left to those who know how long a reply may be.
 const LONGEST_OUTPUT: usize = 64 * 1024;
 
-impl<'s, 'a> CallSeries<'s, 'a> {
+impl<'s, 'a> CallBatch<'s, 'a> {
     pub fn begin(env: &'s mut CallEnv<'a>) -> Result<Self, Error> {
         let (base_fee, work_budget) = (env.base_fee(), env.state.work_budget);
         let environment = env.free_environment();

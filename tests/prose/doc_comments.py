@@ -1,6 +1,6 @@
 """Finds docstrings of the package, and doc comments of its crate, that are hard to read.
 
-    python -m tests.doc_comments [FOLDER...]
+    python -m tests.prose.doc_comments [FOLDER...]
 
 prints them: a sentence with two relative clauses, a comment that begins with a pronoun, and a function whose
 comment begins with no verb.
@@ -21,7 +21,7 @@ CODE: Final = re.compile(r"```.*?(?:```|$)|`[^`]*`", re.DOTALL)
 RELATIVE: Final = re.compile(r"\b(that|which|what|whose|who|whom)\b", re.IGNORECASE)
 SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n")
 PRONOUNS: Final = frozenset({"What", "Whether", "Those", "That", "How"})
-VERBS: Final = frozenset(Path(__file__).with_name("doc_comments_verbs.txt").read_text().split())
+VERBS: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
 """Verbs that open the first sentence of a function."""
 RUST_ITEM: Final = re.compile(
     r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:const\s+)?(?:async\s+)?(?:unsafe\s+)?(?:extern\s+\"C\"\s+)?"

@@ -10,13 +10,13 @@ use crate::state::StateError;
 
 /// A view of a state; on a chain with ArbOS reads of the accounts that it runs fail.
 #[derive(Debug)]
-pub struct Watched<V> {
+pub struct ArbosGuard<V> {
     view: V,
     arbos: Option<ArbosWatch>,
     refusal: Option<StateError>,
 }
 
-impl<V> Watched<V> {
+impl<V> ArbosGuard<V> {
     pub fn new(view: V, arbos: Option<ArbosWatch>) -> Self {
         Self { view, arbos, refusal: None }
     }
@@ -38,7 +38,7 @@ impl<V> Watched<V> {
     }
 }
 
-impl<V: DatabaseRef<Error = StateError>> Database for Watched<V> {
+impl<V: DatabaseRef<Error = StateError>> Database for ArbosGuard<V> {
     type Error = StateError;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {

@@ -1,0 +1,1 @@
+"""Comments in the source, read as prose."""
