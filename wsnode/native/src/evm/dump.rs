@@ -1,4 +1,4 @@
-//! The accounts of a state dump, in anvil's format.
+//! Accounts of a state dump in anvil's format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// An account of a dump.
+/// Account of a state dump.
 #[derive(Debug, serde::Deserialize)]
 pub struct DumpedAccount {
     pub nonce: u64,
@@ -16,17 +16,18 @@ pub struct DumpedAccount {
     storage: BTreeMap<DumpNumber, DumpNumber>,
 }
 
-/// All members but the accounts are passed over without anything being made of them.
+/// State dump. Members other than `accounts` are skipped.
 #[derive(Debug, serde::Deserialize)]
 struct Dump {
     accounts: BTreeMap<Address, DumpedAccount>,
 }
 
-/// A number below 2^256: digits in a string, decimal or hex after `0x`, or a JSON number.
+/// Number below 2^256, written as decimal digits in a string, as hex digits after `0x`, or as a JSON number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DumpNumber(U256);
 
-/// The accounts of a dump in JSON, or what is wrong with it; of those that are there twice the last ones.
+/// Return the accounts of a dump in JSON, or a text that describes its fault. If an address occurs twice, the
+/// last account counts.
 pub fn read_dump(text: &[u8]) -> Result<BTreeMap<Address, DumpedAccount>, String> {
     let dump: Dump = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     Ok(dump.accounts)
@@ -41,7 +42,7 @@ impl DumpedAccount {
         self.code.to_string()
     }
 
-    /// Its slots as a JSON object, with 32 bytes for each slot and value.
+    /// Return the account's slots as a JSON object from slot to value, each 32 bytes in hex.
     pub fn storage(&self) -> String {
         let mut text = String::with_capacity(2 + 138 * self.storage.len());
         let mut mark = '{';

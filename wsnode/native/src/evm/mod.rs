@@ -1,4 +1,5 @@
-//! What happens in a block: a chain's rules, its blocks verified and executed, messages called and traced.
+//! Rules of chains, decoding, verification, execution and building of blocks, and calls and traces of
+//! messages.
 
 pub mod access_list;
 pub mod block;

@@ -1,4 +1,4 @@
-//! Transactions and messages signed for development chains.
+//! Signatures of transactions and messages for development chains.
 
 use alloy_consensus::crypto::secp256k1::{recover_signer_unchecked, sign_message as sign_hash};
 use alloy_consensus::{
@@ -12,14 +12,14 @@ use alloy_primitives::{eip191_hash_message, Address, Bytes, Signature, TxKind, B
 use crate::error::Error;
 use crate::evm::block::impersonation;
 
-/// What is offered for gas.
+/// Gas price of a transaction, in wei per gas: one price, or the two caps of EIP-1559.
 #[derive(Debug, Clone, Copy)]
 pub enum OfferedPrice {
     Fixed(u128),
     Dynamic { max_fee: u128, max_priority_fee: u128 },
 }
 
-/// An unsigned transaction without blobs; its members decide its type.
+/// Unsigned transaction without blobs. Its members decide its type: legacy, 1, 2 or 4.
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub chain_id: u64,
@@ -35,36 +35,39 @@ pub struct Draft {
 
 type UnsignedTransaction = EthereumTypedTransaction<TxEip4844>;
 
-/// The signed envelope of `draft`.
+/// Return the signed envelope (EIP-2718) of `draft`.
 pub fn sign(secret: B256, draft: Draft) -> Result<Vec<u8>, Error> {
     let transaction = draft.unsigned()?;
     let signature = sign_hash(secret, transaction.signature_hash()).map_err(Error::internal)?;
     Ok(envelope(transaction, signature))
 }
 
-/// The envelope of `draft` with the placeholder that names `sender`.
+/// Return the envelope (EIP-2718) of `draft` with a placeholder in place of the signature. The placeholder
+/// names `sender`.
 pub fn impersonate(sender: Address, draft: Draft) -> Result<Vec<u8>, Error> {
     Ok(envelope(draft.unsigned()?, impersonation(sender)))
 }
 
-/// The signature of a text behind the prefix of EIP-191, so that it is no transaction's: r, s, and 27 or 28.
+/// Return the signature of a text as 65 bytes: r, s, and 27 or 28. The text is hashed behind the prefix of
+/// EIP-191, so that the signature is never valid for a transaction.
 pub fn sign_message(secret: B256, message: &[u8]) -> Result<[u8; 65], Error> {
     let signature = sign_hash(secret, eip191_hash_message(message)).map_err(Error::internal)?;
     Ok(signature.as_bytes())
 }
 
-/// The signature of a hash without a prefix, such as that of typed data (EIP-712).
+/// Return the signature of a hash without a prefix, such as the hash of typed data (EIP-712), as 65 bytes: r,
+/// s, and 27 or 28.
 pub fn sign_digest(secret: B256, digest: B256) -> Result<[u8; 65], Error> {
     Ok(sign_hash(secret, digest).map_err(Error::internal)?.as_bytes())
 }
 
-/// The compressed public key of a secret: 33 bytes (SEC 1, section 2.3.3).
+/// Return the compressed public key of a secret, 33 bytes (SEC 1, section 2.3.3).
 pub fn public_key_of(secret: B256) -> Result<Box<[u8]>, Error> {
     let secret = k256::SecretKey::from_slice(secret.as_slice()).map_err(Error::internal)?;
     Ok(secret.public_key().to_sec1_bytes())
 }
 
-/// The address that belongs to a secret.
+/// Return the address of a secret's public key.
 pub fn address_of(secret: B256) -> Result<Address, Error> {
     let message = B256::ZERO;
     let signature = sign_hash(secret, message).map_err(Error::internal)?;

@@ -1,4 +1,5 @@
-//! The access list with which a message would have run: searched by running it until it touches nothing more.
+//! Access list for a message, found by repeated runs until a run touches nothing beyond the list of the run
+//! before.
 
 mod refusal;
 mod touched;
@@ -16,14 +17,18 @@ use crate::evm::call::{CallEnv, CallSite, Message, Outcome, WorkBudget};
 use refusal::named;
 use touched::AccessedAccounts;
 
-/// A list and how the message ends with it.
+/// Access list and the outcome of the message's run with it.
 #[derive(Debug)]
 pub struct Listed {
     pub list: AccessList,
     pub outcome: Outcome,
 }
 
-/// List what `message`, the transaction with `nonce` of its sender, touches besides what every transaction does.
+/// Return the access list for `message`, and the outcome of the last run with it. `nonce` is the nonce of the
+/// transaction, by default the sender's next one.
+///
+/// The list leaves out the accounts of `excluded` unless their slots are used. After an interruption by the
+/// work budget it is the list of the interrupted run.
 pub fn create_access_list(
     site: CallSite<'_>,
     message: &Message,
@@ -61,7 +66,8 @@ fn unsupported(message: &Message) -> Error {
     Error::InvalidTransaction { kind: "access_list", message: text }
 }
 
-/// The sender, the receiver, precompiled contracts, and accounts whose authorizations count.
+/// Return the accounts that need no entry: the sender, the receiver, precompiled contracts, and signers of
+/// authorizations. An authorization counts if its chain id fits and its nonce is below 2^64 - 1.
 fn excluded(env: &CallEnv<'_>, message: &Message, nonce: u64, chain_id: u64) -> BTreeSet<Address> {
     let receiver = match message.to {
         TxKind::Call(to) => to,

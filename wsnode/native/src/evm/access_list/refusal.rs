@@ -1,4 +1,4 @@
-//! How a message is refused: geth names the unsigned transaction that it would be.
+//! Refusals of messages for access lists: geth names the hash of the unsigned transaction.
 
 use std::convert::Infallible;
 
@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::evm::call::unsigned::UnsignedTerms;
 use crate::evm::call::Message;
 
-/// A refusal of `message` in the words of geth's access lists.
+/// Return `error` in the words of geth's access lists if it refuses `message`; other errors are returned
+/// unchanged.
 pub fn named(error: Error, message: &Message, terms: UnsignedTerms) -> Error {
     match error {
         Error::InvalidTransaction { kind, message: words } if kind != "overrides" => {

@@ -1,4 +1,4 @@
-//! What a run touches: accounts that it names and slots that it reads or writes.
+//! Accounts and slots that a run touches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps};
 use revm::interpreter::Interpreter;
 
-/// Accounts with slots. Those excluded get in only by their slots: a transaction has them at hand anyway.
+/// Accounts with slots. Excluded accounts are added only with a slot, because a transaction warms them
+/// anyway.
 #[derive(Debug, Clone)]
 pub struct AccessedAccounts<'a> {
     excluded: &'a BTreeSet<Address>,
@@ -26,7 +27,7 @@ impl<'a> AccessedAccounts<'a> {
         Self { excluded, accounts }
     }
 
-    /// The list of both, in ascending order.
+    /// Return the accounts and their slots as an access list, both in ascending order.
     pub fn list(&self) -> AccessList {
         let item = |(address, slots): (&Address, &BTreeSet<B256>)| AccessListItem {
             address: *address,
@@ -35,7 +36,7 @@ impl<'a> AccessedAccounts<'a> {
         AccessList(self.accounts.iter().map(item).collect())
     }
 
-    /// Whether both were touched by the same accounts and slots.
+    /// Return whether both hold the same accounts and slots.
     pub fn agrees(&self, other: &Self) -> bool {
         self.accounts == other.accounts
     }

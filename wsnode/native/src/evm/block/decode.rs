@@ -1,4 +1,4 @@
-//! Blocks from RLP, strictly: what a canonical encoder would not have written is refused.
+//! Blocks decoded from RLP. An encoding that is not canonical is refused.
 
 use alloy_consensus::proofs::{calculate_withdrawals_root, ordered_trie_root_encoded};
 use alloy_consensus::{Header, TxEip4844Variant, TxEnvelope, Typed2718};
@@ -13,7 +13,7 @@ use crate::chain::rows::{encode_body_of, encode_header, with_deposits, BodyRow, 
 use crate::error::{require_equal, Error, InvalidBlock, Rule, RuleViolation};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec, Family, WithdrawalsRoot, HEADER_MEMBERS};
 
-/// The blocks before the first malformed one, and what is wrong with that one.
+/// Return the blocks before the first malformed one, and that one's violation, or None.
 pub fn decode_blocks(
     spec: &ChainSpec,
     encoded: &[&[u8]],
@@ -36,7 +36,7 @@ pub fn decode_blocks(
     (blocks, mistaken.or(malformed))
 }
 
-/// A block from its stored rows, whose senders are already known.
+/// Return a block from its stored rows, with the senders that the body row holds.
 pub fn from_rows(spec: &ChainSpec, header_row: &[u8], body_row: &[u8]) -> Result<UnverifiedBlock, Error> {
     let (head, body) = (HeaderRow::new(header_row)?, BodyRow::new(body_row)?);
     let envelopes: Vec<&[u8]> =
@@ -53,7 +53,7 @@ pub fn from_rows(spec: &ChainSpec, header_row: &[u8], body_row: &[u8]) -> Result
     Ok(assemble(spec, block, body.senders()?))
 }
 
-/// A block with its senders and its rows.
+/// Return a block with its senders and its rows of the store.
 pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) -> UnverifiedBlock {
     let fee = blob_base_fee(spec, &block.header);
     let header_row = encode_header(&block.header, block.hash, block.size, fee);
@@ -78,7 +78,8 @@ pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) 
     }
 }
 
-/// The root of a block's withdrawals, or its header's where that is of a contract's storage and there are none.
+/// Return the root of a block's withdrawals, or None if the block has none. On chains where the header's root
+/// is that of a contract's storage, an empty list gives the header's own value (OP Stack, Isthmus).
 fn withdrawals_root(spec: &ChainSpec, block: &Decoded) -> Option<B256> {
     let withdrawals = block.withdrawals.as_deref()?;
     let is_of_storage = spec.header_rules().withdrawals_root == WithdrawalsRoot::Storage
@@ -89,7 +90,7 @@ fn withdrawals_root(spec: &ChainSpec, block: &Decoded) -> Option<B256> {
     }
 }
 
-/// A block without its senders, where a block's number says of which family it is.
+/// Return a block without its senders. `family` gives the family of a chain at the block's number.
 pub(super) fn decode(encoded: &[u8], family: impl FnOnce(u64) -> Family) -> Result<Decoded, InvalidBlock> {
     let mut rest = encoded;
     let items = list_items(&mut rest).and_then(|items| match rest.is_empty() {
@@ -143,9 +144,9 @@ fn decode_body(
     })
 }
 
-/// Check the block access list that `geth export` appends to a block as a fifth member.
+/// Check the hash of the block access list that `geth export` appends to a block as a fifth member.
 ///
-/// It proves nothing about the execution, which builds its own.
+/// The list is not kept, because execution builds its own.
 fn verify_exported_list(header: &Header, list: &[u8]) -> Result<(), RuleViolation> {
     match header.block_access_list_hash {
         Some(stated) => require_equal(Rule::BlockAccessListHash, keccak256(list), stated),
@@ -153,7 +154,7 @@ fn verify_exported_list(header: &Header, list: &[u8]) -> Result<(), RuleViolatio
     }
 }
 
-/// The transactions of a block and the root of their trie.
+/// Return the transactions of a block and the root of their trie.
 fn decode_transactions(mut list: &[u8], family: Family) -> Result<(Vec<Transaction>, B256), RuleViolation> {
     let mut envelopes = Vec::new();
     for item in list_items(&mut list)? {
@@ -164,7 +165,8 @@ fn decode_transactions(mut list: &[u8], family: Family) -> Result<(Vec<Transacti
     Ok((transactions, ordered_trie_root_encoded(&envelopes)))
 }
 
-/// A transaction's own bytes: a legacy one is a list of the block's list, a typed one the content of a string.
+/// Return a transaction's envelope from its item in the block's list: the item itself for a legacy
+/// transaction, and the content of the string for a typed one.
 fn envelope(item: &[u8]) -> Result<&[u8], RuleViolation> {
     let mut rest = item;
     let head = RlpHeader::decode(&mut rest).map_err(rlp)?;
@@ -175,7 +177,7 @@ fn envelope(item: &[u8]) -> Result<&[u8], RuleViolation> {
     }
 }
 
-/// The transaction in a typed envelope, which a system transaction of the family may be.
+/// Return the transaction in an envelope. It may be a system transaction if the family has its type.
 fn decode_any_transaction(index: usize, bytes: &[u8], family: Family) -> Result<Transaction, RuleViolation> {
     let Some(row) = bytes.first().and_then(|kind| SystemType::of(*kind)) else {
         return decode_transaction(bytes)
@@ -191,7 +193,8 @@ fn decode_any_transaction(index: usize, bytes: &[u8], family: Family) -> Result<
         .map_err(|reason| malformed(format!("a {} transaction", row.name), reason))
 }
 
-/// The same with the place of the transaction whose type it is about.
+/// Return the violation. A violation of the rule `TransactionType` also names the transaction's index in the
+/// body.
 fn placed(index: usize, violation: RuleViolation) -> RuleViolation {
     match violation.rule {
         Rule::TransactionType => {
@@ -201,7 +204,7 @@ fn placed(index: usize, violation: RuleViolation) -> RuleViolation {
     }
 }
 
-/// The transaction in a typed envelope, as blocks hold it: blobs are not with it.
+/// Return the transaction in an envelope of a block. An envelope with blobs is refused.
 pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, RuleViolation> {
     let kind = *bytes.first().ok_or_else(|| malformed("a transaction", "nothing"))?;
     if (0x05..0xc0).contains(&kind) || kind == 0 {
@@ -219,7 +222,7 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TxEnvelope, RuleViolation> {
     Ok(transaction)
 }
 
-/// The members of a list, each with its own RLP header; what follows the list is left in `bytes`.
+/// Return the members of a list, each with its own RLP header. `bytes` is left at the end of the list.
 fn list_items<'a>(bytes: &mut &'a [u8]) -> Result<Vec<&'a [u8]>, RuleViolation> {
     match RlpHeader::decode_raw(bytes).map_err(rlp)? {
         PayloadView::List(items) => Ok(items),

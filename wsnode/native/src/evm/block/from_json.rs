@@ -1,4 +1,4 @@
-//! Blocks as other nodes tell them in JSON, encoded again; what a block is follows from that alone.
+//! Blocks, headers and receipts from the JSON of other nodes, encoded again as RLP or as rows of the store.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ use crate::chain::rows::{encode_receipts_of, DepositReceipt, ReceiptsRow, Stored
 use crate::error::{require_equal, Error, Rule, RuleViolation};
 use crate::evm::chain_spec::Family;
 
-/// The RLP of a block, out of its JSON with whole transactions and that of its ommers' headers.
+/// Return the RLP of a block from its JSON with whole transactions, and from the JSON of its ommers' headers.
 ///
-/// Hashes in the JSON are ignored: they follow from the fields, and decoding the RLP computes them.
+/// Hashes in the JSON are ignored, because decoding the RLP computes them again from the fields.
 pub fn encode_json_block(block: &[u8], ommers: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let unreadable = |reason: serde_json::Error| unreadable_block(block, &reason);
     let json: JsonBlock<'_> = serde_json::from_slice(block).map_err(unreadable)?;
@@ -49,7 +49,8 @@ fn is_hash(transaction: &RawValue) -> bool {
     transaction.get().starts_with('"')
 }
 
-/// A transaction in JSON. Only some chains have system transactions, and these are few in a block.
+/// Return the transaction in a JSON text. A signed transaction is tried first, because system transactions
+/// are rare.
 fn read_transaction(text: &str) -> Result<Transaction, serde_json::Error> {
     match serde_json::from_str::<JsonSigned<TxEnvelope>>(text) {
         Ok(json) => Ok(Transaction::Signed(json.inner.into_inner())),
@@ -60,13 +61,13 @@ fn read_transaction(text: &str) -> Result<Transaction, serde_json::Error> {
     }
 }
 
-/// A block in JSON, its transactions unread: which of two kinds each is shows when it is read.
+/// Block in JSON with its transactions as text. A transaction's type shows only when it is read.
 #[derive(Default)]
 struct JsonBlock<'a> {
     transactions: Option<Vec<&'a RawValue>>,
     uncles: Vec<B256>,
     withdrawals: Option<Withdrawals>,
-    /// All other members.
+    /// Members other than transactions, ommers and withdrawals.
     header: Map<String, Value>,
 }
 
@@ -76,7 +77,7 @@ impl<'de> Deserialize<'de> for JsonBlock<'de> {
     }
 }
 
-/// Reads the members of a block in one pass.
+/// Visitor that reads the members of a block in one pass.
 struct BlockMembers;
 
 impl<'de> Visitor<'de> for BlockMembers {
@@ -102,12 +103,14 @@ impl<'de> Visitor<'de> for BlockMembers {
     }
 }
 
-/// The row of a block's receipts, out of their JSON. Nothing of it is checked: the receipts root decides.
+/// Return the row of a block's receipts from their JSON. The values are not checked: the caller compares the
+/// receipts root.
 pub fn encode_json_receipts(receipts: &[u8]) -> Result<Vec<u8>, Error> {
     read_receipts(receipts).map(|json| encode_receipts_of(&json))
 }
 
-/// The row of the receipts of a family's block in RLP, out of their JSON, if its header commits to them.
+/// Return the row of a block's receipts from their JSON, if the header in the block's RLP commits to them.
+/// `family` is the family of the block's chain.
 pub fn encode_proved_receipts(block: &[u8], receipts: &[u8], family: Family) -> Result<Vec<u8>, Error> {
     let block = decode(block, |_| family)?;
     let row = encode_json_receipts(receipts)?;
@@ -121,7 +124,7 @@ pub fn encode_proved_receipts(block: &[u8], receipts: &[u8], family: Family) -> 
     Ok(row)
 }
 
-/// A receipt in JSON, as far as its block commits to it.
+/// Members of a receipt in JSON that the receipts root covers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonReceipt {
@@ -161,7 +164,7 @@ impl StoredReceipt for JsonReceipt {
     }
 }
 
-/// The header in a block's JSON.
+/// Return the header from a block's JSON.
 pub fn read_json_header(block: &[u8]) -> Result<Header, Error> {
     Ok(read::<JsonHeader>(block, "a block's header")?.inner)
 }
@@ -170,10 +173,10 @@ fn read<T: DeserializeOwned>(text: &[u8], expected: &str) -> Result<T, Error> {
     serde_json::from_slice(text).map_err(|reason| unusual(expected, reason))
 }
 
-/// The last type of transactions that an account signs (EIP-7702).
+/// Highest type of transactions that an account signs (EIP-7702).
 const LAST_SIGNED: u8 = 4;
 
-/// A block's JSON, its transactions unread.
+/// Block's number, and its transactions as text.
 #[derive(Deserialize)]
 struct Outline<'a> {
     number: Option<String>,
@@ -181,7 +184,7 @@ struct Outline<'a> {
     transactions: Vec<&'a RawValue>,
 }
 
-/// Members that name a transaction in its JSON, or in that of its receipt.
+/// Members that identify a transaction in its own JSON or in its receipt's.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Name {
@@ -192,7 +195,7 @@ struct Name {
     kind: Option<String>,
 }
 
-/// The error of a block that cannot be read: it names the first transaction that cannot, if one cannot.
+/// Return the error for an unreadable block. It names the first unreadable transaction, if there is one.
 fn unreadable_block(block: &[u8], reason: &serde_json::Error) -> Error {
     let expected = "a block with whole transactions";
     let Ok(outline) = serde_json::from_slice::<Outline<'_>>(block) else {
@@ -215,8 +218,8 @@ fn read_receipts(receipts: &[u8]) -> Result<Vec<JsonReceipt>, Error> {
     })
 }
 
-/// The place, the hash and the type of the first of some transactions or receipts that cannot be read, and the rule
-/// that it breaks.
+/// Return the rule that the first unreadable item breaks, and a text with its index, hash and type; None if
+/// all can be read. The items are transactions or receipts.
 fn first_unreadable(
     items: &[&RawValue],
     what: &str,
@@ -244,7 +247,7 @@ fn type_number(kind: &str) -> Option<u8> {
     u8::from_str_radix(kind.strip_prefix("0x")?, 16).ok()
 }
 
-/// A quantity in decimal digits, as it is written if it is none.
+/// Return a quantity in decimal digits, or the text itself if it is no quantity.
 fn decimal(quantity: &str) -> String {
     let digits = quantity.strip_prefix("0x").unwrap_or(quantity);
     u64::from_str_radix(digits, 16).map_or_else(|_| quantity.to_owned(), |number| number.to_string())

@@ -1,9 +1,10 @@
-//! The placeholder signature of an unsigned transaction.
+//! Placeholder signature of an unsigned transaction.
 //!
-//! Its `r` is the sender's address below a number that makes it the abscissa of no point of the curve, its `s` is one.
-//! Both are in the range of signatures, so that clients can read the transaction, and `r` makes the hashes of two
-//! senders' equal transactions differ. No key signs with such an `r`: every reader that recovers senders, the importer
-//! and the pool among them, refuses it. Only code that expects impersonation accepts it.
+//! Its `r` is the sender's address below a number such that no point of the curve has `r` as its abscissa;
+//! its `s` is 1. Both are in the range of signatures, so that clients can read the transaction. With `r`, the
+//! hashes of two senders' equal transactions differ. No key signs with such an `r`. Every reader that
+//! recovers senders refuses it, the importer and the pool included. Only code that expects impersonation
+//! accepts it.
 
 use alloy_consensus::crypto::secp256k1::recover_signer_unchecked;
 use alloy_primitives::{Address, Signature, B256, U256};
@@ -11,7 +12,7 @@ use alloy_primitives::{Address, Signature, B256, U256};
 const S: U256 = U256::ONE;
 const ADDRESS_BITS: usize = 160;
 
-/// The placeholder that names `sender`.
+/// Return the placeholder that names `sender`.
 pub fn impersonation(sender: Address) -> Signature {
     let mut number = U256::ONE;
     loop {
@@ -25,7 +26,7 @@ pub fn impersonation(sender: Address) -> Signature {
     }
 }
 
-/// The sender in a placeholder, or None for a signature.
+/// Return the sender in a placeholder, or None for a signature.
 pub fn impersonated_sender(signature: &Signature) -> Option<Address> {
     let named = Address::from_word(signature.r().into());
     if signature.s().is_zero() {
@@ -37,7 +38,7 @@ pub fn impersonated_sender(signature: &Signature) -> Option<Address> {
     (is_alike && *signature == impersonation(named)).then_some(named)
 }
 
-/// The placeholder in blocks of chains that were made by earlier versions.
+/// Return the placeholder for `sender` in the form of earlier versions of this node.
 fn former(sender: Address) -> Signature {
     Signature::new(U256::from_be_slice(sender.as_slice()), U256::ZERO, false)
 }

@@ -1,4 +1,4 @@
-//! Senders of transactions that were met before they came in a block.
+//! Cache of the senders of transactions that were seen before their block.
 
 use std::mem;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use alloy_consensus::TxEnvelope;
 use alloy_primitives::map::B256Map;
 use alloy_primitives::Address;
 
-/// In each of two generations: some 2 MiB together.
+/// Bound of entries in each of two generations, some 2 MiB together.
 const LIMIT: usize = 16_384;
 
-/// A signed transaction has one sender, whatever chain it is on.
+/// Senders by transaction hash. A signed transaction has the same sender on every chain.
 static SENDERS: LazyLock<Mutex<SenderCache>> = LazyLock::new(Mutex::default);
 
-/// The younger half, and the one that goes when that is full.
+/// Two generations of senders. A full young generation becomes the old one, whose entries are dropped.
 #[derive(Debug, Default)]
 struct SenderCache {
     young: B256Map<Address>,
@@ -34,7 +34,7 @@ impl SenderCache {
     }
 }
 
-/// Remember the sender that a transaction's signature has shown: a block that holds it is read sooner.
+/// Keep the sender of a verified signature, so that a block with the transaction is decoded sooner.
 pub fn note_sender(transaction: &TxEnvelope, sender: Address) {
     held().note(transaction, sender);
 }

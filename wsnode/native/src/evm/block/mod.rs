@@ -1,5 +1,5 @@
-//! Blocks: decoded from RLP, to which what other nodes tell in JSON is brought, or from payloads, with their senders
-//! recovered, and verified with their receipts.
+//! Blocks from RLP, from the JSON of other nodes or from payloads, with their senders recovered, and verified
+//! blocks with their receipts.
 
 mod decode;
 mod from_json;
@@ -31,7 +31,7 @@ pub use known::note_sender;
 pub use payload::{Beside, Payload};
 pub use senders::{recover_transaction, UnsignedPolicy};
 
-/// A block without its senders.
+/// Block without its senders.
 struct Decoded {
     header: Header,
     hash: B256,
@@ -42,34 +42,37 @@ struct Decoded {
     withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// A block whose form is right and whose senders are known, but which may still break every other rule.
+/// Block with a valid encoding and known senders. Every other rule is unchecked.
 #[derive(Debug)]
 pub struct UnverifiedBlock {
     pub header: Header,
     pub hash: B256,
-    /// Bytes of the block's RLP.
+    /// Length of the block's RLP, in bytes.
     pub size: usize,
     pub transactions: Vec<Transaction>,
     pub senders: Vec<Address>,
     pub ommers: Vec<Header>,
     pub withdrawals: Option<Vec<Withdrawal>>,
-    /// The root that the transactions really have.
+    /// Transactions root, computed from `transactions`.
     pub transactions_root: B256,
-    /// The root that the withdrawals really have, or the header's where that is of something else.
+    /// Withdrawals root, computed from `withdrawals`; the header's value where it is the root of a contract's
+    /// storage.
     pub withdrawals_root: Option<B256>,
     pub header_row: Arc<[u8]>,
     pub body_row: Arc<[u8]>,
 }
 
 impl UnverifiedBlock {
-    /// Whether the body is the one that the header commits to: of another one the block's hash says nothing.
+    /// Return whether the header commits to this body. Otherwise a fault of the body does not make the
+    /// block's hash invalid.
     pub fn has_own_body(&self) -> bool {
         self.transactions_root == self.header.transactions_root
             && calculate_ommers_root(&self.ommers) == self.header.ommers_hash
             && self.withdrawals_root == self.header.withdrawals_root
     }
 
-    /// The same block once it keeps every rule, with the receipts of its execution and the RLP of its access list.
+    /// Return the verified block, with the receipts of its execution and the RLP of its access list. The
+    /// caller has checked every rule.
     pub fn verified(&self, receipts: &[ReceiptEnvelope], access_list: Option<Bytes>) -> VerifiedBlock {
         VerifiedBlock {
             header: self.header.clone(),
@@ -83,8 +86,8 @@ impl UnverifiedBlock {
         }
     }
 
-    /// The same block once it keeps every rule that needs no execution, with what others told: the row of its receipts
-    /// and the RLP of its access list.
+    /// Return the verified block without an execution, with the receipts row and the access list of another
+    /// node. The caller has checked every rule that needs no execution.
     pub fn with_receipts(
         &self,
         receipts: &[u8],
@@ -105,7 +108,7 @@ impl UnverifiedBlock {
     }
 }
 
-/// A block that keeps every rule, with what its execution brought forth.
+/// Block that keeps every rule, with the results of its execution.
 #[derive(Debug)]
 pub struct VerifiedBlock {
     pub header: Header,
@@ -115,12 +118,12 @@ pub struct VerifiedBlock {
     pub header_row: Arc<[u8]>,
     pub body_row: Arc<[u8]>,
     pub receipts_row: Vec<u8>,
-    /// RLP of the block access list (EIP-7928); none before Amsterdam, and of a block that was not executed where no
-    /// node sent it.
+    /// RLP of the block access list (EIP-7928). None before Amsterdam, and for a block that was not executed
+    /// if no node sent the list.
     pub access_list: Option<Bytes>,
 }
 
-/// The first block of a chain.
+/// Return the genesis block of a chain.
 pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     let genesis = spec.genesis();
     if let Some(elsewhere) = &genesis.elsewhere {
@@ -145,12 +148,12 @@ pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     })
 }
 
-/// The empty list of a genesis block that has one.
+/// Return the RLP of an empty access list if the genesis header commits to one.
 fn header_list(header: &Header) -> Option<Bytes> {
     header.block_access_list_hash.map(|_| Bytes::from_static(&[alloy_rlp::EMPTY_LIST_CODE]))
 }
 
-/// Bytes of a block's RLP that has nothing but a header: each empty list is one byte.
+/// Return the length of the genesis block's RLP, in bytes. Each of its empty lists takes one byte.
 fn genesis_size(header: &Header, has_withdrawals: bool) -> usize {
     let payload_length = header.length() + if has_withdrawals { 3 } else { 2 };
     alloy_rlp::Header { list: true, payload_length }.length_with_payload()

@@ -1,4 +1,4 @@
-//! Senders, recovered from signatures on all cores.
+//! Recovery of senders from signatures, on all cores.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -17,22 +17,23 @@ use crate::chain::rows::Transaction;
 use crate::error::{InvalidBlock, Rule, RuleViolation};
 use crate::evm::chain_spec::{ChainSpec, Fork};
 
-/// Transactions whose senders one thread recovers in a row: 1.3 ms.
+/// Transactions in one thread's unit of work, some 1.3 ms.
 const PIECE: usize = 32;
 
 type RecoveredSenders = Result<Vec<Address>, InvalidBlock>;
 
-/// Whether a transaction may name its sender in place of a signature.
+/// Decision whether a transaction may name its sender in place of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsignedPolicy {
     Refused,
-    /// As in the blocks of development chains.
+    /// Accepted, as in blocks of development chains.
     Accepted,
 }
 
-/// The senders of each block before the first with a bad signature, and what is wrong with that one.
+/// Return the senders of each block before the first one with a bad signature, and the violation of that
+/// block, or None.
 ///
-/// 42 us a signature make this the largest single cost of an import, and the only one that parallelises at will.
+/// A signature takes 42 us: this is the largest cost of an import, and it runs in parallel without limit.
 pub fn recover_all(
     spec: &ChainSpec,
     blocks: &[Decoded],
@@ -48,7 +49,7 @@ pub fn recover_all(
     (recovered, None)
 }
 
-/// The senders of each block, up to the first with a bad signature.
+/// Return the senders of each block, or its first violation.
 fn recover_in_parallel(
     spec: &ChainSpec,
     blocks: &[Decoded],
@@ -68,7 +69,7 @@ fn recover_in_parallel(
     senders
 }
 
-/// Some of the transactions of the block at an index.
+/// Consecutive transactions of the block at an index.
 struct Piece<'b> {
     index: usize,
     block: &'b Decoded,
@@ -81,7 +82,7 @@ fn pieces_of((index, block): (usize, &Decoded), unsigned: UnsignedPolicy) -> imp
     pieces.map(move |transactions| Piece { index, block, transactions, unsigned })
 }
 
-/// The senders of each piece, in the order of the pieces.
+/// Return the senders of each piece, in the order of `pieces`.
 fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<RecoveredSenders> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(pieces.len());
     if workers < 2 || are_few_unknown(pieces) {
@@ -104,7 +105,8 @@ fn recover_pieces(spec: &ChainSpec, pieces: &[Piece<'_>]) -> Vec<RecoveredSender
     found.into_iter().map(|(_, senders)| senders).collect()
 }
 
-/// Whether so few signatures are to be recovered that threads would take longer to start.
+/// Return whether fewer than `PIECE` senders are unknown: starting threads would then take longer than the
+/// recovery.
 fn are_few_unknown(pieces: &[Piece<'_>]) -> bool {
     let transactions = pieces.iter().flat_map(|piece| piece.transactions).filter_map(Transaction::signed);
     transactions.filter(|transaction| known_sender(transaction).is_none()).take(PIECE).count() < PIECE
@@ -127,7 +129,8 @@ fn recover_piece(spec: &ChainSpec, piece: &Piece<'_>) -> RecoveredSenders {
         .map_err(|violation| violation.in_block(Some(number), Some(hash)))
 }
 
-/// The sender that an unsigned transaction names, if such ones are accepted.
+/// Return the sender that an unsigned transaction names, or None if it is signed or such transactions are
+/// refused.
 fn named_sender(transaction: &TxEnvelope, unsigned: UnsignedPolicy) -> Option<Address> {
     match unsigned {
         UnsignedPolicy::Refused => None,
@@ -135,7 +138,7 @@ fn named_sender(transaction: &TxEnvelope, unsigned: UnsignedPolicy) -> Option<Ad
     }
 }
 
-/// The sender of a transaction of block `number`, whose rules decide which signatures count.
+/// Return the sender of a transaction in block `number`, by the rules for signatures at that number.
 pub fn recover_transaction(
     spec: &ChainSpec,
     number: u64,

@@ -1,4 +1,4 @@
-//! A system transaction as nodes tell it in JSON, encoded again.
+//! System transactions from the JSON of other nodes, encoded again.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::chain::rows::transaction::system::{encode, FieldType, Member, SystemTransaction, SystemType};
 
-/// The members of a system transaction in JSON.
+/// System transaction, read from its members in JSON.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "BTreeMap<String, Value>")]
 pub struct JsonSystemTransaction(pub SystemTransaction);
@@ -29,7 +29,7 @@ impl TryFrom<BTreeMap<String, Value>> for JsonSystemTransaction {
     }
 }
 
-/// The bytes of a member; what is absent is empty, and shows as malformed where it must not be.
+/// Return the bytes of a member. An absent member is empty; the decoder refuses it where a value is required.
 fn value(members: &BTreeMap<String, Value>, (name, form): Member) -> Result<Vec<u8>, String> {
     let wrong = || format!("{name} of a system transaction");
     // A node may give the price that is offered under the older name alone.

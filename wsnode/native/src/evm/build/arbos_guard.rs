@@ -1,4 +1,4 @@
-//! The state below a new block, whose transactions may not come to what only ArbOS runs.
+//! State of a new block's parent. Accounts and code for ArbOS alone cannot be read.
 
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
@@ -8,7 +8,7 @@ use revm::{Database, DatabaseRef};
 use crate::evm::environment::arbos::ArbosWatch;
 use crate::state::StateError;
 
-/// A view of a state; on a chain with ArbOS reads of the accounts that it runs fail.
+/// View of a state. On a chain with ArbOS, reads of accounts and code that only ArbOS executes fail.
 #[derive(Debug)]
 pub struct ArbosGuard<V> {
     view: V,
@@ -21,7 +21,8 @@ impl<V> ArbosGuard<V> {
         Self { view, arbos, refusal: None }
     }
 
-    /// Why the last read failed, if that was of what only ArbOS runs; it is forgotten then.
+    /// Return the error of the last read if it was refused because only ArbOS executes what was read, and
+    /// clear the error.
     pub fn take_refusal(&mut self) -> Option<StateError> {
         self.refusal.take()
     }

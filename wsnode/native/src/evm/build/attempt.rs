@@ -1,4 +1,4 @@
-//! A block from elsewhere, verified and executed on any known parent.
+//! Verification and execution of another node's block on any known parent, without a commit.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::evm::execute::{
 };
 use crate::state::{Bounds, HistoryView, StateAfter, StateReader};
 
-/// The block on which another one is tried.
+/// Parent of a block that is tried: committed, or built and held in memory.
 #[derive(Debug, Clone)]
 pub enum Parent {
     Committed(BlockNumHash),
@@ -31,7 +31,10 @@ impl Parent {
     }
 }
 
-/// Verify and execute `block` after `parent`, and leave the state as it is; `head` is that parent with its ancestors.
+/// Verify and execute `block` after `parent`, and return it as a built block. `head` is the parent with its
+/// ancestors.
+///
+/// The stored state does not change.
 pub fn try_block(
     spec: &ChainSpec,
     reader: &StateReader,
@@ -49,7 +52,7 @@ pub fn try_block(
     Ok(BuiltBlock::new(block, executed, parent))
 }
 
-/// What came of it, and the root of the state after it.
+/// Return the outcome of the block's execution, and the state root after it.
 fn execute(
     spec: &ChainSpec,
     reader: &StateReader,

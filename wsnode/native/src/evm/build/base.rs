@@ -1,4 +1,4 @@
-//! The block on whose state messages run.
+//! Block on whose state messages run.
 
 use alloy_consensus::Header;
 use alloy_eips::BlockNumHash;
@@ -9,16 +9,16 @@ use crate::chain::rows::HeaderRow;
 use crate::error::Error;
 use crate::state::StateAfter;
 
-/// A block in whose surroundings and on whose state something runs.
+/// Block whose header and state a message sees.
 #[derive(Debug, Clone, Copy)]
 pub enum Base<'a> {
-    /// A committed one, by its header row.
+    /// Header row of a committed block.
     Row(&'a [u8]),
     Built(&'a BuiltBlock),
 }
 
 impl<'a> Base<'a> {
-    /// Its header, its hash, and the state after it.
+    /// Return the block's header, its hash, and the state after the block.
     pub fn read(self) -> Result<(Header, B256, StateAfter<'a>), Error> {
         match self {
             Self::Row(row) => {

@@ -1,4 +1,4 @@
-//! The header of a new block: what follows from its parent and its proposer's wishes.
+//! Header of a new block, from its parent and its attributes.
 
 use alloy_consensus::proofs::calculate_withdrawals_root;
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope, EMPTY_OMMER_ROOT_HASH};
@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::evm::chain_spec::{BlobGas, ChainSpec, ExtraData, Fork};
 use crate::evm::rules::{next_base_fee, next_difficulty, next_excess_blob_gas, next_slot, Ancestor};
 
-/// The header of the block after `parent` before its transactions are known.
+/// Return the header of the block after `parent`, without the members that depend on its transactions.
 ///
-/// One of proof of work has the difficulty that its time requires, and no seal: seals are not checked here.
+/// A header of proof of work has the difficulty for its time, and no seal: seals are not checked here.
 pub fn open_header(
     spec: &ChainSpec,
     parent: &Ancestor,
@@ -55,7 +55,8 @@ pub fn open_header(
     })
 }
 
-/// The extra data that the block's maker wants, or what moves the base fee, which goes on from block to block.
+/// Return the extra data of the attributes. On an OP Stack chain, empty extra data is replaced by the
+/// parent's, because it holds the parameters of the base fee (Holocene).
 fn extra_data(spec: &ChainSpec, parent: &Header, attributes: &BlockAttributes) -> Bytes {
     match spec.header_rules().extra_data {
         ExtraData::Optimism if attributes.extra_data.is_empty() => parent.extra_data.clone(),
@@ -63,7 +64,7 @@ fn extra_data(spec: &ChainSpec, parent: &Header, attributes: &BlockAttributes) -
     }
 }
 
-/// Bytes of the block's RLP.
+/// Return the length of the block's RLP, in bytes.
 pub fn block_size(header: &Header, transactions: &[TxEnvelope], withdrawals: Option<&[Withdrawal]>) -> usize {
     let body = BlockBody::<TxEnvelope> {
         transactions: transactions.to_vec(),

@@ -1,4 +1,4 @@
-//! Blocks executed beside the head, which leave the state as it is: new ones, and those of others.
+//! Blocks executed beside the head without a commit: new blocks, and blocks of other nodes.
 
 mod arbos_guard;
 mod attempt;
@@ -34,51 +34,51 @@ use crate::evm::execute::{seal_receipts, set_root, Executed, ReadCache};
 use crate::evm::rules::{Ancestor, Chosen};
 use crate::state::{Bounds, StateAfter, StateReader, StateStore, Uncommitted};
 
-/// The attributes of a block that its proposer decides.
+/// Attributes of a new block that its proposer chooses.
 #[derive(Debug, Clone)]
 pub struct BlockAttributes {
     pub timestamp: u64,
     pub fee_recipient: Address,
     pub prev_randao: B256,
     pub gas_limit: u64,
-    /// Instead of the one that follows from the parent.
+    /// Base fee in wei per gas, in place of the one computed from the parent.
     pub base_fee: Option<u64>,
     pub parent_beacon_block_root: B256,
     pub extra_data: Bytes,
     pub withdrawals: Vec<Withdrawal>,
-    /// From Amsterdam on; one more than the parent's if absent.
+    /// Slot number, from Amsterdam on; by default one more than the parent's.
     pub slot_number: Option<u64>,
-    /// Whether the block may lack the requests of a system contract that fails, as a development chain's may.
+    /// True if the block may lack the requests of a system contract that fails, as on a development chain.
     pub may_lack_requests: bool,
 }
 
 impl BlockAttributes {
-    /// What in such a block need not follow from its parent.
+    /// Return the gas limit and the base fee if they were chosen: they need not follow from the parent.
     pub fn chosen(&self) -> Chosen {
         Chosen { gas_limit: Some(self.gas_limit), base_fee: self.base_fee }
     }
 }
 
-/// A block that is executed and not committed.
+/// Executed block that is not committed.
 #[derive(Debug)]
 pub struct BuiltBlock {
     pub block: Arc<VerifiedBlock>,
-    /// What it asks of the consensus layer, each request's type before its content.
+    /// Requests to the consensus layer (EIP-7685), each as its type byte and its content.
     pub requests: Vec<Bytes>,
-    /// Why it lacks requests of system contracts.
+    /// Error messages of failed system contracts, whose requests the block lacks.
     pub failed_calls: Vec<String>,
-    /// What it changes in its parent's state.
+    /// Changes of the block in its parent's state.
     pub changes: Arc<BundleState>,
-    /// Its parent, unless that was committed when this block was executed.
+    /// Parent block, or None if it was committed when this block was executed.
     pub parent: Option<Arc<BuiltBlock>>,
 }
 
-/// Bytes in memory, roughly, of an account's change and of a slot's.
+/// Approximate bytes in memory of an account's change. `SLOT_BYTES` is the same for a slot.
 const ACCOUNT_BYTES: usize = 400;
 const SLOT_BYTES: usize = 150;
 
 impl BuiltBlock {
-    /// A block of others, executed on `parent`, or on a committed block.
+    /// Return another node's block after its execution on `parent`, or on a committed block if that is None.
     pub fn new(block: &UnverifiedBlock, executed: Executed, parent: Option<Arc<Self>>) -> Self {
         Self {
             block: Arc::new(block.verified(&executed.receipts, executed.access_list.map(|list| list.rlp))),
@@ -89,13 +89,15 @@ impl BuiltBlock {
         }
     }
 
-    /// A block of others as they told it, of which the state after it is not known: its changes are none.
+    /// Return another node's block without an execution: the state after it is unknown, and its changes are
+    /// empty.
     pub fn unexecuted(block: VerifiedBlock) -> Self {
         let (requests, failed_calls, changes) = <_>::default();
         Self { block: Arc::new(block), requests, failed_calls, changes, parent: None }
     }
 
-    /// The same block on another instance of its parent, or on the committed one; its own parent is released.
+    /// Return the same block on another instance of its parent, or on the committed parent if None. The new
+    /// block does not keep the old parent alive.
     pub fn rebased(&self, parent: Option<Arc<Self>>) -> Self {
         Self {
             block: self.block.clone(),
@@ -106,7 +108,7 @@ impl BuiltBlock {
         }
     }
 
-    /// The state after it, as long as the last committed block below it stays committed.
+    /// Return the state after the block. It is valid while the last committed ancestor stays committed.
     pub fn state(&self) -> StateAfter<'_> {
         let mut above = Vec::new();
         let mut lowest = self;
@@ -122,7 +124,7 @@ impl BuiltBlock {
         StateAfter { committed: BlockNumHash::new(header.number - 1, header.parent_hash), above }
     }
 
-    /// How many bytes it takes in memory, roughly, without those below it.
+    /// Return the approximate bytes that the block takes in memory, without its uncommitted ancestors.
     pub fn size(&self) -> usize {
         let list = self.block.access_list.as_ref().map_or(0, |list| list.len());
         let rows =
@@ -134,9 +136,9 @@ impl BuiltBlock {
     }
 }
 
-/// Build the block after `parent`, a committed one, and leave the state as it is.
+/// Build the block after `parent`, a committed block, and return it with the refused transactions.
 ///
-/// Transactions that cannot be included are left out, each with its index and the reason.
+/// Each refused transaction has its index in `transactions` and the reason. The stored state does not change.
 pub fn build_block(
     spec: &ChainSpec,
     reader: &StateReader,
@@ -158,10 +160,11 @@ pub fn build_block(
     Ok(sealed(spec, Header { state_root, ..header }, attributes, built))
 }
 
-/// Build the block after the state's head, whose row is `parent`, and apply it; nothing is sealed.
+/// Build the block after the head of the state, apply it to the state, and return three parts: the block, the
+/// refused transactions with index and reason, and the values read and written, for the next block's `cache`.
 ///
-/// What it read and wrote comes with it, for the next one. With an error the cache is to be cleared, and the state to be
-/// rolled back.
+/// `parent` is the head. Nothing is sealed. After an error the caller must clear the cache and roll back the
+/// state.
 pub fn build_next(
     spec: &ChainSpec,
     store: &StateStore,
@@ -188,7 +191,7 @@ fn guarded<V>(spec: &ChainSpec, header: &Header, view: V) -> ArbosGuard<V> {
     ArbosGuard::new(view, ArbosWatch::of(spec, rules_of(spec, header).evm(header.number, header.timestamp)))
 }
 
-/// The block that came of an opened `header`, which has the state root already.
+/// Return the built block and the refused transactions. `header` is open but for its state root.
 fn sealed(
     spec: &ChainSpec,
     mut header: Header,

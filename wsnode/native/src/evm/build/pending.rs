@@ -1,4 +1,4 @@
-//! The state in which the transactions of the block to come would run.
+//! State in which the transactions of the next block would run.
 
 use alloy_consensus::Header;
 use alloy_evm::block::{BlockExecutionError, BlockExecutor};
@@ -14,7 +14,8 @@ use crate::evm::environment::{evm_environment, rules_of};
 use crate::evm::execute::{surroundings, words};
 use crate::state::HistoryView;
 
-/// The state `view`, which is that of its parent, after the system calls at the begin of the block of `header`.
+/// Return the state after the system calls at the beginning of the block of `header`. `view` is the state of
+/// its parent.
 pub fn pending_state<'a>(
     spec: &ChainSpec,
     view: HistoryView<'a>,

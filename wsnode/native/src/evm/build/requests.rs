@@ -1,4 +1,4 @@
-//! What a new block asks of the consensus layer (EIP-7685).
+//! Requests of a new block to the consensus layer (EIP-7685).
 
 use alloy_consensus::Header;
 use alloy_eips::eip6110::DEPOSIT_REQUEST_TYPE;
@@ -14,10 +14,12 @@ use alloy_hardforks::EthereumHardforks;
 use crate::error::{Error, Rule, RuleViolation};
 use crate::evm::execute::Executor;
 
-/// Collect the requests of a block whose transactions have been executed, and have the executor not do so again.
+/// Return the requests of a block after its transactions, and the error messages of system contracts that
+/// failed.
 ///
-/// With `may_fail`, those of a contract that fails are left out, and it is said why. A block without them is invalid for
-/// every other node.
+/// The executor does not collect the requests again. With `may_fail`, the requests of a failed contract are
+/// left out; without it, the failure is a violation of the rule `RequestsHash`. Other nodes refuse a block
+/// that lacks requests.
 pub fn collect<D: Database>(
     executor: &mut Executor<'_, D>,
     header: &Header,
@@ -62,7 +64,7 @@ pub fn collect<D: Database>(
     Ok((requests, failures))
 }
 
-/// Whether a contract has failed, and not the state below it.
+/// Return whether a system contract failed, and not a read of the state below it.
 fn is_of_contract(reason: &BlockValidationError) -> bool {
     use BlockValidationError::{
         BuilderDepositRequestsContractCall, BuilderExitRequestsContractCall,

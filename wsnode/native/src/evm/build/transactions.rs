@@ -1,4 +1,4 @@
-//! Filling a new block with transactions.
+//! Execution of transactions in a new block.
 
 use std::fmt::Debug;
 
@@ -24,18 +24,18 @@ use crate::evm::execute::{
 use crate::evm::rules::verify_transaction_gas;
 use crate::state::StateError;
 
-/// A transaction that may be in the block, as blocks hold it.
+/// Transaction for a new block, in the encoding of a block's body.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     pub encoded: &'a [u8],
-    /// The impersonated sender of an unsigned transaction; its placeholder must name it too.
+    /// Impersonated sender of an unsigned transaction; its placeholder must name the same address.
     pub impersonated: Option<Address>,
 }
 
-/// A transaction that was left out: its index, and why.
+/// Index of a refused transaction, and the reason.
 pub type Refused = (usize, String);
 
-/// A block's content.
+/// Content of a new block.
 #[derive(Debug)]
 pub struct Built {
     pub transactions: Vec<TxEnvelope>,
@@ -43,19 +43,20 @@ pub struct Built {
     pub transactions_root: B256,
     pub receipts: Vec<ReceiptEnvelope>,
     pub requests: Requests,
-    /// Why it lacks requests of system contracts.
+    /// Error messages of failed system contracts, whose requests the block lacks.
     pub failed_calls: Vec<String>,
     pub gas_used: u64,
     pub blob_gas_used: u64,
-    /// From Amsterdam on.
+    /// Block access list, from Amsterdam on.
     pub access_list: Option<AccessList>,
     pub changes: BundleState,
     pub refused: Vec<Refused>,
-    /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
+    /// State changes up to and including each transaction, before Byzantium; receipts hold state roots there.
     pub steps: Vec<BundleState>,
 }
 
-/// Execute those of `candidates` that can be executed, in order, as the block of `header`.
+/// Execute `candidates` in order as transactions of the block of `header`; return its content, with the
+/// candidates that could not be executed as `refused`.
 pub fn fill<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
     header: &Header,
@@ -108,7 +109,8 @@ pub fn fill<V: DatabaseRef<Error = StateError> + Debug>(
 
 type Included = Result<(TxEnvelope, Address), String>;
 
-/// Execute one transaction, or say why it cannot be in the block; then the state is as before.
+/// Execute one transaction and return it with its sender, or the reason of its refusal. After a refusal the
+/// state is unchanged.
 fn include<V: DatabaseRef<Error = StateError> + Debug>(
     spec: &ChainSpec,
     header: &Header,
@@ -135,7 +137,7 @@ fn include<V: DatabaseRef<Error = StateError> + Debug>(
     }
 }
 
-/// The transaction and its sender.
+/// Return the transaction and its sender.
 fn read(
     spec: &ChainSpec,
     header: &Header,

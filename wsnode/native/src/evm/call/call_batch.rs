@@ -1,7 +1,7 @@
-//! Messages that run one after another on one block, each as if it were the only one.
+//! Messages that run one after another on one block, each on the same unchanged state.
 //!
-//! What they have in common is made once: a read of the head and its header, the block's surroundings, and revm's
-//! context, instructions and stacks, which take longer to make than a short call to run.
+//! Their common parts are made once: the read of the head and its header, the block's environment, and revm's
+//! context, instructions and stacks. These take longer to make than a short call to run.
 
 use alloy_evm::EvmEnv;
 use alloy_primitives::{Bytes, TxKind, U256};
@@ -16,26 +16,27 @@ use super::interrupt::cost;
 use super::{evm, gas_cap, refusal, CallEnv, Message, WorkBudget};
 use crate::error::Error;
 
-/// What bounds each of the messages.
+/// Limits of each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The gas that it may have, in gas limits of the block.
+    /// Highest gas of a message, as a multiple of the block's gas limit.
     pub gas_blocks: u64,
-    /// The work that it may do, as `WorkBudget` counts it.
+    /// Highest work of a message, as counted by `WorkBudget`.
     pub budget: u64,
 }
 
-/// A place where messages run that pay nothing and carry no value.
+/// Environment for messages that pay nothing and carry no value.
 pub struct CallBatch<'s, 'a> {
     evm: CallEvm<'s, 'a, NoOpInspector>,
     environment: EvmEnv,
     base_fee: Option<u64>,
     work_budget: &'a WorkBudget,
-    /// Whether a message was left to others: what revm has kept of it is not looked into.
+    /// True after a message that ended without an output here: the state of revm is unknown then, and nothing
+    /// runs again.
     is_over: bool,
 }
 
-/// A longer output is left to those who know how long a reply may be.
+/// Longest output in bytes. `CallEnv::run` handles longer outputs, where the bound of a reply is known.
 const LONGEST_OUTPUT: usize = 64 * 1024;
 
 impl<'s, 'a> CallBatch<'s, 'a> {
@@ -48,8 +49,8 @@ impl<'s, 'a> CallBatch<'s, 'a> {
         Ok(Self { evm, environment, base_fee, work_budget, is_over: false })
     }
 
-    /// What `message` returns. None for all that is not a success within its limits, and for all after it:
-    /// `CallEnv::run` says what becomes of them.
+    /// Return the output of `message` if it succeeds within its limits, else None. After a None every later
+    /// message also returns None, and the caller runs them by `CallEnv::run`.
     pub fn run(&mut self, message: &Message, limits: CallLimits) -> Option<Bytes> {
         // It stays so if this returns nothing, or panics.
         if std::mem::replace(&mut self.is_over, true) {

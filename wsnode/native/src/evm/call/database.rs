@@ -1,4 +1,4 @@
-//! The state as a call sees it: a block's, with overrides on top where there are any.
+//! State of a call: the state after a block, with the overrides of the call.
 
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
@@ -14,19 +14,21 @@ use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::arbos::ArbosWatch;
 use crate::state::{HistoryView, StateError};
 
-/// A call's database, and the watch on its run, which the EVM's instructions reach through it.
+/// Database of a call, and the work budget of its run, which instructions reach through the database.
 #[derive(Debug)]
 pub struct CallState<'a> {
     pub layer: Layer<'a>,
     pub work_budget: &'a WorkBudget,
-    /// Blocks from this number on have no hash, whatever number the message's own block seems to have.
+    /// Number from which on blocks have no hash in the run, also if an override raises the number of the
+    /// block.
     pub named_below: u64,
     arbos: Option<ArbosWatch>,
-    /// Notes what runs read; None where nobody asks.
+    /// Values that runs read, or None if the caller does not need them.
     pub reads: Option<Reads>,
 }
 
-/// A single call reads nearly nothing twice: a cache of its own costs it more than it saves.
+/// State without or with a cache of its own. A single call reads few values twice, so that a cache would cost
+/// more than it saves.
 #[derive(Debug)]
 pub enum Layer<'a> {
     Plain(HistoryView<'a>),
@@ -34,7 +36,7 @@ pub enum Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// The layer that can hold changes.
+    /// Return the layer that can hold changes, with a cache.
     pub fn cached(self) -> Self {
         match self {
             Self::Plain(view) => Self::Cached(Box::new(CacheDB::new(view))),
@@ -43,7 +45,8 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Keep what a run changed; the slots that an account had before it was gone do not come back from the store.
+/// Keep the changes of a run. An account that was absent before the run does not regain its old slots from
+/// the store.
 pub fn commit(values: &mut CacheDB<HistoryView<'_>>, changes: EvmState) {
     let is_absent = |address: &Address| {
         let account = values.cache.accounts.get(address);
@@ -61,7 +64,7 @@ pub fn commit(values: &mut CacheDB<HistoryView<'_>>, changes: EvmState) {
 }
 
 impl<'a> CallState<'a> {
-    /// The state for runs by `rules`.
+    /// Return the state for runs by `rules`, without overrides.
     pub fn new(layer: Layer<'a>, work_budget: &'a WorkBudget, spec: &ChainSpec, rules: SpecId) -> Self {
         Self { layer, work_budget, named_below: u64::MAX, arbos: ArbosWatch::of(spec, rules), reads: None }
     }
@@ -72,7 +75,7 @@ impl<'a> CallState<'a> {
         }
     }
 
-    /// Note that a run reads the nonce which an account had before it.
+    /// Record a read of the nonce that an account had before the run.
     pub fn note_nonce(&mut self, address: Address) {
         let Some(reads) = &mut self.reads else { return };
         match self.layer.basic_ref(address) {
@@ -81,7 +84,10 @@ impl<'a> CallState<'a> {
         }
     }
 
-    /// Count a read of the state, and end the run with it that has read enough for now.
+    /// Charge one read of the state.
+    ///
+    /// # Errors
+    /// `StateError::Cancelled` if the work budget is used up.
     fn count_read(&self) -> Result<(), StateError> {
         if self.work_budget.has_budget() && !self.work_budget.charge(cost::READ) {
             return Err(StateError::Cancelled);

@@ -1,4 +1,4 @@
-//! The instruction at which a run ended: revm does not keep it, so the run is done again with eyes on it.
+//! Last instruction of a run. revm does not keep it, so that the run is repeated under an inspector.
 
 use alloy_primitives::U256;
 use revm::inspector::Inspector;
@@ -6,12 +6,12 @@ use revm::interpreter::interpreter_types::Jumps;
 use revm::interpreter::interpreter_types::StackTr;
 use revm::interpreter::{Interpreter, InterpreterTypes};
 
-/// The last instruction that was begun, and the stack before it.
+/// Last instruction that began, and the stack before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LastStep {
     pub opcode: u8,
     pub stack: usize,
-    /// The item below the top: how many bytes an instruction that ends a run returns.
+    /// Item below the top of the stack. For RETURN and REVERT it is the length of the output.
     pub second: U256,
 }
 

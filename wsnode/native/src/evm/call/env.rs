@@ -1,4 +1,4 @@
-//! Where a message runs: a block's surroundings and state, ready for one run or many.
+//! Environment in which messages run: the state and the header of a block, for one run or many.
 
 use alloy_consensus::Header;
 use alloy_eips::eip7702::SignedAuthorization;
@@ -25,13 +25,14 @@ use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::{evm_environment, precompiles};
 use crate::state::StateError;
 
-/// What the EVM says of a run.
+/// Result of the EVM for one run.
 pub type EvmResult = Result<ResultAndState, EVMError<StateError>>;
 
-/// The memory of a run, for chains where gas is so plentiful that it does not bound it: 30 billion gas buy this.
+/// Bound of a run's memory, in bytes, which 30 billion gas pay for. Some chains' gas limits are too high to
+/// bound memory.
 const MEMORY_LIMIT: u64 = 128 << 20;
 
-/// A block's state, the header whose surroundings a message sees, and what the caller wants to be different.
+/// Place of a call: the state of a block, the header that the message sees, and the overrides of the caller.
 #[derive(Debug)]
 pub struct CallSite<'a> {
     pub spec: &'a ChainSpec,
@@ -40,24 +41,24 @@ pub struct CallSite<'a> {
     pub overrides: Overrides,
 }
 
-/// A place with its overrides applied.
+/// Environment of a call with its overrides applied.
 #[derive(Debug)]
 pub struct CallEnv<'a> {
     pub state: CallState<'a>,
     pub environment: EvmEnv,
-    /// The block's precompiled contracts, at the places that they usually have.
+    /// Precompiled contracts of the block, at their usual addresses.
     pub precompiles: &'static Precompiles,
     moved_precompiles: MovedPrecompiles,
     base_fee: Option<u64>,
 }
 
 impl<'a> CallEnv<'a> {
-    /// The place of a call or a trace.
+    /// Return the environment of a call or a trace.
     pub fn new(site: CallSite<'a>, work_budget: &'a WorkBudget) -> Result<Self, Error> {
         Self::with_scope(site, OverrideScope::Context, work_budget)
     }
 
-    /// The place of messages that see members of a block as far as `scope`.
+    /// Return the environment of messages that see the block's overridden members as far as `scope`.
     pub fn with_scope(
         site: CallSite<'a>,
         scope: OverrideScope,
@@ -78,7 +79,7 @@ impl<'a> CallEnv<'a> {
         Ok(env)
     }
 
-    /// The place after a block, without overrides.
+    /// Return the environment after a block, without overrides.
     pub fn without_overrides(
         spec: &ChainSpec,
         layer: Layer<'a>,
@@ -102,7 +103,7 @@ impl<'a> CallEnv<'a> {
         Self { state, environment, precompiles, moved_precompiles: MovedPrecompiles::new(), base_fee }
     }
 
-    /// Keep what runs read, for the next ones.
+    /// Keep the values of each run in a cache for later runs.
     pub fn for_many_runs(mut self) -> Self {
         self.state.layer = self.state.layer.cached();
         self
@@ -112,19 +113,19 @@ impl<'a> CallEnv<'a> {
         Fees::of(message, self.base_fee)
     }
 
-    /// The base fee of the block, or the one in its place.
+    /// Return the base fee of the block in wei per gas, or its override; None before London.
     pub fn base_fee(&self) -> Option<u64> {
         self.base_fee
     }
 
-    /// The surroundings of a message that pays nothing for gas.
+    /// Return the environment of a message that pays nothing for gas: its base fee is 0.
     pub fn free_environment(&self) -> EvmEnv {
         let mut environment = self.environment.clone();
         environment.block_env.basefee = 0;
         environment
     }
 
-    /// Bytes of the code that creates a contract, from Shanghai on.
+    /// Return the longest init code, in bytes. It is enforced from Shanghai on (EIP-3860).
     pub fn initcode_limit(&self) -> usize {
         self.environment.cfg_env.max_initcode_size()
     }
@@ -142,12 +143,12 @@ impl<'a> CallEnv<'a> {
         Ok(self.state.basic(address)?.map(|account| account.nonce).unwrap_or_default())
     }
 
-    /// Run `message` with `gas`; the state stays as it is.
+    /// Run `message` with `gas` and return the outcome. The state does not change.
     pub fn run(&mut self, message: &Message, gas: u64) -> Result<Outcome, Error> {
         self.run_prepared(message, gas, |_| ())
     }
 
-    /// Run `message` with `gas` by an EVM that is prepared first.
+    /// Run `message` with `gas` and return the outcome. `prepare` changes the EVM before the run.
     pub fn run_prepared(
         &mut self,
         message: &Message,
@@ -182,7 +183,7 @@ impl<'a> CallEnv<'a> {
         self.outcome(result, message, gas)
     }
 
-    /// The outcome of a message, run under `inspector`.
+    /// Run `message` with `gas` under `inspector` and return the outcome.
     pub fn run_inspected<I>(&mut self, message: &Message, gas: u64, inspector: I) -> Result<Outcome, Error>
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,
@@ -191,7 +192,8 @@ impl<'a> CallEnv<'a> {
         self.outcome(result, message, gas)
     }
 
-    /// What the EVM itself says of a run under the eyes of `inspector`, which is prepared first, and what was run.
+    /// Run `message` under `inspector` and return the result of the EVM, and the transaction that ran.
+    /// `prepare` sees the inspector, the state and the transaction before the run.
     pub fn inspect<I>(
         &mut self,
         message: &Message,
@@ -223,7 +225,7 @@ impl<'a> CallEnv<'a> {
         Ok(transaction)
     }
 
-    /// Most calls cost nothing, and a balance is a read.
+    /// Check that the sender can pay. The balance is read only if the message has a price, a value or blobs.
     fn check_balance(&mut self, message: &Message, fees: &Fees, gas: u64) -> Result<(), Error> {
         if fees.cap.is_zero() && message.value.is_zero() && message.blob_hashes.is_none() {
             return Ok(());
@@ -231,7 +233,8 @@ impl<'a> CallEnv<'a> {
         refusal::check_balance(message, fees, gas, self.balance(message.sender)?)
     }
 
-    /// Gas that costs nothing does not cost a base fee either.
+    /// Return the environment for the message: the base fee is 0 for a message without a fee, and the blob
+    /// base fee is 0 for blobs without one.
     fn environment_for(&self, message: &Message, fees: &Fees) -> EvmEnv {
         let mut environment = match fees.price.is_zero() {
             true => self.free_environment(),
@@ -304,7 +307,7 @@ impl<'a> CallEnv<'a> {
     }
 }
 
-/// Why a message was not run, where code that creates a contract may have this many bytes.
+/// Return the error of a message that did not run. `initcode_limit` is the longest init code, in bytes.
 pub fn failure(error: EVMError<StateError>, message: &Message, initcode_limit: usize) -> Error {
     match error {
         EVMError::Transaction(reason) => refusal::from_revm(&reason, message, initcode_limit),
@@ -313,7 +316,8 @@ pub fn failure(error: EVMError<StateError>, message: &Message, initcode_limit: u
     }
 }
 
-/// Any account may call, with any nonce and gas.
+/// Switch off the checks of transactions that calls need not pass: any account may call, with any nonce and
+/// gas.
 pub(crate) fn loosen(environment: &mut EvmEnv) {
     let settings = &mut environment.cfg_env;
     settings.disable_block_gas_limit = true;

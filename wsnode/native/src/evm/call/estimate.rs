@@ -1,4 +1,4 @@
-//! The lowest gas limit with which a message succeeds, searched as geth searches it: wallets compare.
+//! Lowest gas limit with which a message succeeds, by the same search as geth's: wallets compare the results.
 
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
@@ -14,24 +14,26 @@ use crate::evm::rules::MAXIMUM_TRANSACTION_GAS;
 
 const TRANSFER_GAS: u64 = 21_000;
 const CALL_STIPEND: u64 = 2300;
-/// The share by which an estimate may be too high: wallets add 20 % anyway.
+/// Highest relative error of an estimate. Wallets add 20 % to an estimate anyway.
 const ERROR_RATIO: f64 = 0.015;
 
-/// What the search came to: a gas limit, or how the message fails whatever its gas.
+/// Result of the search: a gas limit, or the outcome of a message that fails with any gas.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Estimate {
     Gas(u64),
     Failed(Outcome),
 }
 
-/// How a run with some gas ended, as far as the search is concerned.
+/// End of a run, as far as the search needs it.
 enum Attempt {
     Success { gas_used: u64, peak: u64 },
     Failure(Option<Outcome>),
     Interrupted(Outcome),
 }
 
-/// The lowest gas limit up to `gas_cap` with which `message` succeeds.
+/// Return the lowest gas limit up to `gas_cap` with which `message` succeeds, within `ERROR_RATIO`.
+///
+/// Source: geth eth/gasestimator/gasestimator.go.
 pub fn estimate(
     site: CallSite<'_>,
     message: &Message,
@@ -87,7 +89,8 @@ fn is_transfer(env: &mut CallEnv<'_>, message: &Message) -> Result<bool, Error> 
     }
 }
 
-/// The most gas that the message can have: by its own limit or the block's, its sender's balance, and the cap.
+/// Return the most gas that the message can have, by its own limit or the block's, its sender's balance, and
+/// `gas_cap`.
 fn highest(env: &mut CallEnv<'_>, message: &Message, gas_cap: u64) -> Result<u64, Error> {
     let block_limit = env.environment.block_env.gas_limit;
     let mut high = message.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_limit);
@@ -106,7 +109,7 @@ fn highest(env: &mut CallEnv<'_>, message: &Message, gas_cap: u64) -> Result<u64
     Ok(high.min(gas_cap))
 }
 
-/// What the sender has left for gas.
+/// Return the sender's balance in wei, less the message's value and the fee for its blobs.
 fn spendable(env: &mut CallEnv<'_>, message: &Message) -> Result<U256, Error> {
     let balance = env.balance(message.sender)?;
     if message.value >= balance {
@@ -125,8 +128,9 @@ fn spendable(env: &mut CallEnv<'_>, message: &Message) -> Result<U256, Error> {
     Ok(left - blob_fee)
 }
 
-/// The least gas with which a message succeeds, if its run with `high` tells: all that its gas decided was whether it
-/// sufficed. A write to storage fails unless more than a stipend is left (EIP-2200).
+/// Return the least gas with which a message succeeds, computed from its run with `high` gas. None if the
+/// code of the message saw its gas, and from Amsterdam on: runs must then find the limit. A write to storage
+/// fails unless more than the stipend is left (EIP-2200).
 fn least_gas(env: &CallEnv<'_>, high: u64, peak: u64) -> Option<u64> {
     let rules = env.environment.cfg_env.spec;
     let at_write = env.state.work_budget.least_at_write()?;
@@ -138,7 +142,7 @@ fn least_gas(env: &CallEnv<'_>, high: u64, peak: u64) -> Option<u64> {
     Some(if is_kept { peak.max(high - at_write + CALL_STIPEND + 1) } else { peak })
 }
 
-/// Search in a range, by runs unless the least gas with which the message succeeds is known.
+/// Search in a range of gas limits. Runs test a limit unless `least`, the least sufficient gas, is known.
 fn search(
     env: &mut CallEnv<'_>,
     message: &Message,
@@ -161,7 +165,7 @@ fn search(
     Ok(Estimate::Gas(range.high))
 }
 
-/// The most gas known to fail, and the least known to succeed.
+/// Range of gas limits between the highest known to fail and the lowest known to succeed.
 struct GasRange {
     low: u64,
     high: u64,
@@ -172,12 +176,14 @@ impl GasRange {
         self.low + 1 >= self.high || ((self.high - self.low) as f64 / self.high as f64) < ERROR_RATIO
     }
 
-    /// Most messages need little more than they used, so the middle leans to the low side.
+    /// Return the limit to try next, at most twice the low end. Most messages need little more gas than they
+    /// used.
     fn middle(&self) -> u64 {
         (self.low + (self.high - self.low) / 2).min(self.low.saturating_mul(2))
     }
 
-    /// Learn whether `gas` suffices: by a run, unless it is interrupted, or from the `least` that does.
+    /// Narrow the range by a test of `gas`: by comparison if `least` is known, else by a run. Return the
+    /// outcome of an interrupted run, else None.
     fn narrow(
         &mut self,
         env: &mut CallEnv<'_>,

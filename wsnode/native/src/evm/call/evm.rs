@@ -1,4 +1,5 @@
-//! The EVM of a call: the usual one, but it can be stopped at every jump and call, and counts its work.
+//! EVM of a call. It differs from revm's standard EVM in two points: it counts its work, and can stop at
+//! every jump and call.
 
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{EvmEnv, MovePrecompileError};
@@ -35,7 +36,10 @@ pub type CallEvm<'s, 'a, I> = MeteredEvm<'s, 'a, I, MeteredPrecompiles>;
 pub type MeteredEvm<'s, 'a, I, P> = Evm<CallContext<'s, 'a>, I, Instructions<'s, 'a>, P, EthFrame>;
 pub type Ictx<'c, 's, 'a> = InstructionContext<'c, CallContext<'s, 'a>, EthInterpreter>;
 
-/// The EVM for one run on `state`.
+/// Return the EVM for one run on `state`.
+///
+/// # Errors
+/// If an address in `moved_precompiles` is no precompiled contract.
 pub fn build<'s, 'a, I>(
     state: &'s mut CallState<'a>,
     environment: EvmEnv,
@@ -58,7 +62,7 @@ where
     ))
 }
 
-/// The EVM for one run on `state`, with precompiled contracts of one's own.
+/// Return the EVM for one run on `state`, with the caller's own precompiled contracts.
 pub fn build_with<'s, 'a, I, P>(
     state: &'s mut CallState<'a>,
     environment: EvmEnv,
@@ -84,10 +88,10 @@ pub fn build_with<'s, 'a, I, P>(
     evm
 }
 
-/// Addresses of precompiled contracts and those to which they are moved.
+/// Pairs of a precompiled contract's address and the address to which it is moved.
 pub type MovedPrecompiles = Vec<(Address, Address)>;
 
-/// Precompiled contracts, some of them moved.
+/// Return a map of the precompiled contracts, some of them moved.
 fn moved(
     contracts: &'static Precompiles,
     moved_precompiles: &MovedPrecompiles,
@@ -208,7 +212,8 @@ fn mcopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     memory::mcopy(context)
 }
 
-/// The item of the stack at this depth; zero if there is none, which the instruction itself finds.
+/// Return the item of the stack at `depth`, 0 for the top; zero if the stack is too short. The instruction
+/// itself reports that fault.
 pub fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
     context.interpreter.stack.data().iter().rev().nth(depth).copied().unwrap_or_default()
 }
@@ -257,11 +262,12 @@ fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
     Err(InstructionResult::FatalExternalError)
 }
 
-/// Precompiled contracts of which those that may take long are left to runs without a budget.
+/// Precompiled contracts whose work is charged. Contracts without an estimate of their work end a run with a
+/// budget.
 #[derive(Debug)]
 pub struct MeteredPrecompiles {
     pub precompiles: PrecompilesMap,
-    /// Those of the block, at the places that they usually have.
+    /// Precompiled contracts of the block, at their usual addresses.
     pub contracts: &'static Precompiles,
     pub moved_precompiles: MovedPrecompiles,
 }
@@ -310,7 +316,7 @@ impl<'s, 'a> PrecompileProvider<CallContext<'s, 'a>> for MeteredPrecompiles {
 }
 
 impl MeteredPrecompiles {
-    /// Where the precompiled contract that is at `address` now was before it was moved.
+    /// Return the original address of the precompiled contract that is now at `address`.
     fn origin<'p>(&'p self, address: &'p Address) -> &'p Address {
         self.moved_precompiles
             .iter()
@@ -318,7 +324,7 @@ impl MeteredPrecompiles {
             .map_or(address, |(source, _)| source)
     }
 
-    /// Why a precompiled contract fails, which the map of them does not pass on.
+    /// Return the reason why a precompiled contract failed, from a second run: the map does not pass it on.
     fn failure(&self, context: &mut CallContext<'_, '_>, inputs: &CallInputs) -> Option<&'static str> {
         let contract = self.contracts.get(&inputs.bytecode_address)?;
         let work_budget = context.journaled_state.database.work_budget;

@@ -1,18 +1,18 @@
-//! What a message pays for gas.
+//! Fees of a message for gas.
 
 use alloy_primitives::U256;
 
 use super::Message;
 
-/// The fees of a message under a block's base fee.
+/// Fees of a message under a block's base fee, in wei per gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fees {
-    /// The most that it pays for gas, and the most of that which may be a tip.
+    /// Highest price for gas. `tip` is the highest part of it for the proposer.
     pub cap: U256,
     pub tip: U256,
-    /// What it pays. Zero if it names no fee at all, even where there is a base fee.
+    /// Price that the message pays. Zero if it names no fee, also under a base fee.
     pub price: U256,
-    /// Whether cap and tip are apart, as in transactions of type 2 and above.
+    /// True if cap and tip differ, as in transactions of type 2 and above.
     pub is_dynamic: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Why a run halted, in geth's words.
+//! Reasons why a run halted, in geth's words.
 
 use revm::bytecode::opcode::OpCode;
 use revm::context_interface::result::{HaltReason, OutOfGasError};
@@ -12,7 +12,7 @@ const STACK_LIMIT: usize = 1024;
 const RETURN: u8 = 0xf3;
 const MAXIMUM_CODE: usize = 24_576;
 
-/// Whether the words for `reason` depend on the instruction that was the last.
+/// Return whether the text for `reason` depends on the last instruction.
 pub fn needs_last_step(reason: &HaltReason, is_create: bool) -> bool {
     match reason {
         HaltReason::OutOfGas(OutOfGasError::Basic) => is_create,
@@ -39,7 +39,8 @@ pub fn words(reason: &HaltReason, last: LastStep) -> String {
     }
 }
 
-/// revm says of DUP on too short a stack that the stack is full.
+/// Return the text for a stack that is too short or too long. revm reports a DUP on a short stack as an
+/// overflow.
 fn stack_fault(last: LastStep) -> String {
     let (stack, taken) = (last.stack, taken(last.opcode));
     if stack < taken {
@@ -49,7 +50,7 @@ fn stack_fault(last: LastStep) -> String {
     format!("stack limit reached {stack} ({room})")
 }
 
-/// The words for what ended a frame or an instruction.
+/// Return the text for the fault that ended a frame or an instruction.
 pub fn fault_words(result: InstructionResult, last: LastStep) -> String {
     match SuccessOrHalt::<HaltReason>::from(result) {
         SuccessOrHalt::Halt(reason) => words(&reason, last),
@@ -83,7 +84,7 @@ fn plain(reason: &HaltReason) -> &'static str {
     }
 }
 
-/// Why a precompiled contract failed.
+/// Return the text for a failed precompiled contract.
 pub fn precompile_words(reason: &PrecompileHalt) -> &'static str {
     use PrecompileHalt as Reason;
     match reason {

@@ -1,10 +1,10 @@
-//! What a caller asks to run.
+//! Message that a caller asks to run.
 
 use alloy_eips::eip2930::AccessList;
 use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, Bytes, TxKind, B256, U256};
 
-/// A message that need not be a valid transaction; what is absent has geth's default.
+/// Message that need not be a valid transaction. An absent member has geth's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Message {
     pub sender: Address,
@@ -19,6 +19,6 @@ pub struct Message {
     pub access_list: Option<AccessList>,
     pub blob_hashes: Option<Vec<B256>>,
     pub authorizations: Option<Vec<SignedAuthorization>>,
-    /// For simulations; calls may be sent with any.
+    /// Nonce of a simulated transaction. Calls ignore it.
     pub nonce: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Messages run on a block's state and then forgotten: calls and gas estimates, by geth's rules.
+//! Calls and gas estimates by geth's rules: messages that run on a block's state and change nothing.
 
 mod call_batch;
 mod crypto;
@@ -36,14 +36,14 @@ use alloy_primitives::Bytes;
 
 use crate::error::Error;
 
-/// How a message ended.
+/// End of a message's run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Success {
         output: Bytes,
         gas_used: u64,
         gas_refunded: u64,
-        /// The gas used before refunds.
+        /// Gas used before refunds, but at least the floor of EIP-7623.
         peak: u64,
     },
     Revert {
@@ -51,7 +51,7 @@ pub enum Outcome {
         gas_used: u64,
     },
     Halt {
-        /// In geth's words.
+        /// Reason in geth's words.
         reason: String,
         gas_used: u64,
     },
@@ -60,17 +60,17 @@ pub enum Outcome {
     },
 }
 
-/// The gas that a call may have on a block: `blocks` times its limit.
+/// Return the most gas that a call may have on a block: `blocks` times its gas limit, at most 2^63 - 1.
 ///
-/// At most 2^63 - 1, which development chains like as a gas limit: no 64 bits hold ten times that.
+/// Development chains use 2^63 - 1 as a gas limit, and ten times as much exceeds 64 bits.
 pub fn gas_cap(gas_limit: u64, blocks: u64) -> u64 {
     gas_limit.saturating_mul(blocks).min(i64::MAX as u64)
 }
 
-/// Run `message` in its place, with all the gas that it may have.
+/// Run `message` at `site` with all the gas that it may have, and return the outcome.
 ///
-/// Its sender pays for it like that of a transaction, but any account may send it, with any nonce. Where it names no
-/// price, gas is free and the base fee 0.
+/// The sender pays for gas as for a transaction's, but any account may send the message, with any nonce. If
+/// it names no price, gas is free and the base fee 0.
 pub fn call(
     site: CallSite<'_>,
     message: &Message,

@@ -1,12 +1,12 @@
-//! The names of instructions as geth prints them.
+//! Names of instructions as geth prints them.
 
 use std::borrow::Cow;
 
 use revm::bytecode::opcode::OpCode;
 
-/// The name of an instruction; one that no rules have is shown as a number.
+/// Return the name of an instruction, or a text with its number if no rules have it.
 ///
-/// geth also names the instructions of the object format that no fork took up (core/vm/opcodes.go).
+/// geth also names the instructions of the EVM object format, which no fork has (core/vm/opcodes.go).
 pub fn opcode_name(code: u8) -> Cow<'static, str> {
     if let Some(known) = OpCode::new(code) {
         return known.as_str().into();

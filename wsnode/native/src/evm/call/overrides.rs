@@ -1,4 +1,4 @@
-//! What a caller wants to be different: accounts, members of the block.
+//! Overrides of a call: values for accounts and for members of the block.
 
 use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
@@ -23,23 +23,23 @@ use crate::state::{AccountPatch, HistoryView};
 /// Overrides as the caller wrote them.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    /// Each account once.
+    /// Changes of accounts. Each address occurs once.
     accounts: Vec<(Address, AccountChanges)>,
     block: Option<BlockOverrides>,
 }
 
-/// Slots and their values; of a slot that is named twice the last one counts.
+/// Slots and their values. If a slot occurs twice, the last value counts.
 pub type Slots = Vec<(U256, U256)>;
 
-/// What is to be different in an account.
+/// Overrides of one account.
 #[derive(Debug, Clone, Default)]
 pub struct AccountChanges {
     pub nonce: Option<u64>,
     pub balance: Option<U256>,
     pub code: Option<Bytes>,
-    /// In place of all slots.
+    /// Slots that replace all slots of the account.
     pub state: Option<Slots>,
-    /// Beside the other slots.
+    /// Slots that are set while all other slots stay.
     pub state_diff: Option<Slots>,
     pub move_precompile_to: Option<Address>,
 }
@@ -62,7 +62,7 @@ fn slots(values: B256Map<B256>) -> Slots {
 }
 
 impl Overrides {
-    /// The overrides in two JSON texts.
+    /// Return the overrides in two JSON texts: for accounts, and for the block.
     pub fn parse(state: Option<&[u8]>, block: Option<&[u8]>) -> Result<Self, Error> {
         let wrong = |reason: serde_json::Error| refuse("overrides", format!("invalid overrides: {reason}"));
         let state: Option<StateOverride> = state.map(serde_json::from_slice).transpose().map_err(wrong)?;
@@ -76,7 +76,7 @@ impl Overrides {
         Ok(Self { accounts, block: block.map(serde_json::from_slice).transpose().map_err(wrong)? })
     }
 
-    /// Of accounts, each of which is named once.
+    /// Return overrides of `accounts` and none of the block. Each address must occur once.
     pub fn of(accounts: Vec<(Address, AccountChanges)>) -> Self {
         Self { accounts, block: None }
     }
@@ -89,23 +89,23 @@ impl Overrides {
         self.accounts.is_empty() && self.block.is_none()
     }
 
-    /// How many accounts and slots they name.
+    /// Return the number of accounts and slots in the overrides.
     pub fn values(&self) -> usize {
         let slots = |slots: &Option<Slots>| slots.as_ref().map_or(0, Vec::len);
         self.accounts.iter().map(|(_, account)| 1 + slots(&account.state) + slots(&account.state_diff)).sum()
     }
 
-    /// Bytes of code among them.
+    /// Return the length of all overridden code, in bytes.
     pub fn code_length(&self) -> usize {
         self.accounts.iter().filter_map(|(_, account)| Some(account.code.as_ref()?.len())).sum()
     }
 
-    /// The number of the block that a message sees, if it is another one.
+    /// Return the overridden number of the block, or None.
     pub fn number(&self) -> Option<U256> {
         self.block.as_ref()?.number
     }
 
-    /// What a message sees of a block, and its base fee.
+    /// Return the environment that a message sees, and its base fee in wei per gas, or None before London.
     pub fn surroundings(
         &self,
         spec: &ChainSpec,
@@ -118,7 +118,7 @@ impl Overrides {
         }
     }
 
-    /// Put accounts on top of a state, and return how precompiled contracts move.
+    /// Put the overridden accounts on top of a state, and return the moves of precompiled contracts.
     pub fn apply(self, layer: &mut Layer<'_>) -> Result<MovedPrecompiles, Error> {
         let Layer::Cached(cache) = layer else {
             return Err(Error::internal("overrides need a layer that holds changes"));
@@ -127,12 +127,12 @@ impl Overrides {
     }
 }
 
-/// How far members of a block scope that a caller wants to be different.
+/// Reach of the overrides of a block's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideScope {
-    /// To what the EVM sees, and to the rules by number and time, as in geth's calls and traces.
+    /// Overrides change what the EVM sees, and the rules by number and time, as in geth's calls and traces.
     Context,
-    /// To the header, from which all else follows, as in geth's estimates.
+    /// Overrides change the header, and so all values that follow from it, as in geth's estimates.
     Header,
 }
 
@@ -166,7 +166,7 @@ fn surroundings(
     Ok((environment, base_fee))
 }
 
-/// The header with the members that a caller sets; a header without difficulty keeps none.
+/// Return the header with the caller's members. A header without difficulty keeps zero.
 fn overridden(header: &Header, block: &BlockOverrides) -> Result<Header, Error> {
     let base_fee = block.base_fee.map(|fee| narrow(fee, "base fee per gas", 64)).transpose()?;
     Ok(Header {
@@ -185,7 +185,7 @@ fn narrow<T: TryFrom<U256>>(wanted: U256, name: &str, bits: usize) -> Result<T, 
     wanted.try_into().map_err(|_| refuse("overrides", format!("{name} {wanted} exceeds {bits} bits")))
 }
 
-/// The accounts that overrides change, for a state that is to keep them.
+/// Return the changes of accounts for a state that keeps them.
 pub fn parse_patches(text: &[u8]) -> Result<Vec<AccountPatch>, Error> {
     let accounts = Overrides::parse(Some(text), None)?.into_accounts();
     accounts.into_iter().map(|(address, account)| patch(address, account)).collect()
@@ -230,8 +230,8 @@ fn apply_accounts(
     Ok(moved_precompiles)
 }
 
-/// As `alloy_evm::overrides` does it, but a slot goes straight to where calls find it: on the way through two tables, the
-/// second of which has its value twice, a thousand slots took half a millisecond.
+/// Put one account on top of the state as `alloy_evm::overrides` does, but write its slots directly into the
+/// table that calls read. The way through alloy's two tables took half a millisecond for a thousand slots.
 fn apply_account(
     address: Address,
     changes: AccountChanges,

@@ -1,4 +1,4 @@
-//! Messages that are refused before they run, in geth's words.
+//! Refusals of messages before their run, in geth's words.
 
 use alloy_eips::eip4844::{DATA_GAS_PER_BLOB, VERSIONED_HASH_VERSION_KZG};
 use alloy_evm::EvmEnv;
@@ -18,17 +18,17 @@ pub fn refuse(kind: &'static str, message: impl Into<String>) -> Error {
     Error::InvalidTransaction { kind, message: message.into() }
 }
 
-/// The message of a call that cannot begin, for `reason`, in geth's words.
+/// Return the error message of a call that cannot begin for `reason`, in geth's words.
 pub fn with_supplied_gas(reason: &str, gas: u64) -> String {
     format!("err: {reason} (supplied gas {gas})")
 }
 
-/// Check what geth checks before the sender's balance.
+/// Check the rules that geth checks before the sender's balance. A message without fees pays nothing.
 pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     check_all(message, fees, environment, false)
 }
 
-/// As `check`, but a missing fee counts as zero, which may be too low.
+/// Check the same rules as `check`, but count a missing fee as zero, which may be below the base fee.
 pub fn check_strictly(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     check_all(message, fees, environment, true)
 }
@@ -57,7 +57,7 @@ fn check_all(message: &Message, fees: &Fees, environment: &EvmEnv, is_strict: bo
     }
 }
 
-/// Refuse what only a type of transaction can have that the rules do not know yet.
+/// Refuse a member of a transaction type that the rules do not have yet.
 fn check_type(message: &Message, rules: SpecId) -> Result<(), Error> {
     let types = [
         (message.access_list.is_some(), SpecId::BERLIN, "access list"),
@@ -124,7 +124,7 @@ fn check_blob_fee(message: &Message, environment: &EvmEnv, is_strict: bool) -> R
     Err(refuse("blob_fee_below_base", text))
 }
 
-/// Check that the sender can pay for `gas` at the most, and for what it sends.
+/// Check that the sender can pay the highest price for `gas`, the value and the blobs.
 pub fn check_balance(message: &Message, fees: &Fees, gas: u64, balance: U256) -> Result<(), Error> {
     let words = "insufficient funds for gas * price + value";
     let sender = message.sender;
@@ -146,7 +146,7 @@ fn cost(message: &Message, fees: &Fees, gas: u64) -> Option<U256> {
     fees.cap.checked_mul(U256::from(gas))?.checked_add(message.value)?.checked_add(blob_fee)
 }
 
-/// What revm refuses on top of the checks above.
+/// Return the error for a message that revm refused after the checks above.
 pub fn from_revm(reason: &InvalidTransaction, message: &Message, initcode_limit: usize) -> Error {
     match reason {
         InvalidTransaction::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
@@ -165,7 +165,7 @@ pub fn from_revm(reason: &InvalidTransaction, message: &Message, initcode_limit:
     }
 }
 
-/// What revm refuses of a transaction of a block, under its base fee.
+/// Return the error for a transaction that revm refused in a block with `base_fee`, in wei per gas.
 pub fn of_transaction(reason: &InvalidTransaction, transaction: &TxEnv, base_fee: u64) -> Error {
     let sender = transaction.caller;
     let text = match reason {

@@ -1,4 +1,4 @@
-//! What a contract says when it reverts: `Error(string)` and `Panic(uint256)`.
+//! Reasons of reverted calls: `Error(string)` and `Panic(uint256)` of Solidity.
 
 use alloy_primitives::U256;
 
@@ -6,13 +6,13 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 const WORD: usize = 32;
 
-/// The message of the error of a call that reverted, with its reason if it has one, in geth's words.
+/// Return the error message of a reverted call in geth's words, with the reason if `output` has one.
 pub fn revert_message(output: &[u8]) -> String {
     let words = "execution reverted";
     revert_reason(output).map_or_else(|| words.into(), |reason| format!("{words}: {reason}"))
 }
 
-/// The reason in what a call reverted with, as geth decodes it; nothing for anything else.
+/// Return the reason in the output of a reverted call as geth decodes it, or None for any other output.
 pub fn revert_reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
@@ -36,7 +36,7 @@ fn panic_text(arguments: &[u8]) -> Option<String> {
     Some(known.map_or_else(|| format!("unknown panic code: {code:#x}"), Into::into))
 }
 
-/// A word of the arguments that is a position or a length.
+/// Return a word of the arguments as a position or a length, or None if it is out of range.
 fn index(arguments: &[u8], position: usize) -> Option<usize> {
     let word = arguments.get(position..position.checked_add(WORD)?)?;
     usize::try_from(U256::from_be_slice(word)).ok()

@@ -7,7 +7,7 @@ use alloy_rlp::Encodable;
 
 use super::Message;
 
-/// The numbers that a transaction needs besides those of its message.
+/// Numbers of a transaction that its message lacks.
 #[derive(Debug, Clone, Copy)]
 pub struct UnsignedTerms {
     pub chain_id: u64,
@@ -17,7 +17,7 @@ pub struct UnsignedTerms {
 }
 
 impl UnsignedTerms {
-    /// The type of the transaction; a price makes it a legacy one whatever else there is.
+    /// Return the type of the transaction. With a gas price it is legacy, whatever other members there are.
     pub fn kind(self, message: &Message) -> TxType {
         match message {
             _ if message.gas_price.is_some() || !self.has_base_fee => TxType::Legacy,
@@ -27,7 +27,7 @@ impl UnsignedTerms {
         }
     }
 
-    /// The transaction with a signature of zeros; `narrow` says what becomes of a fee, or why it is refused.
+    /// Return the envelope with a signature of zeros. `narrow` converts a fee to 128 bits, or refuses it.
     pub fn envelope<E>(
         self,
         message: &Message,
@@ -45,7 +45,7 @@ impl UnsignedTerms {
         })
     }
 
-    /// Legacy transactions by hand: alloy's have a `v` of 27 at least.
+    /// Return a legacy transaction with `v` 0, encoded here because alloy writes a `v` of at least 27.
     fn legacy(self, message: &Message) -> Vec<u8> {
         let zero = U256::ZERO;
         let price = message.gas_price.unwrap_or_default();
@@ -123,7 +123,7 @@ where
     transaction.into_signed(Signature::new(U256::ZERO, U256::ZERO, false)).encoded_2718()
 }
 
-/// Messages without a recipient are refused before.
+/// Return the recipient. A message without one was refused before.
 fn recipient(message: &Message) -> Address {
     match message.to {
         TxKind::Call(to) => to,

@@ -1,6 +1,8 @@
-//! The JSON of a payload, read strictly: members of another version, numbers with leading zeros and the like are refused.
+//! Strict reader of a payload's JSON. Unknown members, members of a later version without those before it,
+//! and numbers with leading zeros are refused.
 //!
-//! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md, and common.md for the encoding of values.
+//! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md, and common.md for the encoding of
+//! values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +11,7 @@ use alloy_eips::eip4895;
 use alloy_primitives::{hex, Address, Bytes, FixedBytes, B256, U256};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// Which structure of the Engine API a payload has.
+/// Version of the structure `ExecutionPayload` of the Engine API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     Paris = 1,
@@ -18,7 +20,7 @@ pub enum Version {
     Amsterdam,
 }
 
-/// The members of a payload as they are sent.
+/// Members of a payload as sent.
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PayloadMembers {
@@ -53,7 +55,7 @@ pub struct Withdrawal {
 }
 
 impl PayloadMembers {
-    /// The payload in `text`, or what is wrong with its form.
+    /// Return the payload in `text` and its version, or a text that describes the fault of its form.
     pub fn read(text: &[u8]) -> Result<(Self, Version), String> {
         let form: Self = serde_json::from_slice(text).map_err(|error| words(&error))?;
         let version = form.version()?;
@@ -89,7 +91,7 @@ impl PayloadMembers {
     }
 }
 
-/// serde's words without the place, which is counted in a text that the caller may never have seen as one.
+/// Return serde's message without line and column: the caller may never have seen the text as a whole.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
@@ -106,7 +108,7 @@ impl From<&Withdrawal> for eip4895::Withdrawal {
     }
 }
 
-/// `DATA` of N bytes.
+/// Value of type `DATA` with N bytes.
 #[derive(Debug)]
 pub struct Fixed<const N: usize>(pub FixedBytes<N>);
 
@@ -122,15 +124,15 @@ impl Fixed<32> {
     }
 }
 
-/// `DATA` of any length.
+/// Value of type `DATA` of any length.
 #[derive(Debug)]
 pub struct Raw(pub Bytes);
 
-/// `QUANTITY`.
+/// Value of type `QUANTITY`.
 #[derive(Debug)]
 pub struct Quantity<T>(pub T);
 
-/// A string of the form that T has.
+/// Visitor of a JSON string that holds a T.
 struct TextVisitor<T>(PhantomData<T>);
 
 trait FromText: Sized {

@@ -21,14 +21,14 @@ use form::PayloadMembers;
 
 pub use form::Version;
 
-/// A payload whose form is right: which hash its header has is not known yet.
+/// Payload whose JSON has the right form; its block hash is not verified yet.
 #[derive(Debug)]
 pub struct Payload {
     form: PayloadMembers,
     pub version: Version,
 }
 
-/// What is given beside a payload of a later version.
+/// Values that `engine_newPayload` takes beside the payload, from version 3 and 4 on.
 #[derive(Debug, Default)]
 pub struct Beside {
     pub parent_beacon_block_root: Option<B256>,
@@ -36,7 +36,7 @@ pub struct Beside {
 }
 
 impl Payload {
-    /// The payload that the JSON `text` holds, or in words what is wrong with its form.
+    /// Return the payload in the JSON `text`, or a text that describes the fault of its form.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         PayloadMembers::read(text).map(|(form, version)| Self { form, version })
     }
@@ -49,7 +49,7 @@ impl Payload {
         self.form.block_number.0
     }
 
-    /// The hash that it says it has.
+    /// Return the payload's `blockHash` as sent, 32 bytes; not verified.
     pub fn block_hash(&self) -> B256 {
         self.form.block_hash.hash()
     }
@@ -58,7 +58,7 @@ impl Payload {
         self.form.parent_hash.hash()
     }
 
-    /// Its block; a wrong hash is reported before any fault of a transaction.
+    /// Return the payload's block. A wrong block hash is reported before any fault of a transaction.
     pub fn block(&self, spec: &ChainSpec, beside: Beside) -> Result<UnverifiedBlock, InvalidBlock> {
         let by = |violation: RuleViolation| violation.in_block(Some(self.number()), Some(self.block_hash()));
         let decoded = self.decode(beside).map_err(by)?;
@@ -126,9 +126,10 @@ impl Payload {
     }
 }
 
-/// Check that `encoded` is a block access list of a block with `transactions`, in canonical order (EIP-7928).
+/// Check that `encoded` is a block access list in canonical order (EIP-7928) of a block with `transactions`
+/// transactions.
 ///
-/// Whether it is the right one shows when the block is executed.
+/// Execution shows whether the list is right.
 fn verify_structure(encoded: &[u8], transactions: usize) -> Result<(), RuleViolation> {
     let wrong = |reason: &dyn std::fmt::Display| {
         RuleViolation::new(Rule::BlockAccessList, "a canonical list", reason)
@@ -137,7 +138,7 @@ fn verify_structure(encoded: &[u8], transactions: usize) -> Result<(), RuleViola
     validate_block_access_list(&list, transactions).map_err(|reason| wrong(&reason))
 }
 
-/// Bytes of the block's RLP.
+/// Return the length of the block's RLP, in bytes.
 fn size(header: &Header, envelopes: &[&[u8]], withdrawals: Option<&Vec<Withdrawal>>) -> usize {
     let list = |payload_length| alloy_rlp::Header { list: true, payload_length }.length_with_payload();
     // A typed transaction lies in a block as a string, a legacy one as the list that it is.

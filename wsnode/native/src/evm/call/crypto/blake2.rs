@@ -1,12 +1,13 @@
-//! The compression function of BLAKE2b (RFC 7693, section 3.2) with any number of rounds (EIP-152), which ends early
-//! once nobody waits for it.
+//! Compression function of BLAKE2b (RFC 7693, section 3.2) with any number of rounds (EIP-152). It ends early
+//! after a cancellation.
 
 use super::should_continue;
 
-/// Rounds between two looks: ten milliseconds.
+/// Rounds between two checks for cancellation, ten milliseconds.
 pub const ROUNDS: u32 = 1 << 20;
 
-/// RFC 7693, section 2.6: the fractional parts of the square roots of the first eight primes.
+/// Initial vector (RFC 7693, section 2.6): the fractional parts of the square roots of the first eight
+/// primes.
 const IV: [u64; 8] = [
     0x6a09_e667_f3bc_c908,
     0xbb67_ae85_84ca_a73b,
@@ -18,7 +19,7 @@ const IV: [u64; 8] = [
     0x5be0_cd19_137e_2179,
 ];
 
-/// RFC 7693, section 2.7: the order of the message's words in ten rounds, which repeat.
+/// Order of the message's words in ten rounds, after which it repeats (RFC 7693, section 2.7).
 const SIGMA: [[usize; 16]; 10] = [
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
     [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
@@ -32,7 +33,8 @@ const SIGMA: [[usize; 16]; 10] = [
     [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
 ];
 
-/// RFC 7693, section 3.2: the words that are mixed with each other, columns first, then diagonals.
+/// Indexes of the words that are mixed with each other, columns first, then diagonals (RFC 7693, section
+/// 3.2).
 const MIXED: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
@@ -44,7 +46,7 @@ const MIXED: [[usize; 4]; 8] = [
     [3, 4, 9, 14],
 ];
 
-/// Mix message `m` into state `h`, after `t` bytes; `f` for the last block.
+/// Mix message block `m` into state `h`, after `t` bytes. `f` is true for the last block.
 pub fn compress(rounds: u32, h: &mut [u64; 8], m: &[u64; 16], t: &[u64; 2], f: bool) {
     let mut v = [0; 16];
     v[..8].copy_from_slice(h);

@@ -1,15 +1,16 @@
-//! Powers of numbers so long that one product of two takes seconds: it ends, with any result, between two of its rows
-//! once nobody waits for it.
+//! Powers of numbers of such a length that one product takes seconds. After a cancellation a product ends
+//! between two of its rows, with a meaningless result.
 
 use super::should_continue;
 
-/// Products of words between two looks: a few milliseconds.
+/// Products of words between two checks for cancellation, a few milliseconds.
 const PRODUCTS: usize = 1 << 22;
 
-/// A number in words, the lowest first, the highest not zero.
+/// Number as 64-bit words, the lowest first. The highest word is not zero.
 type Words = Vec<u64>;
 
-/// `base` to the power of `exponent`, modulo `modulus`; nothing if the modulus is zero.
+/// Return `base` to the power of `exponent`, modulo `modulus`, in big-endian bytes; no bytes if the modulus
+/// is zero.
 pub fn power_of_long(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Vec<u8> {
     let Some(divisor) = Divisor::new(words_of(modulus)) else {
         return Vec::new();
@@ -28,14 +29,14 @@ pub fn power_of_long(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Vec<u8> {
     bytes_of(&power)
 }
 
-/// Counts products of words, and asks now and then whether to go on.
+/// Counter of products of words that checks for cancellation.
 #[derive(Default)]
 struct Rows {
     products: usize,
 }
 
 impl Rows {
-    /// Whether to compute a row of `length` products.
+    /// Return whether to compute a row of `length` products.
     fn next(&mut self, length: usize) -> bool {
         self.products += length;
         if self.products < PRODUCTS {
@@ -46,7 +47,7 @@ impl Rows {
     }
 }
 
-/// Knuth, The Art of Computer Programming, section 4.3.1, algorithm M.
+/// Multiply two numbers (Knuth, The Art of Computer Programming, section 4.3.1, algorithm M).
 fn product(one: &[u64], other: &[u64]) -> Words {
     let mut product = vec![0; one.len() + other.len()];
     let mut rows = Rows::default();
@@ -64,20 +65,21 @@ fn product(one: &[u64], other: &[u64]) -> Words {
     trimmed(product)
 }
 
-/// What numbers are divided by, shifted so that its highest bit is one.
+/// Divisor, shifted so that its highest bit is one.
 struct Divisor {
     words: Words,
     shift: u32,
 }
 
 impl Divisor {
-    /// None for zero.
+    /// Return the divisor, or None for zero.
     fn new(words: Words) -> Option<Self> {
         let shift = words.last()?.leading_zeros();
         Some(Self { words: shifted_left(words, shift), shift })
     }
 
-    /// Knuth, section 4.3.1, algorithm D.
+    /// Return the remainder of `dividend` (Knuth, The Art of Computer Programming, section 4.3.1, algorithm
+    /// D).
     fn remainder(&self, dividend: Words) -> Words {
         let size = self.words.len();
         let mut rest = dividend;
@@ -98,7 +100,7 @@ impl Divisor {
         trimmed(shifted_right(rest, self.shift))
     }
 
-    /// The quotient of `part`, or one more.
+    /// Return the quotient of `part`, or one more.
     fn estimate(&self, part: &[u64]) -> u64 {
         let size = self.words.len();
         let (highest, next) =
@@ -115,7 +117,7 @@ impl Divisor {
         halves(quotient).0
     }
 
-    /// Subtract `quotient` times the divisor; return whether that was once too often.
+    /// Subtract `quotient` times the divisor, and return whether the result was negative.
     fn subtract(&self, part: &mut [u64], quotient: u64) -> bool {
         let (mut carry, mut borrow) = (0, false);
         for (word, &more) in part.iter_mut().zip(&self.words) {
@@ -138,7 +140,7 @@ impl Divisor {
     }
 }
 
-/// The low word, and the high one.
+/// Return the low word and the high word of a number.
 fn halves(number: u128) -> (u64, u64) {
     (number as u64, (number >> 64) as u64)
 }
@@ -149,7 +151,8 @@ fn difference(one: u64, other: u64, borrow: bool) -> (u64, bool) {
     (word, first || second)
 }
 
-/// The number times two to the power of `shift`, which is below 64 and leaves its length as it is.
+/// Return the number times two to the power of `shift`. The shift is below 64 and does not lengthen the
+/// number.
 fn shifted_left(mut words: Words, shift: u32) -> Words {
     let mut carry = 0;
     for word in &mut words {
@@ -177,7 +180,7 @@ fn trimmed(mut words: Words) -> Words {
     words
 }
 
-/// The number that big-endian bytes are.
+/// Return the number that big-endian bytes hold.
 fn words_of(bytes: &[u8]) -> Words {
     let word = |chunk: &[u8]| chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
     trimmed(bytes.rchunks(8).map(word).collect())
@@ -194,7 +197,7 @@ mod tests {
     use super::super::tests::watched;
     use super::*;
 
-    /// Words that are random, or the ones that lead to wrong guesses of quotients.
+    /// Random words, or words that lead to wrong estimates of quotients.
     struct Source(u64);
 
     impl Source {
@@ -253,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Each of these would take an hour.
+    /// Check computations of an hour each.
     #[test]
     fn a_product_and_a_division_end_once_nobody_waits() {
         watched(true, || {

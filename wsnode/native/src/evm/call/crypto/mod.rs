@@ -1,7 +1,7 @@
-//! The cryptography of precompiled contracts, in steps where it takes long: with the gas that a call may have, one
-//! contract could compute for many seconds after nobody waits for it.
+//! Cryptography of precompiled contracts in steps, with a check for cancellation after each. With the gas of
+//! a call, one contract could compute for many seconds after its caller has gone.
 //!
-//! Only a call that is watched computes in steps. Blocks, and what is short, are left to the functions of revm.
+//! Only a call with a yield point computes in steps. Blocks and short computations use the functions of revm.
 
 mod blake2;
 mod long_numbers;
@@ -13,16 +13,17 @@ use revm::precompile::{install_crypto, Crypto, DefaultCrypto, PrecompileHalt};
 
 use super::interrupt::{is_interruptible, should_continue};
 
-/// Pairs from which a pairing is computed in steps, 0.3 ms each.
+/// Number of pairs from which on a pairing is computed in steps. A pair takes 0.3 ms.
 const MANY_PAIRS: usize = 128;
-/// Points of one step of a sum of products, 60 us each.
+/// Points in one step of a multi-scalar multiplication, 60 us each.
 const POINTS: usize = 512;
 
-/// Cryptography that ends early, with any result, once nobody waits for it.
+/// Cryptography that ends early after a cancellation, with a meaningless result.
 #[derive(Debug)]
 pub struct InterruptibleCrypto;
 
-/// Have all precompiled contracts use it; to be called before the first one runs.
+/// Install the interruptible cryptography for all precompiled contracts. Call this before the first contract
+/// runs.
 pub fn install() {
     // Whoever else has called this has installed the same.
     install_crypto(InterruptibleCrypto);
@@ -99,10 +100,11 @@ impl Crypto for InterruptibleCrypto {
     }
 }
 
-/// A step of a sum.
+/// Pairs in one step of a sum.
 type Step<'s, T> = &'s mut dyn Iterator<Item = Result<T, PrecompileHalt>>;
 
-/// The sum of the products of all pairs: that of `POINTS` at a time, added up.
+/// Return the sum of the products of all pairs, computed from `POINTS` pairs at a time. `sum` computes one
+/// step, and `add` adds two of its results.
 fn in_steps<T, const SIZE: usize>(
     pairs: Step<'_, T>,
     sum: impl Fn(Step<'_, T>) -> Result<[u8; SIZE], PrecompileHalt>,
@@ -116,7 +118,7 @@ fn in_steps<T, const SIZE: usize>(
     Ok(total)
 }
 
-/// The coordinates of a point, of 48 bytes each.
+/// Return the coordinates of a point, 48 bytes each.
 fn parts<const COUNT: usize>(bytes: &[u8]) -> [[u8; 48]; COUNT] {
     let mut parts = [[0; 48]; COUNT];
     for (part, chunk) in parts.iter_mut().zip(bytes.chunks_exact(48)) {

@@ -1,4 +1,4 @@
-//! Powers of large numbers (EIP-198), some bytes of the exponent at a time.
+//! Powers of large numbers (EIP-198), computed for a part of the exponent at a time.
 
 use num_bigint::BigUint;
 use revm::precompile::{Crypto, DefaultCrypto, PrecompileHalt};
@@ -6,17 +6,17 @@ use revm::precompile::{Crypto, DefaultCrypto, PrecompileHalt};
 use super::long_numbers::power_of_long;
 use super::should_continue;
 
-/// Products of words in one step: a few milliseconds.
+/// Products of words in one step, a few milliseconds.
 const STEP: u64 = 1 << 22;
-/// Words of numbers that are multiplied in steps: four squares of shorter ones are one.
+/// Words from which on each product is computed in steps. Below it, four squares take one step.
 const MANY_WORDS: usize = 1024;
 
-/// Whether the power takes more than a few steps.
+/// Return whether the power takes more than a few steps.
 pub fn is_long(base: &[u8], exponent: &[u8], modulus: &[u8]) -> bool {
     words(base, modulus) > MANY_WORDS || bytes_of_a_step(base, modulus) * 4 < exponent.len()
 }
 
-/// `base` to the power of `exponent`, modulo `modulus`.
+/// Return `base` to the power of `exponent`, modulo `modulus`, in big-endian bytes.
 pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Result<Vec<u8>, PrecompileHalt> {
     if words(base, modulus) > MANY_WORDS {
         return Ok(power_of_long(base, exponent, modulus));
@@ -42,12 +42,12 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Result<Vec<u8>, Pr
     Ok(power)
 }
 
-/// Words of the longer number.
+/// Return the length of the longer number, in 64-bit words.
 fn words(base: &[u8], modulus: &[u8]) -> usize {
     base.len().max(modulus.len()).div_ceil(8).max(1)
 }
 
-/// Bytes of the exponent that a step takes: eight squares for each.
+/// Return the bytes of the exponent in one step: each byte takes eight squares.
 fn bytes_of_a_step(base: &[u8], modulus: &[u8]) -> usize {
     let words = words(base, modulus) as u64;
     (STEP / (8 * words * words)).clamp(1, 4096) as usize

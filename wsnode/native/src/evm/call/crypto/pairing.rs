@@ -1,4 +1,4 @@
-//! Products of pairings (EIP-197, EIP-2537), some pairs at a time.
+//! Products of pairings (EIP-197, EIP-2537), computed for some pairs at a time.
 
 use ark_ec::models::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::pairing::{MillerLoopOutput, Pairing};
@@ -9,10 +9,10 @@ use revm::precompile::{Crypto, DefaultCrypto, PrecompileHalt};
 
 use super::should_continue;
 
-/// Pairs of one step: a few milliseconds.
+/// Pairs in one step, a few milliseconds.
 const PAIRS: usize = 16;
 
-/// Whether the product of pairings on the curve alt_bn128 is one.
+/// Return whether the product of pairings on the curve alt_bn128 is one.
 pub fn bn254(pairs: &[(&[u8], &[u8])]) -> Result<bool, PrecompileHalt> {
     let points = |&(first, second): &(&[u8], &[u8])| {
         let [x, y] = fields(first)?;
@@ -24,7 +24,7 @@ pub fn bn254(pairs: &[(&[u8], &[u8])]) -> Result<bool, PrecompileHalt> {
     product::<ark_bn254::Bn254, _>(pairs, points, |some| DefaultCrypto.bn254_pairing_check(some))
 }
 
-/// Whether the product of pairings on the curve BLS12-381 is one.
+/// Return whether the product of pairings on the curve BLS12-381 is one.
 pub fn bls12_381(pairs: &[(G1Point, G2Point)]) -> Result<bool, PrecompileHalt> {
     let points = |((x, y), (x0, x1, y0, y1)): &(G1Point, G2Point)| {
         let fields = |one, other| Some(ark_bls12_381::Fq2::new(field(one)?, field(other)?));
@@ -34,9 +34,9 @@ pub fn bls12_381(pairs: &[(G1Point, G2Point)]) -> Result<bool, PrecompileHalt> {
     product::<ark_bls12_381::Bls12_381, _>(pairs, points, |some| DefaultCrypto.bls12_381_pairing_check(some))
 }
 
-/// Whether the product of the pairings of all pairs is one.
+/// Return whether the product of the pairings of all pairs is one.
 ///
-/// `points` reads a pair, and `check` says what is wrong with one that cannot be read.
+/// `points` reads a pair. `check` returns the error for a pair that cannot be read.
 fn product<E: Pairing, P>(
     pairs: &[P],
     points: impl Fn(&P) -> Option<(E::G1Affine, E::G2Affine)>,
@@ -64,7 +64,8 @@ fn product<E: Pairing, P>(
     Ok(E::final_exponentiation(MillerLoopOutput(product)).is_some_and(|result| result.0.is_one()))
 }
 
-/// The point with these coordinates, both zero for that at infinity; None if it is not in the group.
+/// Return the point with these coordinates, the point at infinity if both are zero. None if it is not in the
+/// group.
 fn point<C: SWCurveConfig>(x: C::BaseField, y: C::BaseField) -> Option<Affine<C>> {
     if x.is_zero() && y.is_zero() {
         return Some(Affine::zero());
@@ -73,7 +74,7 @@ fn point<C: SWCurveConfig>(x: C::BaseField, y: C::BaseField) -> Option<Affine<C>
     (point.is_on_curve() && point.is_in_correct_subgroup_assuming_on_curve()).then_some(point)
 }
 
-/// Numbers of 32 bytes each, below the field's modulus.
+/// Return numbers of 32 bytes each below the field's modulus, or None if one is not.
 fn fields<const COUNT: usize>(bytes: &[u8]) -> Option<[ark_bn254::Fq; COUNT]> {
     let mut numbers = [ark_bn254::Fq::zero(); COUNT];
     for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(32)) {
@@ -82,7 +83,7 @@ fn fields<const COUNT: usize>(bytes: &[u8]) -> Option<[ark_bn254::Fq; COUNT]> {
     Some(numbers)
 }
 
-/// A number below the field's modulus, its first byte the highest.
+/// Return a big-endian number below the field's modulus, or None.
 fn field<F: PrimeField<BigInt = BigInt<LIMBS>>, const LIMBS: usize>(bytes: &[u8]) -> Option<F> {
     let mut limbs = [0; LIMBS];
     for (limb, bytes) in limbs.iter_mut().zip(bytes.rchunks_exact(8)) {

@@ -1,4 +1,4 @@
-//! In steps or at once, the results are the same; and steps end when nobody waits.
+//! Comparison of results in steps with results at once, and tests that steps end after a cancellation.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn bytes_of<const SIZE: usize>(number: impl PrimeField) -> [u8; SIZE] {
     big_endian(number).try_into().unwrap()
 }
 
-/// `times` times the generators of BLS12-381, as EIP-2537 writes them.
+/// Return `times` times the generators of BLS12-381, encoded by EIP-2537.
 fn bls_points(times: u64) -> (G1Point, G2Point) {
     let one = (bls::G1Affine::generator() * bls::Fr::from(times)).into_affine();
     let two = (bls::G2Affine::generator() * bls::Fr::from(times)).into_affine();
@@ -35,7 +35,7 @@ fn bls_points(times: u64) -> (G1Point, G2Point) {
     ((bytes_of(one.x), bytes_of(one.y)), (x0, x1, y0, y1))
 }
 
-/// The pair (`times` G1, G2) on alt_bn128, and (-`times` G1, G2), as EIP-197 writes them.
+/// Return the pairs (`times` G1, G2) and (-`times` G1, G2) on alt_bn128, encoded by EIP-197.
 fn bn_pairs(times: u64) -> [(Vec<u8>, Vec<u8>); 2] {
     let one = (ark_bn254::G1Affine::generator() * ark_bn254::Fr::from(times)).into_affine();
     let two = ark_bn254::G2Affine::generator();
@@ -170,7 +170,7 @@ fn sums_of_products_in_steps_have_the_same_result() {
     assert!(found.is_err());
 }
 
-/// Each of these would take minutes or hours.
+/// Check computations of minutes or hours.
 #[test]
 fn nothing_long_goes_on_once_nobody_waits() {
     watched(true, || {

@@ -1,4 +1,4 @@
-//! What contracts say to the console of Hardhat's `console.sol`, an address without code.
+//! Calls of the console of Hardhat's `console.sol`, an address without code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,12 +7,13 @@ use alloy_primitives::{address, Address, Bytes};
 
 pub const CONSOLE: Address = address!("000000000000000000636F6e736F6c652e6c6f67");
 
-/// Bytes that are kept of a run, and of all runs until they are read: input costs a caller nearly nothing.
+/// Bound of the bytes kept for one run, and for all runs until they are read. Input costs a caller nearly
+/// nothing.
 pub const MAX_BYTES: usize = 256 * 1024;
-/// About what a message takes besides its input.
+/// Approximate bytes in memory of a message besides its input.
 const MESSAGE_SIZE: usize = 64;
 
-/// Inputs of calls of the console in their order, and the number of those beyond the bound.
+/// Inputs of console calls in their order, and the number of calls that were dropped at the bound.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ConsoleMessages {
     pub messages: Vec<Bytes>,
@@ -25,7 +26,7 @@ impl ConsoleMessages {
         self.messages.is_empty() && self.dropped == 0
     }
 
-    /// Keep a copy of a message, or count it if there is no room.
+    /// Keep a copy of a message, or count it as dropped if there is no room.
     pub fn add(&mut self, message: &[u8]) {
         if self.takes(message.len()) {
             self.messages.push(Bytes::copy_from_slice(message));
@@ -41,7 +42,8 @@ impl ConsoleMessages {
         self.dropped += other.dropped;
     }
 
-    /// Take up the room for a message of that length; count it if there is none.
+    /// Reserve room for a message of `length` bytes and return true; without room, count the message as
+    /// dropped.
     fn takes(&mut self, length: usize) -> bool {
         let size = self.size + MESSAGE_SIZE + length;
         let has_room = size <= MAX_BYTES;
@@ -54,7 +56,7 @@ impl ConsoleMessages {
     }
 }
 
-/// What calls on a chain have said since it was last read; nothing is kept until somebody reads.
+/// Console messages of a chain's calls since the last read. Nothing is kept until the first reader begins.
 #[derive(Debug, Default)]
 pub struct ConsoleLog {
     is_read: AtomicBool,
@@ -62,7 +64,7 @@ pub struct ConsoleLog {
 }
 
 impl ConsoleLog {
-    /// Keep what will be said.
+    /// Keep console messages from now on.
     pub fn begin(&self) {
         self.is_read.store(true, Ordering::Relaxed);
     }

@@ -1,42 +1,43 @@
-//! What work costs of a budget that counts jumps, for what takes long without a jump.
+//! Costs in a work budget of operations that take long without a jump. The unit is one jump, some 12 ns.
 
 use alloy_primitives::{Address, U256};
 use revm::context::ContextTr;
 use revm::interpreter::CallInputs;
 
-/// A call, without what is called.
+/// Cost of a call, without the called code.
 pub const CALL: u64 = 16;
 
-/// A division of two words, 20 to 40 ns.
+/// Cost of a division of two words, 20 to 40 ns.
 pub const DIVISION: u64 = 3;
-/// One of two words by a third.
+/// Cost of ADDMOD or MULMOD: a sum or product of two words, divided by a third word.
 pub const LONG_DIVISION: u64 = 6;
-/// The running contract's own balance, which is looked up each time.
+/// Cost of SELFBALANCE: the balance is looked up each time.
 pub const OWN_BALANCE: u64 = 4;
-/// A value of the state that the run has not read yet, half a microsecond where its page is in memory.
+/// Cost of the first read of a value of the state, half a microsecond if its page is in memory.
 pub const READ: u64 = 40;
 
-/// A power with an exponent of `bits` bits: two multiplications for each.
+/// Return the cost of a power with an exponent of `bits` bits: two multiplications for each bit.
 pub fn of_power(bits: usize) -> u64 {
     bits as u64 / 2
 }
 
-/// Bytes that are hashed or analysed: a jump's 12 ns are some four of them.
+/// Return the cost of `length` bytes that are hashed or analysed, some four in the 12 ns of a jump.
 pub fn of_hashing(length: U256) -> u64 {
     length.saturating_to::<u64>() / 4
 }
 
-/// Values that are put on top of a state.
+/// Return the cost of `count` values that overrides put on top of a state.
 pub fn of_values(count: usize) -> u64 {
     10 * count as u64
 }
 
-/// Bytes that are copied.
+/// Return the cost of `length` bytes that are copied.
 pub fn of_copying(length: U256) -> u64 {
     length.saturating_to::<u64>() / 64
 }
 
-/// The precompiled contract that usually is at `address`; nothing for one that takes too long whatever it is given.
+/// Return the cost of the precompiled contract whose usual address is `address`. None for a contract that
+/// takes too long with any input.
 pub fn of_precompile<C: ContextTr>(address: &Address, inputs: &CallInputs, context: &C) -> Option<u64> {
     let (high, low) = address.as_slice().split_at(18);
     if high.iter().any(|byte| *byte != 0) {
@@ -56,7 +57,8 @@ pub fn of_precompile<C: ContextTr>(address: &Address, inputs: &CallInputs, conte
     }
 }
 
-/// The Blake2 function, whose input begins with the number of rounds (EIP-152), 8 ns each.
+/// Return the cost of the BLAKE2b function F, some 8 ns a round. The input begins with the number of rounds
+/// (EIP-152).
 fn of_compression(input: &[u8]) -> u64 {
     input.first_chunk().map_or(0, |rounds| u64::from(u32::from_be_bytes(*rounds)))
 }

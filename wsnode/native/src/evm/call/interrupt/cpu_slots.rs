@@ -1,8 +1,8 @@
-//! Turns on the processor for runs that last: no more of them compute at a time than there are cores.
+//! CPU slots for long runs: at most as many of them compute at a time as there are cores.
 //!
-//! Sixteen threads that compute keep each other from the cores. One among them that has just taken the
-//! interpreter's lock, to begin or to end, would wait for its share like all others, and the event loop with it: 60 to
-//! 250 ms were seen on two cores.
+//! Many threads that compute keep each other from the cores. Among sixteen of them, a thread that holds the
+//! interpreter's lock at its begin or end waits for its share of a core, and the event loop waits for the
+//! lock: 60 to 250 ms were seen on two cores.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// What a run may compute before it takes turns, and in each turn while others wait.
+/// Time that a run may compute without a slot, and with a slot while others wait.
 const TIME_SLICE: Duration = Duration::from_millis(2);
 
 static CPU_SLOTS: LazyLock<CpuSlots> =
     LazyLock::new(|| CpuSlots::new(thread::available_parallelism().map_or(1, usize::from)));
 
-/// A number of turns at a time, granted in the order in which they are asked for.
+/// Number of slots, granted in the order of the requests.
 struct CpuSlots {
     queue: Mutex<Queue>,
     waiting: AtomicUsize,
@@ -79,7 +79,7 @@ impl CpuSlots {
     }
 }
 
-/// The time that one run has computed, and its turn.
+/// Computing time of one run since its last check, and its slot.
 #[derive(Debug)]
 pub struct CpuLease {
     since: Instant,
@@ -91,7 +91,7 @@ impl CpuLease {
         Self { since: Instant::now(), has_slot: false }
     }
 
-    /// Wait for a turn where one is due; to be called now and then.
+    /// Wait for a CPU slot if the time slice is over. The run calls this regularly.
     pub fn yield_cpu(&mut self) {
         self.yield_on(&CPU_SLOTS);
     }

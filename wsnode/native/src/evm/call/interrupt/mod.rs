@@ -1,4 +1,4 @@
-//! What is watched of a run: a budget of work, a caller that no longer waits, and what it reads.
+//! Work budget of a run, cancellation by its caller, and the values that it reads.
 
 mod console;
 pub(super) mod cost;
@@ -17,34 +17,34 @@ use cpu_slots::CpuLease;
 pub use reads::{Read, Reads};
 pub(super) use yield_point::{is_interruptible, should_continue, YieldPoint};
 
-/// Work between two looks at the clock, in jumps and in gas: 10 to 100 us.
+/// Work between two looks at the clock, 10 to 100 us: in jumps here, in gas below.
 const CHECK_INTERVAL: u32 = 1024;
 const CHECK_INTERVAL_GAS: u64 = 20_000;
 
-/// Gas that counts as one jump: code without jumps needs up to 10 ns for each, most of it much less.
+/// Gas that counts as one jump. Code without jumps needs up to 10 ns for each gas, and mostly much less.
 const GAS_PER_STEP: u64 = 32;
 
-/// Counts the work of a run in jumps, of 12 ns each in the tightest loop: what takes longer than its gas tells has a
-/// price of its own, all else is counted by the gas that was used since the last look.
+/// Counter of a run's work, in jumps of some 12 ns each in the tightest loop. Operations that take longer
+/// than their gas shows have their own cost; all other work is counted by the gas used since the last check.
 #[derive(Debug)]
 pub struct WorkBudget {
     remaining: Cell<u64>,
     has_budget: bool,
     cancel: Option<Arc<AtomicBool>>,
-    /// When a run without a budget ends.
+    /// Time at which a run without a budget ends.
     deadline: Cell<Option<Instant>>,
     is_stopped: Cell<bool>,
-    /// For each frame of the run: the gas that it had at the last look, and what had been charged in all by then.
+    /// Gas of each frame of the run at its last check, and the value of `charged` then.
     frames: RefCell<Vec<(u64, u64)>>,
     charged: Cell<u64>,
-    /// The turns of a run without a budget, which may last.
+    /// CPU slot of a run without a budget, which may last long.
     lease: Rc<RefCell<Option<CpuLease>>>,
     checks: Cell<u32>,
     gas_seen: Cell<u64>,
     is_gas_seen_by_code: Cell<bool>,
-    /// The least gas left at a write to storage.
+    /// Least gas left at a write to storage.
     least_at_write: Cell<u64>,
-    /// What the run has said to the console.
+    /// Messages of the run to the console.
     console_messages: RefCell<ConsoleMessages>,
 }
 
@@ -67,7 +67,7 @@ impl WorkBudget {
         }
     }
 
-    /// A run begins, whose frames are new.
+    /// Begin a run with new frames.
     pub fn begin(&self) {
         self.frames.borrow_mut().clear();
         self.is_gas_seen_by_code.set(false);
@@ -75,7 +75,7 @@ impl WorkBudget {
         self.console_messages.take();
     }
 
-    /// Another run begins, with a budget of its own.
+    /// Begin another run with a new budget, in jumps.
     pub fn renew(&self, budget: u64) {
         self.begin();
         self.is_stopped.set(false);
@@ -87,17 +87,17 @@ impl WorkBudget {
         self.deadline.set(Some(deadline));
     }
 
-    /// The code of the run does something that its gas limit decides, other than to run out of gas.
+    /// Record that the code's result depends on its gas limit in another way than by running out of gas.
     pub fn note_gas_seen(&self) {
         self.is_gas_seen_by_code.set(true);
     }
 
-    /// The run calls the console.
+    /// Record a call of the console.
     pub fn note_console_message(&self, message: &[u8]) {
         self.console_messages.borrow_mut().add(message);
     }
 
-    /// Whether the run has called the console.
+    /// Return whether the run has called the console.
     pub fn has_console_messages(&self) -> bool {
         !self.console_messages.borrow().is_empty()
     }
@@ -110,17 +110,19 @@ impl WorkBudget {
         self.console_messages.replace(console_messages);
     }
 
-    /// The run writes to storage with so much gas left.
+    /// Record a write to storage with `remaining` gas left.
     pub fn note_write(&self, remaining: u64) {
         self.least_at_write.set(self.least_at_write.get().min(remaining));
     }
 
-    /// The least gas left at a write to storage in the last run, if nothing else in it depended on its gas limit.
+    /// Return the least gas left at a write to storage in the last run, 2^64 - 1 without a write. None if its
+    /// code depended on the gas limit in another way.
     pub fn least_at_write(&self) -> Option<u64> {
         (!self.is_gas_seen_by_code.get()).then(|| self.least_at_write.get())
     }
 
-    /// Spend what the frame at `depth`, which began with `limit` gas, has used since the last look, and `cost`.
+    /// Spend the gas used since the last check by the frame at `depth`, which began with `limit` gas, and
+    /// `cost`. Return whether the run may continue.
     #[inline]
     pub fn charge_gas(&self, depth: usize, limit: u64, remaining: u64, cost: u64) -> bool {
         if !self.has_budget {
@@ -133,7 +135,8 @@ impl WorkBudget {
         self.charge(cost.saturating_add(self.used(depth, limit, remaining) / GAS_PER_STEP))
     }
 
-    /// The gas used since the last look: by this frame, and by those that it has called and that ended without one.
+    /// Return the gas used since the last check by this frame, and by frames it called that ended without a
+    /// check.
     fn used(&self, depth: usize, limit: u64, remaining: u64) -> u64 {
         let mut frames = self.frames.borrow_mut();
         let charged = self.charged.get();
@@ -166,12 +169,14 @@ impl WorkBudget {
         true
     }
 
-    /// The result of `work`, which asks `should_continue` now and then; any result, if the caller no longer waits.
+    /// Return the result of `work`, which asks `should_continue` regularly. After a cancellation the result
+    /// is meaningless.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         YieldPoint::new(self.cancel.clone(), self.lease.clone()).during(work)
     }
 
-    /// Wait for a turn on the processor where one is due; beyond the deadline, have the run end.
+    /// Wait for a CPU slot if the time slice is over. Beyond the deadline, use up the budget, so that the run
+    /// ends.
     fn yield_cpu(&self) {
         if self.deadline.get().is_some_and(|deadline| Instant::now() >= deadline) {
             self.remaining.set(0);
@@ -181,13 +186,13 @@ impl WorkBudget {
         }
     }
 
-    /// The gas that was seen to be used.
+    /// Return the gas that was charged.
     #[cfg(test)]
     pub fn gas_charged(&self) -> u64 {
         self.charged.get()
     }
 
-    /// End the run.
+    /// End the run at its next check.
     pub fn stop(&self) {
         self.is_stopped.set(true);
     }
@@ -200,7 +205,7 @@ impl WorkBudget {
         self.has_budget
     }
 
-    /// The flag that is set when the caller no longer waits.
+    /// Return the flag that is set when the caller no longer waits.
     pub fn cancel(&self) -> Option<&AtomicBool> {
         self.cancel.as_deref()
     }

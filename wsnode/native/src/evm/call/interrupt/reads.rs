@@ -1,26 +1,26 @@
-//! What the outcome of a run depends on: it stays the same while none of that changes.
+//! Values on which the outcome of a run depends. The outcome stays the same while none of them changes.
 
 use alloy_primitives::map::HashSet;
 use alloy_primitives::{Address, B256, U256};
 
-/// A value of the state or of a block that a run has read.
+/// Value of the state or of a block that a run has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Read {
     Slot(Address, U256),
-    /// The code of an account, by its hash; that of an account without code where there is none.
+    /// Code of an account by its hash; the hash of empty code if there is no account.
     Code(Address, B256),
-    /// The nonce of an account; 0 where there is no account.
+    /// Nonce of an account; 0 if there is no account.
     Nonce(Address, u64),
-    /// Nonce, balance and existence of an account, and its code.
+    /// Nonce, balance, existence and code of an account.
     Account(Address),
-    /// Members of a block that are other ones in each block, and the hashes of its ancestors.
+    /// Members of a block that differ in each block, and the hashes of its ancestors.
     Block,
     GasLimit,
     Coinbase,
     BaseFee,
 }
 
-/// The values that one run has read, within a bound.
+/// Values that one run has read, within a bound.
 #[derive(Debug)]
 pub struct Reads {
     found: HashSet<Read>,
@@ -39,13 +39,13 @@ impl Reads {
         }
     }
 
-    /// Have the run count as one that depends on everything.
+    /// Count the run as one that depends on every value.
     pub fn give_up(&mut self) {
         self.is_over = true;
         self.found.clear();
     }
 
-    /// The values in an order of their own; None if there are more than the bound.
+    /// Return the values in ascending order, or None if there are more than the bound.
     pub fn finish(self) -> Option<Vec<Read>> {
         let mut found: Vec<_> = self.found.into_iter().collect();
         found.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a long computation inside one instruction asks now and then: whether to go on, and for a turn.
+//! Pause of a long computation inside one instruction: a check for cancellation, and a CPU slot.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::cpu_slots::CpuLease;
 
-/// The part of a watch that such a computation sees.
+/// Part of a work budget that a precompiled contract's computation sees.
 #[derive(Debug, Clone)]
 pub struct YieldPoint {
     cancel: Option<Arc<AtomicBool>>,
@@ -15,11 +15,12 @@ pub struct YieldPoint {
 }
 
 thread_local! {
-    /// Of the run whose precompiled contract this thread computes. Their functions take no context of ours.
+    /// Yield point of the run whose precompiled contract this thread computes. revm's interface of contracts
+    /// has no place for it.
     static YIELD_POINT: RefCell<Option<YieldPoint>> = const { RefCell::new(None) };
 }
 
-/// Forgets the pause of this thread.
+/// Guard that removes the yield point of this thread.
 struct Reset;
 
 impl Drop for Reset {
@@ -33,7 +34,7 @@ impl YieldPoint {
         Self { cancel, lease }
     }
 
-    /// The result of `work`, in which `should_continue` asks this.
+    /// Return the result of `work`. Calls of `should_continue` in it use this yield point.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         YIELD_POINT.with_borrow_mut(|yield_point| *yield_point = Some(self));
         let _reset = Reset;
@@ -48,12 +49,12 @@ impl YieldPoint {
     }
 }
 
-/// Whether what this thread computes may be ended early.
+/// Return whether the computation of this thread may end early.
 pub fn is_interruptible() -> bool {
     YIELD_POINT.with_borrow(Option::is_some)
 }
 
-/// Wait for a turn on the processor where one is due; return whether the caller still waits for the result.
+/// Wait for a CPU slot if the time slice is over, and return whether the caller still waits for the result.
 pub fn should_continue() -> bool {
     YIELD_POINT.with_borrow(|yield_point| yield_point.as_ref().is_none_or(YieldPoint::should_continue))
 }
