@@ -79,7 +79,7 @@ pub(super) fn assemble(spec: &ChainSpec, block: Decoded, senders: Vec<Address>) 
 }
 
 /// Return the root of a block's withdrawals, or None if the block has none. On chains where the header's root
-/// is that of a contract's storage, an empty list gives the header's own value (OP Stack, Isthmus).
+/// is that of a contract's storage, an empty list gives the header's own value (OP stack, Isthmus).
 fn withdrawals_root(spec: &ChainSpec, block: &Decoded) -> Option<B256> {
     let withdrawals = block.withdrawals.as_deref()?;
     let is_of_storage = spec.header_rules().withdrawals_root == WithdrawalsRoot::Storage

@@ -55,7 +55,7 @@ pub fn open_header(
     })
 }
 
-/// Return the extra data of the attributes. On an OP Stack chain, empty extra data is replaced by the
+/// Return the extra data of the attributes. On an OP stack chain, empty extra data is replaced by the
 /// parent's, because it holds the parameters of the base fee (Holocene).
 fn extra_data(spec: &ChainSpec, parent: &Header, attributes: &BlockAttributes) -> Bytes {
     match spec.header_rules().extra_data {

@@ -1,4 +1,4 @@
-//! Blob parameters: which targets, limits and fee fractions are in force when.
+//! Blob parameters: target, limit and fee fraction by the time from which they are in force.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,18 @@ use super::number::{parse, parse_u64};
 use super::ChainSpec;
 use crate::error::Error;
 
-/// Blob parameters by the time from which they hold, the oldest first.
+/// Blob parameters by the time from which they hold, in ascending order.
 #[derive(Debug, Clone, Default)]
 pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 
-/// Leaves room to multiply with the gas of that many blobs.
+/// Highest blob limit. Its blobs' gas fits into 64 bits.
 const LARGEST_MAXIMUM: u64 = 1 << 20;
 
 type ScheduleEntries<'a> = BTreeMap<String, &'a RawValue>;
 
 impl BlobSchedule {
-    /// The schedule of the forks that are activated; Cancun, Prague and Osaka have the mainnet's values unless given.
+    /// Return the schedule of the activated forks. Cancun, Prague and Osaka have the mainnet's values by
+    /// default.
     pub fn parse(schedule: Option<&RawValue>, forks: &Schedule) -> Result<Self, Error> {
         let entries: ScheduleEntries =
             schedule.map_or(Ok(ScheduleEntries::new()), |raw| parse("blobSchedule", raw))?;
@@ -45,7 +46,7 @@ impl BlobSchedule {
         Ok(Self(blobs))
     }
 
-    /// The same schedule with a lowest price of blob gas, in wei.
+    /// Return the same schedule with a minimum price of blob gas, in wei.
     pub fn with_least_price(mut self, price: u64) -> Self {
         self.0.iter_mut().for_each(|(_, parameters)| parameters.min_blob_fee = price.max(1).into());
         self
@@ -56,7 +57,7 @@ impl BlobSchedule {
     }
 }
 
-/// Blob parameters that a fork sets, if it sets any.
+/// Return the blob parameters that a fork sets, or None if it keeps those before it.
 fn parameters(row: &ForkRow, entry: Option<&RawValue>) -> Result<Option<BlobParams>, Error> {
     match (entry, row.blobs) {
         (Some(_), DefaultBlobs::Unchanged) if row.fork < Fork::Cancun => Ok(None),
@@ -75,7 +76,8 @@ fn before_osaka(given: BlobParams) -> BlobParams {
     given.with_max_blobs_per_tx(given.max_blob_count)
 }
 
-/// Osaka bounds the blobs of a transaction, and ties their price to that of gas.
+/// Return the parameters of a fork from Osaka on: it bounds the blobs of a transaction (EIP-7594) and ties
+/// their price to the base fee (EIP-7918).
 fn under_osaka(given: BlobParams) -> BlobParams {
     given.with_max_blobs_per_tx(MAX_BLOBS_PER_TX_FUSAKA).with_blob_base_cost(BLOB_BASE_COST)
 }
@@ -100,7 +102,8 @@ fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
     })
 }
 
-/// The price of blob gas in a block, or nothing before blobs; 2^128 - 1 stands for every price above.
+/// Return the price of blob gas in a block, in wei, or None for a header without excess blob gas. 2^128 - 1
+/// stands for every higher price.
 pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<u128> {
     let excess = header.excess_blob_gas?;
     Some(spec.blob_parameters(header.timestamp)?.calc_blob_fee(excess))

@@ -1,11 +1,11 @@
-//! The chain's id, which on a development chain may be another one from some block on.
+//! Chain ids. A development chain may change its id from some block on.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 #[derive(Debug)]
 pub struct ChainIds {
     first: u64,
-    /// The first block of each later id, ascending.
+    /// First block of each later id, and the id, ascending.
     changes: RwLock<Vec<(u64, u64)>>,
 }
 
@@ -14,12 +14,12 @@ impl ChainIds {
         Self { first, changes: RwLock::default() }
     }
 
-    /// The id of the blocks to come, under which calls run as well, on whatever block.
+    /// Return the chain id of the next block. Calls use it on every block.
     pub fn current(&self) -> u64 {
         self.changes().last().map_or(self.first, |change| change.1)
     }
 
-    /// The id that was in force in a block.
+    /// Return the chain id in force at a block number.
     pub fn at(&self, number: u64) -> u64 {
         let changes = self.changes();
         let begun = changes.partition_point(|change| change.0 <= number);

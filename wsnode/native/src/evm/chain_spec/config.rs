@@ -1,4 +1,4 @@
-//! The `config` member of genesis.json.
+//! Member `config` of genesis.json.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::number::{parse, parse_u256, parse_u64};
 use super::op_stack::OpForks;
 use crate::error::Error;
 
-/// The rules that `config` sets.
+/// Rules from `config`.
 #[derive(Debug)]
 pub struct Config {
     pub chain_id: u64,
@@ -21,18 +21,18 @@ pub struct Config {
     pub terminal_total_difficulty: Option<U256>,
     pub deposit_contract: Option<Address>,
     pub dao_support: bool,
-    /// Bytes of a contract's code, where the chain has a limit of its own.
+    /// Longest contract code in bytes, if the chain sets its own limit.
     pub code_size_limit: Option<usize>,
-    /// Whether the chain says that it is mined, which decides an absent genesis difficulty.
+    /// True if the chain says that it is mined. This decides the genesis difficulty if that is absent.
     pub is_mined: bool,
     pub op_forks: OpForks,
-    /// What a chain says of itself that is not one with Ethereum's rules.
+    /// Description of a chain whose rules are not Ethereum's.
     pub description: Option<Description>,
 }
 
 type ConfigEntries<'a> = BTreeMap<&'a str, &'a RawValue>;
 
-/// The most that a chain may allow of a contract's code, in bytes; gas bounds it far below.
+/// Highest limit of a contract's code, in bytes; gas bounds code far below.
 const MAXIMUM_CODE_SIZE: usize = i32::MAX as usize;
 
 impl Config {
@@ -63,7 +63,7 @@ fn chain_id(members: &ConfigEntries) -> Result<u64, Error> {
     parse_u64("config.chainId", value)
 }
 
-/// What the chain says of itself; op-geth's genesis files have a member `optimism`.
+/// Return the chain's description. op-geth's genesis files have a member `optimism` instead.
 fn description(members: &ConfigEntries) -> Result<Option<Description>, Error> {
     match (members.get("wsnode"), members.contains_key("optimism")) {
         (Some(value), _) => parse("config.wsnode", value).map(Some),
@@ -71,7 +71,8 @@ fn description(members: &ConfigEntries) -> Result<Option<Description>, Error> {
     }
 }
 
-/// The blob parameters, with the lowest price of blob gas where a chain has one of its own (reth_gnosis's name for it).
+/// Return the blob parameters, with a minimum price of blob gas if the chain has its own. The member
+/// `minBlobGasPrice` is named as in reth_gnosis.
 fn blobs(members: &ConfigEntries, forks: &Schedule) -> Result<BlobSchedule, Error> {
     let schedule = BlobSchedule::parse(members.get("blobSchedule").copied(), forks)?;
     match members.get("minBlobGasPrice") {
@@ -80,7 +81,8 @@ fn blobs(members: &ConfigEntries, forks: &Schedule) -> Result<BlobSchedule, Erro
     }
 }
 
-/// Besu's name for it.
+/// Return the limit of a contract's code in bytes, if any. The member `contractSizeLimit` is named as in
+/// Besu.
 fn code_size_limit(members: &ConfigEntries) -> Result<Option<usize>, Error> {
     let Some(value) = members.get("contractSizeLimit") else { return Ok(None) };
     let limit = parse_u64("config.contractSizeLimit", value)?;
@@ -97,13 +99,14 @@ fn deposit_contract(members: &ConfigEntries) -> Result<Option<Address>, Error> {
         .transpose()
 }
 
-/// Whether forks of the OP stack have a meaning: op-geth's genesis files have a member `optimism`.
+/// Return whether the chain is of the OP stack, so that its forks may be named. op-geth's genesis files have
+/// a member `optimism`.
 fn is_of_op_stack(members: &ConfigEntries) -> Result<bool, Error> {
     let described = description(members)?.is_some_and(|description| description.family == Family::OpStack);
     Ok(described || members.contains_key("optimism"))
 }
 
-/// Refuse what would change the rules of the chain in ways that are not known here.
+/// Refuse members that change the rules of the chain in an unknown way.
 fn refuse_unsupported(members: &ConfigEntries) -> Result<(), Error> {
     let is_op_stack = is_of_op_stack(members)?;
     for (key, value) in members {

@@ -1,17 +1,18 @@
-//! Encodings and header rules of a chain that is not Ethereum: the member `wsnode` of a genesis file's `config`.
+//! Encodings and header rules of a chain that is not Ethereum: the member `wsnode` of a genesis file's
+//! `config`.
 
 use alloy_primitives::B256;
 use serde::Deserialize;
 
 use crate::chain::rows::transaction::system::{DEPOSIT, INTERNAL, SUBMIT_RETRYABLE, UNSIGNED};
 
-/// Chains that share the encodings of transactions and receipts.
+/// Family of chains with the same encodings of transactions and receipts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     #[default]
     Ethereum,
-    /// Ethereum's encodings, and state sync transactions.
+    /// Ethereum's encodings, with state sync transactions.
     Polygon,
     OpStack,
     Arbitrum,
@@ -32,7 +33,7 @@ impl Family {
         all.into_iter().find(|family| family.name() == name)
     }
 
-    /// Whether its blocks have system transactions of a type.
+    /// Return whether the family's blocks have system transactions of type `kind`.
     pub fn has_system_type(self, kind: u8) -> bool {
         let kinds: &[u8] = match self {
             Self::Ethereum => &[],
@@ -43,7 +44,7 @@ impl Family {
         kinds.contains(&kind)
     }
 
-    /// The header rules of its chains that have none of their own.
+    /// Return the header rules of the family's chains without rules of their own.
     fn header_rules(self) -> HeaderRules {
         match self {
             Self::Ethereum | Self::Polygon => HeaderRules::default(),
@@ -72,20 +73,21 @@ impl Family {
     }
 }
 
-/// What a chain says of itself beyond geth's members.
+/// Description of a chain beyond geth's members.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Description {
     pub family: Family,
     header: Option<HeaderRules>,
-    /// Whether its state is one of Arbitrum, though its blocks may be Ethereum's: ArbOS runs some of its accounts.
+    /// True if the chain's state is Arbitrum's, where ArbOS executes some accounts. Its blocks may still be
+    /// Ethereum's.
     pub arbos: bool,
-    /// Hash of a genesis block of which nothing else is known.
+    /// Hash of the genesis block, if nothing else is known of the block.
     pub genesis_hash: Option<B256>,
 }
 
 impl Description {
-    /// What chains of the OP stack have in common.
+    /// Return the common description of OP stack chains.
     pub fn op_stack() -> Self {
         Self { family: Family::OpStack, ..Self::default() }
     }
@@ -95,10 +97,10 @@ impl Description {
     }
 }
 
-/// Rules of a header; those of Ethereum where a chain has none of its own.
+/// Rules of a header, by default Ethereum's.
 ///
-/// A header's hash commits to every member, and a follower begins at a trusted hash. So a rule may be left unchecked
-/// where a chain changes it without notice.
+/// A header's hash commits to every member, and a follower begins at a trusted hash. So a rule may be
+/// unchecked if a chain changes it without notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HeaderRules {
@@ -112,16 +114,16 @@ pub struct HeaderRules {
     pub withdrawals_root: WithdrawalsRoot,
 }
 
-/// Members that say who made a block: difficulty and nonce.
+/// Rule of difficulty and nonce, which identify the maker of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Seal {
-    /// Work before the terminal total difficulty, and a difficulty and a nonce of 0 after it.
+    /// Proof of work up to the terminal total difficulty; difficulty and nonce 0 after it.
     #[default]
     Ethereum,
     /// Any difficulty and nonce, and no ommers. The opcode PREVRANDAO gives the difficulty.
     Authority,
-    /// The same with a difficulty of 1; the nonce counts the messages read from L1.
+    /// Difficulty 1, any nonce, and no ommers. The nonce counts the messages read from L1.
     Arbitrum,
 }
 
@@ -131,9 +133,9 @@ pub enum ExtraData {
     /// At most 32 bytes.
     #[default]
     Ethereum,
-    /// Nothing, or what decides the base fee of the next block (specs.optimism.io, Holocene and Jovian).
+    /// Empty, or the parameters of the next block's base fee (specs.optimism.io, Holocene and Jovian).
     Optimism,
-    /// The root of the messages to L1.
+    /// Root of the messages to L1.
     Arbitrum,
     Unchecked,
 }
@@ -143,7 +145,7 @@ pub enum ExtraData {
 pub enum BaseFee {
     #[default]
     Ethereum,
-    /// By the parent's extra data from Holocene on, and unchecked before.
+    /// Computed from the parent's extra data from Holocene on, and unchecked before.
     Optimism,
     Unchecked,
 }
@@ -151,7 +153,7 @@ pub enum BaseFee {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GasLimit {
-    /// Less than 1/1024 from the parent's, at least 5,000.
+    /// Less than 1/1024 from the parent's, and at least 5,000.
     #[default]
     Ethereum,
     Unchecked,
@@ -174,24 +176,24 @@ pub enum BlobGas {
     Unchecked,
 }
 
-/// Which of the members that forks add are there.
+/// Presence of the header members that forks add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Members {
-    /// Those of the forks that are active.
+    /// Members of the active forks, and no others.
     #[default]
     Ethereum,
-    /// Any; RLP leaves out none before another.
+    /// Any members that RLP can encode: none is absent before a present one.
     Unchecked,
 }
 
-/// What the withdrawals root of a header is of.
+/// List or trie whose root is the header's withdrawals root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WithdrawalsRoot {
-    /// The withdrawals of the body.
+    /// Withdrawals of the body.
     #[default]
     Ethereum,
-    /// The storage of a contract, from the fork on that adds requests; then the body has no withdrawals.
+    /// Storage of a contract, from Prague's requests on. The body then has no withdrawals.
     Storage,
 }

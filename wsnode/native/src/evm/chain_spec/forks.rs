@@ -1,4 +1,4 @@
-//! The forks of Ethereum: one row for each, and when a chain activates it.
+//! Forks of Ethereum, one row for each, and the schedule of their activation.
 
 use alloy_consensus::Header;
 use alloy_eips::eip7840::BlobParams;
@@ -8,14 +8,14 @@ use alloy_primitives::{Address, Bytes};
 
 use crate::error::{Error, Rule};
 
-/// A change of the rules, in the order in which chains activate them.
+/// Fork of the rules, in the order in which chains activate them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fork {
     Frontier,
     Homestead,
     Dao,
     TangerineWhistle,
-    /// Transactions may name their chain; with Spurious Dragon on every public chain.
+    /// Transactions may name their chain (EIP-155). Every public chain activates it with Spurious Dragon.
     ReplayProtection,
     SpuriousDragon,
     Byzantium,
@@ -40,30 +40,31 @@ pub enum Fork {
     Amsterdam,
 }
 
-/// Position of a fork among the others: whether later forks need it, and which of them it may follow.
+/// Relation of a fork to the others: need of later forks for it, and its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Every later fork of the table needs it.
+    /// Every later fork in the table needs it.
     Required,
     Optional,
-    /// Only the blob parameters change (EIP-7892): the fork may begin before or after any named fork.
+    /// Blob parameters only (EIP-7892): the fork may begin before or after any named fork.
     BlobsOnly,
 }
 
 /// Blob parameters of a fork whose name is not in the genesis file's `blobSchedule`.
 #[derive(Debug, Clone, Copy)]
 pub enum DefaultBlobs {
-    /// The fork has no entry of its own: the parameters before it go on.
+    /// Parameters of the forks before it.
     Unchanged,
     Mainnet(fn() -> BlobParams),
-    /// The genesis file must have an entry.
+    /// None: the genesis file must have an entry.
     Missing,
 }
 
-/// Header member that a fork adds: the rule that its presence is checked by, and its presence in a header.
+/// Header member that a fork adds: the rule for its presence, and a function that returns whether a header
+/// has it.
 pub type HeaderMember = (Rule, fn(&Header) -> bool);
 
-/// Everything by which a fork differs from the one before it, but for the EVM's own rules.
+/// Differences of a fork from the one before it, without the EVM's own rules.
 #[derive(Debug, Clone, Copy)]
 pub struct ForkRow {
     pub fork: Fork,
@@ -71,23 +72,24 @@ pub struct ForkRow {
     pub key: &'static str,
     pub name: &'static str,
     pub presence: Presence,
-    /// Fork of alloy's executor, which gives the EVM's `SpecId`; `None` where that does not change.
+    /// Fork of alloy's executor, which gives the EVM's `SpecId`. None if the EVM does not change.
     pub hardfork: Option<EthereumHardfork>,
     pub blobs: DefaultBlobs,
     pub header: &'static [HeaderMember],
-    /// Contracts that the protocol calls or reads, by their names in `eth_config` (EIP-7910), each with its code.
+    /// Contracts that the protocol calls or reads: name in `eth_config` (EIP-7910), address and code.
     pub contracts: &'static [(&'static str, Address, &'static Bytes)],
-    /// Contracts among these whose requests end a block (EIP-7685): without code at one the block is invalid.
+    /// Addresses of the contracts whose requests end a block (EIP-7685). A block is invalid if one has no
+    /// code.
     pub request_contracts: &'static [Address],
-    /// Precompiles by their names in `eth_config`, each with the number that its address is.
+    /// Precompiled contracts by their names in `eth_config`, each with its address as a number.
     pub precompiles: &'static [(&'static str, u16)],
-    /// Generation of the Engine API's structures that begins with the fork; 0 where they do not change.
+    /// Generation of the Engine API's structures that begins with the fork, or 0 if they do not change.
     pub engine: u8,
 }
 
 use Presence::{BlobsOnly, Optional, Required};
 
-/// Row of a fork that changes only the EVM.
+/// Return the row of a fork that does not change the EVM.
 const fn row(fork: Fork, key: &'static str, name: &'static str, presence: Presence) -> ForkRow {
     ForkRow {
         fork,
@@ -104,7 +106,7 @@ const fn row(fork: Fork, key: &'static str, name: &'static str, presence: Presen
     }
 }
 
-/// Row of a fork with an EVM of its own.
+/// Return the row of a fork that changes the EVM.
 const fn evm(
     fork: Fork,
     key: &'static str,
@@ -115,12 +117,13 @@ const fn evm(
     ForkRow { hardfork: Some(hardfork), ..row(fork, key, name, presence) }
 }
 
-/// Row of a fork that only sets blob parameters.
+/// Return the row of a fork that only sets blob parameters.
 const fn blobs(fork: Fork, key: &'static str, name: &'static str) -> ForkRow {
     ForkRow { blobs: DefaultBlobs::Missing, ..row(fork, key, name, BlobsOnly) }
 }
 
-/// All forks but Frontier, in the order in which chains activate them. `HARDFORK.md` says how to add one.
+/// Rows of all forks but Frontier, in the order in which chains activate them. `HARDFORK.md` says how to add
+/// one.
 pub const TABLE: [ForkRow; 25] = [
     evm(Fork::Homestead, "homesteadBlock", "Homestead", Required, EthereumHardfork::Homestead),
     row(Fork::Dao, "daoForkBlock", "Homestead", Optional),
@@ -231,7 +234,8 @@ pub const TABLE: [ForkRow; 25] = [
 
 const HEADER_MEMBERS_BEFORE_LONDON: usize = 15;
 
-/// Members of a header of the newest fork: those before London, the base fee, and what later forks add.
+/// Number of members in a header of the newest fork: 15 before London, the base fee, and the members of later
+/// forks.
 pub const HEADER_MEMBERS: usize = {
     let (mut members, mut index) = (HEADER_MEMBERS_BEFORE_LONDON + 1, 0);
     while index < TABLE.len() {
@@ -241,37 +245,37 @@ pub const HEADER_MEMBERS: usize = {
     members
 };
 
-/// When each fork begins: a block number up to Paris, a timestamp from Shanghai on.
+/// Activation of each fork: a block number up to Paris, a timestamp from Shanghai on.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule([Option<u64>; TABLE.len() + 1]);
 
 impl Fork {
-    /// The fork that a key of genesis.json activates.
+    /// Return the fork that a key of genesis.json activates, or None.
     pub fn of_key(key: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.key == key).map(|row| row.fork)
     }
 }
 
 impl ForkRow {
-    /// True if a time activates the fork, false if a block number does.
+    /// Return true if a time activates the fork, false if a block number does.
     pub fn is_by_time(&self) -> bool {
         self.fork >= Fork::Shanghai
     }
 
-    /// How many members a header has that the fork is the newest of.
+    /// Return the number of members in a header whose newest fork this is.
     pub fn header_members(&self) -> usize {
         let before_london = HEADER_MEMBERS_BEFORE_LONDON;
         let base = before_london + usize::from(self.fork >= Fork::London);
         base + TABLE.iter().take_while(|row| row.fork <= self.fork).map(|row| row.header.len()).sum::<usize>()
     }
 
-    /// The fork's name among the entries of `blobSchedule`.
+    /// Return the fork's name among the entries of `blobSchedule`.
     pub fn blob_entry(&self) -> &'static str {
         self.key.trim_end_matches("Time")
     }
 }
 
-/// The refusal of a place in genesis.json that belongs to a fork which is not in the table.
+/// Return the error for a member of genesis.json of a fork that is not in the table.
 pub fn unknown_fork(member: &str, begin: &str) -> Error {
     Error::InvalidGenesis(format!(
         "genesis: {member} names a fork that this version does not know: the rules would be others{begin}. Use a \
@@ -288,19 +292,19 @@ impl Schedule {
         self.0[fork as usize]
     }
 
-    /// Whether a fork that begins with a block is active at `number`.
+    /// Return whether a fork by block number is active at `number`.
     pub fn active_at_block(&self, fork: Fork, number: u64) -> bool {
         fork == Fork::Frontier || self.activation(fork).is_some_and(|begin| number >= begin)
     }
 
-    /// Whether a fork that begins at a time is active at `timestamp`.
+    /// Return whether a fork by time is active at `timestamp`.
     pub fn active_at_time(&self, fork: Fork, timestamp: u64) -> bool {
         self.activation(fork).is_some_and(|begin| timestamp >= begin)
     }
 
-    /// The rows of the forks that are active at a block, the newest last.
+    /// Return the rows of the forks that are active at a block, the newest last.
     ///
-    /// A fork that only sets blob parameters stands where its time puts it among the named ones.
+    /// A fork that only sets blob parameters is placed among the others by its time.
     pub fn active(&self, number: u64, timestamp: u64) -> Vec<&'static ForkRow> {
         let begin = |row: &ForkRow| self.activation(row.fork).unwrap_or(u64::MAX);
         let is_active = |row: &&ForkRow| {
@@ -312,12 +316,13 @@ impl Schedule {
         rows
     }
 
-    /// The name of the newest fork that is active.
+    /// Return the name of the newest active fork.
     pub fn name(&self, number: u64, timestamp: u64) -> &'static str {
         self.active(number, timestamp).last().map_or("Frontier", |row| row.name)
     }
 
-    /// The error in the order of the forks, if any. Forks that only set blob parameters have an order of their own.
+    /// Return the first error in the order of the forks, or None. Forks with blob parameters only have their
+    /// own order.
     pub fn disorder(&self) -> Option<String> {
         let named = TABLE.iter().filter(|row| row.presence != BlobsOnly);
         let blobs = TABLE.iter().filter(|row| row.fork == Fork::Osaka || row.presence == BlobsOnly);

@@ -1,4 +1,4 @@
-//! The genesis block: its header and the accounts it allots.
+//! Genesis block: its header and its accounts.
 
 use std::collections::BTreeMap;
 
@@ -21,45 +21,45 @@ use super::number::{parse, parse_u256, parse_u64};
 use crate::error::Error;
 use crate::state::Head;
 
-/// Also keeps every sum of difficulties far below 256 bits.
+/// Highest difficulty in bits. It keeps every total difficulty far below 256 bits.
 pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
 
-/// The accounts of the genesis state.
+/// Accounts of the genesis state.
 pub type Alloc = BTreeMap<Address, GenesisAccount>;
 
-/// The first block of a chain.
+/// First block of a chain.
 #[derive(Debug, Clone)]
 pub struct Genesis {
     pub header: Header,
     pub hash: B256,
     pub alloc: Alloc,
-    /// Whether more than the hash is known, which is zero where not even that is.
+    /// True if the header is known. Otherwise at most the hash is known; an unknown hash is zero.
     pub has_header: bool,
-    /// Whether the allotted accounts are known; otherwise only the root of their state is.
+    /// True if the genesis accounts are known; otherwise only their state root is.
     pub is_allotted: bool,
-    /// Where that is another chain's block: nothing is known of the accounts then.
+    /// Block of another chain with which this one begins. Its accounts are unknown.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// Another chain's block.
+/// First block that was copied from another chain.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
-    /// Whose encodings its transactions have.
+    /// Family whose encodings its transactions have.
     pub family: Family,
-    /// Its RLP.
+    /// RLP of the block.
     pub block: Bytes,
-    /// The row of its receipts.
+    /// Row of its receipts.
     pub receipts: Bytes,
 }
 
 impl Genesis {
-    /// Where the state begins.
+    /// Return the head of a state at the genesis block.
     pub fn head(&self) -> Head {
         Head { number: self.header.number, hash: self.hash, state_root: self.header.state_root }
     }
 }
 
-/// The members that have a block of another chain, and the row of its receipts.
+/// Member with the RLP of another chain's block. `firstReceipts` is the row of its receipts.
 const ELSEWHERE: &str = "firstBlock";
 const RECEIPTS: &str = "firstReceipts";
 const FAMILY: &str = "firstFamily";
@@ -67,7 +67,7 @@ const FAMILY: &str = "firstFamily";
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
 const DEFAULT_DIFFICULTY: u64 = 131_072;
 
-/// The members of genesis.json, each still as its text.
+/// Members of genesis.json as text.
 pub struct Document<'a> {
     pub config: &'a RawValue,
     alloc: Option<&'a RawValue>,
@@ -84,7 +84,7 @@ impl<'a> Document<'a> {
         Ok(Self { config, alloc, members })
     }
 
-    /// The genesis block under the rules of `config`.
+    /// Return the genesis block under the rules of `config`.
     pub fn genesis(&self, config: &Config) -> Result<Genesis, Error> {
         if let Some(encoded) = self.value::<Bytes>(ELSEWHERE)? {
             let header =
@@ -114,7 +114,7 @@ impl<'a> Document<'a> {
         Ok(Genesis { header, hash, has_header: true, alloc, is_allotted, elsewhere: None })
     }
 
-    /// A genesis block of which at most the hash is known: the header is only a place to begin at.
+    /// Return a genesis block of which at most the hash is known. Its header is only a placeholder.
     fn unknown(&self, config: &Config) -> Result<Genesis, Error> {
         let Some(description) = config.description else { return Err(refusal("alloc is missing")) };
         Ok(Genesis {
@@ -200,7 +200,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The header of a block in RLP.
+/// Return the header of a block in RLP.
 fn first_header(block: &[u8]) -> Result<Header, alloy_rlp::Error> {
     let mut items = alloy_rlp::Header::decode_bytes(&mut &block[..], true)?;
     Header::decode(&mut items)

@@ -1,4 +1,4 @@
-//! The rules of one chain: which forks it activates and when, its blob parameters, its genesis block.
+//! Rules of one chain: its forks and their activation, its blob parameters and its genesis block.
 
 mod blobs;
 mod chain_ids;
@@ -30,7 +30,7 @@ use chain_ids::ChainIds;
 use op_stack::OpForks;
 use rules::maximum_initcode;
 
-/// What genesis.json says about a chain.
+/// Chain spec, read from genesis.json.
 #[derive(Debug)]
 pub struct ChainSpec {
     chain_ids: ChainIds,
@@ -48,7 +48,7 @@ pub struct ChainSpec {
 }
 
 impl ChainSpec {
-    /// The chain that geth's genesis.json describes.
+    /// Return the chain spec in a genesis.json of geth's format.
     pub fn from_json(text: &[u8]) -> Result<Self, Error> {
         let document = genesis::Document::parse(text)?;
         let config = config::Config::parse(document.config)?;
@@ -70,27 +70,28 @@ impl ChainSpec {
         })
     }
 
-    /// The id of the blocks to come.
+    /// Return the chain id of the next block.
     pub fn chain_id(&self) -> u64 {
         self.chain_ids.current()
     }
 
-    /// The id of a block.
+    /// Return the chain id at a block number.
     pub fn chain_id_at(&self, number: u64) -> u64 {
         self.chain_ids.at(number)
     }
 
-    /// Which ids follow the genesis's, each with its first block, ascending.
+    /// Set the chain ids after the genesis's: the first block of each and the id, ascending.
     pub fn set_chain_ids(&self, changes: Vec<(u64, u64)>) {
         self.chain_ids.set_changes(changes);
     }
 
-    /// Whose encodings its transactions and receipts have.
+    /// Return the family whose encodings the chain's transactions and receipts have.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// Whose encodings a block has: the first one of a chain may be of another chain.
+    /// Return the family whose encodings a block has. The first block may come from a chain of another
+    /// family.
     pub fn family_at(&self, number: u64) -> Family {
         match &self.genesis.elsewhere {
             Some(elsewhere) if number <= self.genesis.header.number => elsewhere.family,
@@ -98,7 +99,7 @@ impl ChainSpec {
         }
     }
 
-    /// Whether ArbOS runs some accounts of its state, which the EVM cannot.
+    /// Return whether ArbOS executes some accounts of the state. The EVM cannot execute them.
     pub fn has_arbos(&self) -> bool {
         self.has_arbos
     }
@@ -107,12 +108,12 @@ impl ChainSpec {
         &self.header_rules
     }
 
-    /// The newest fork of the OP stack that is active and changes what Ethereum's forks do not.
+    /// Return the newest active fork of the OP stack among those with changes beyond Ethereum's forks.
     pub fn op_fork(&self, timestamp: u64) -> Option<OpFork> {
         self.op_forks.newest(timestamp)
     }
 
-    /// Whether its blocks are sealed by authorities, whatever their difficulty.
+    /// Return whether the chain's blocks are sealed by authorities, with any difficulty.
     pub fn is_sealed_by_authority(&self) -> bool {
         self.header_rules.seal != Seal::Ethereum
     }
@@ -125,7 +126,7 @@ impl ChainSpec {
         self.genesis.hash
     }
 
-    /// The name of the newest fork active at a block.
+    /// Return the name of the newest fork that is active at a block.
     pub fn fork_name(&self, number: u64, timestamp: u64) -> &'static str {
         let name = self.forks.name(number, timestamp);
         let merged_at_genesis = self.terminal_total_difficulty == Some(U256::ZERO);
@@ -138,29 +139,31 @@ impl ChainSpec {
         name
     }
 
-    /// The rows of the forks that are active at a block, the newest last.
+    /// Return the rows of the forks that are active at a block, the newest last.
     pub fn active_forks(&self, number: u64, timestamp: u64) -> Vec<&'static ForkRow> {
         self.forks.active(number, timestamp)
     }
 
-    /// When the chain activates a fork, if it does: a block number, or from Shanghai on a time in seconds.
+    /// Return the activation of a fork: a block number up to Paris, a time in seconds from Shanghai on, or
+    /// None.
     pub fn activation(&self, fork: Fork) -> Option<u64> {
         self.forks.activation(fork)
     }
 
-    /// The total difficulty at which proof of stake begins, if it ever does.
+    /// Return the total difficulty at which proof of stake begins, or None if it never does.
     pub fn terminal_total_difficulty(&self) -> Option<U256> {
         self.terminal_total_difficulty
     }
 
-    /// Whether a block has the rules since proof of stake, whose parent has this total difficulty.
+    /// Return whether a block has the rules of proof of stake. The argument is its parent's total difficulty.
     pub fn is_proof_of_stake(&self, parent_total_difficulty: U256) -> bool {
         let is_merged =
             self.terminal_total_difficulty.is_some_and(|terminal| parent_total_difficulty >= terminal);
         is_merged || self.is_sealed_by_authority()
     }
 
-    /// Whether the block after `parent` is one of proof of stake, as far as the parent alone shows.
+    /// Return whether the block after `parent` is one of proof of stake, as far as the parent's header shows
+    /// it.
     pub fn is_proof_of_stake_after(&self, parent: &Header) -> bool {
         if self.is_sealed_by_authority() {
             return true;
@@ -174,17 +177,17 @@ impl ChainSpec {
         }
     }
 
-    /// The blob parameters in force at `timestamp`, or nothing before blobs.
+    /// Return the blob parameters in force at `timestamp`, or None before blobs.
     pub fn blob_parameters(&self, timestamp: u64) -> Option<BlobParams> {
         self.blobs.at(timestamp)
     }
 
-    /// Bytes of a contract's code, if that is not the protocol's limit (EIP-170).
+    /// Return the limit of a contract's code in bytes, or None if it is the protocol's (EIP-170).
     pub fn code_size_limit(&self) -> Option<usize> {
         self.code_size_limit
     }
 
-    /// Bytes of the code that creates a contract: twice those of a contract's (EIP-3860).
+    /// Return the limit of init code in bytes: twice that of a contract's code (EIP-3860).
     pub fn initcode_limit(&self, rules: SpecId) -> usize {
         self.code_size_limit.map_or_else(|| maximum_initcode(rules), |limit| limit.saturating_mul(2))
     }
@@ -193,7 +196,7 @@ impl ChainSpec {
         self.forks.active_at_block(fork, number)
     }
 
-    /// Whether a fork that begins at a time is active; all of them need London.
+    /// Return whether a fork by time is active at a block. Every such fork needs London.
     pub fn is_active_at(&self, fork: Fork, number: u64, timestamp: u64) -> bool {
         self.is_london(number) && self.forks.active_at_time(fork, timestamp)
     }
@@ -202,7 +205,8 @@ impl ChainSpec {
         self.forks.active_at_block(Fork::London, number)
     }
 
-    /// The block of the DAO fork, and whether the chain supports it.
+    /// Return the block number of the DAO fork, and whether the chain supports it; None if the chain has no
+    /// DAO fork.
     pub fn dao_fork(&self) -> Option<(u64, bool)> {
         self.forks.activation(Fork::Dao).map(|number| (number, self.dao_support))
     }

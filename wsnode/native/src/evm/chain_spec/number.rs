@@ -1,4 +1,4 @@
-//! Numbers as genesis.json writes them: JSON numbers, decimal strings or hexadecimal strings.
+//! Numbers in genesis.json: JSON numbers, decimal strings or hexadecimal strings.
 
 use alloy_primitives::U256;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 
-/// The number that a member of genesis.json holds.
+/// Return the number in a member of genesis.json.
 pub fn parse_u256(name: &str, raw: &RawValue) -> Result<U256, Error> {
     let text = raw.get().trim().trim_matches('"');
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -17,12 +17,12 @@ pub fn parse_u256(name: &str, raw: &RawValue) -> Result<U256, Error> {
     parsed.map_err(|_| wrong(name, "a number", raw))
 }
 
-/// The number below 2**64 that a member of genesis.json holds.
+/// Return the number below 2^64 in a member of genesis.json.
 pub fn parse_u64(name: &str, raw: &RawValue) -> Result<u64, Error> {
     parse_u256(name, raw)?.try_into().map_err(|_| wrong(name, "a number below 2**64", raw))
 }
 
-/// The value that a member of genesis.json holds, in its type's usual notation.
+/// Return the value in a member of genesis.json, in the JSON notation of its type.
 pub fn parse<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T, Error> {
     serde_json::from_str(raw.get())
         .map_err(|reason| Error::InvalidGenesis(format!("genesis: {name}: {reason}")))

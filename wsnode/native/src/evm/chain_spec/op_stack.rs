@@ -1,4 +1,4 @@
-//! Forks of the OP stack that change what Ethereum's forks do not.
+//! Forks of the OP stack with changes beyond Ethereum's forks.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::number::parse_u64;
 use crate::error::Error;
 
-/// A fork that changes precompiled contracts or the fee for data on L1, in the order in which chains activate them.
+/// Fork that changes precompiled contracts or the fee for data on L1, in the order of activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OpFork {
     Fjord,
@@ -16,7 +16,8 @@ pub enum OpFork {
     Karst,
 }
 
-/// Keys of op-geth's genesis files for forks of the family; those of Ethereum that they contain stand beside them.
+/// Keys of op-geth's genesis files for forks of the OP stack. Ethereum's forks in them have their own keys
+/// beside these.
 const KEYS: [(&str, Option<OpFork>); 11] = [
     ("bedrockBlock", None),
     ("regolithTime", None),
@@ -32,17 +33,17 @@ const KEYS: [(&str, Option<OpFork>); 11] = [
     ("azulTime", None),
 ];
 
-/// When the forks begin, in seconds since 1970; those that are not named never do.
+/// Forks and their activation, in seconds since 1970. A fork that is absent is never active.
 #[derive(Debug, Clone, Default)]
 pub struct OpForks(Vec<(OpFork, u64)>);
 
 impl OpForks {
-    /// Whether a genesis file names a fork of the family by this key.
+    /// Return whether `key` activates a fork of the OP stack in a genesis file.
     pub fn has_key(key: &str) -> bool {
         KEYS.iter().any(|(known, _)| *known == key)
     }
 
-    /// The forks that `config` of a genesis file names.
+    /// Return the forks in `config` of a genesis file.
     pub fn parse(members: &BTreeMap<&str, &RawValue>) -> Result<Self, Error> {
         let named = KEYS.iter().filter_map(|(key, fork)| Some((key, (*fork)?, *members.get(key)?)));
         named
@@ -51,7 +52,7 @@ impl OpForks {
             .map(Self)
     }
 
-    /// The newest one that is active.
+    /// Return the newest active fork, or None.
     pub fn newest(&self, timestamp: u64) -> Option<OpFork> {
         self.0.iter().filter(|(_, begin)| timestamp >= *begin).map(|(fork, _)| *fork).max()
     }

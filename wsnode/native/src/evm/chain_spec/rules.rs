@@ -1,4 +1,4 @@
-//! The rules in force for one block, in the words of alloy's executor.
+//! Rules in force for one block, in the types of alloy's executor.
 
 use alloy_evm::eth::spec::EthExecutorSpec;
 use alloy_hardforks::{EthereumHardfork, EthereumHardforks, ForkCondition};
@@ -9,7 +9,7 @@ use revm::primitives::{eip3860, eip7954};
 use super::forks::TABLE;
 use super::{ChainSpec, Fork};
 
-/// Bytes of the code that creates a contract: from Shanghai on (EIP-3860), and from Amsterdam on (EIP-7954).
+/// Return the protocol's limit of init code in bytes: EIP-7954's from Amsterdam on, EIP-3860's before.
 pub fn maximum_initcode(rules: SpecId) -> usize {
     match rules.is_enabled_in(SpecId::AMSTERDAM) {
         true => eip7954::MAX_INITCODE_SIZE,
@@ -17,10 +17,10 @@ pub fn maximum_initcode(rules: SpecId) -> usize {
     }
 }
 
-/// A chain's forks as one block sees them.
+/// Forks of a chain as one block sees them.
 ///
-/// The merge happens at a total difficulty, which alloy's tables cannot express: they ask for the number of the
-/// first block after it. A block knows whether it is one of proof of stake, and forks by time need that.
+/// The merge happens at a total difficulty, but alloy's tables need the number of the first block after it. A
+/// block knows whether it is one of proof of stake, and forks by time depend on this.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
     spec: &'a ChainSpec,
@@ -33,12 +33,13 @@ impl<'a> Rules<'a> {
         Self { spec, is_proof_of_stake, has_requests: true }
     }
 
-    /// The rules for the end of a block whose requests have been collected: alloy collects them where Prague is active.
+    /// Return the rules for the end of a block after its requests have been collected. Prague is not active
+    /// in them, so that alloy does not collect the requests again.
     pub fn after_requests(self) -> Self {
         Self { has_requests: false, ..self }
     }
 
-    /// The EVM's rules for a block.
+    /// Return the EVM's rules for a block.
     pub fn evm(&self, number: u64, timestamp: u64) -> SpecId {
         let constantinople = self.spec.is_active(Fork::Constantinople, number);
         match alloy_evm::spec_by_timestamp_and_block_number(self, timestamp, number) {
@@ -48,7 +49,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether writes are charged by what they change in the end: Constantinople began it, Petersburg took it back.
+    /// Return whether SSTORE has the net metering of EIP-1283: Constantinople added it, Petersburg removed
+    /// it.
     pub fn has_net_metering(&self, number: u64) -> bool {
         let is_active = |fork| self.spec.is_active(fork, number);
         is_active(Fork::Constantinople) && !is_active(Fork::Petersburg) && !is_active(Fork::Istanbul)

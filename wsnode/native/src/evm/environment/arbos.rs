@@ -1,7 +1,11 @@
-//! What ArbOS makes of the EVM on Arbitrum: a header's say in its surroundings, and what it runs in the EVM's place, which
-//! this crate does not: contracts of Arbitrum's own, Stylus programs and hashes of blocks.
+//! Effects of ArbOS on the EVM on Arbitrum: members of the environment from a header, and the accounts that
+//! only ArbOS executes.
 //!
-//! Offchain Labs' go-ethereum: core/types/arb_types.go (HeaderInfo), params/config.go (forks by versions of ArbOS).
+//! This crate does not execute Arbitrum's precompiled contracts and Stylus programs, nor does it know the
+//! hashes of L1 blocks.
+//!
+//! Source: Offchain Labs' go-ethereum, core/types/arb_types.go (HeaderInfo) and params/config.go (forks by
+//! versions of ArbOS).
 
 use std::collections::HashMap;
 
@@ -13,15 +17,15 @@ use revm::state::AccountInfo;
 use crate::evm::chain_spec::{ChainSpec, Family};
 use crate::state::StateError;
 
-/// The version of ArbOS from which on Osaka's rules are in force.
+/// Version of ArbOS from which on Osaka's rules are in force.
 const OSAKA: u64 = 50;
 
-/// The number that the opcode NUMBER gives.
+/// Return the block number of L1 in an Arbitrum header, which the opcode NUMBER gives.
 pub fn l1_block_number(header: &Header) -> u64 {
     word(header, 1)
 }
 
-/// The name of the fork of Ethereum whose rules of the EVM are in force.
+/// Return the name of the Ethereum fork whose EVM rules are in force.
 pub fn fork_name(header: &Header) -> &'static str {
     match rules(header) {
         SpecId::OSAKA => "osaka",
@@ -29,7 +33,7 @@ pub fn fork_name(header: &Header) -> &'static str {
     }
 }
 
-/// The rules of the EVM: those of Prague below the version of ArbOS that has Osaka's.
+/// Return the rules of the EVM by the header's version of ArbOS: Prague's, or Osaka's from `OSAKA` on.
 pub fn rules(header: &Header) -> SpecId {
     match word(header, 2) >= OSAKA {
         true => SpecId::OSAKA,
@@ -41,7 +45,8 @@ fn word(header: &Header, place: usize) -> u64 {
     u64::from_be_bytes(header.mix_hash.0.as_chunks().0[place])
 }
 
-/// Offchain Labs' nitro: precompiles/precompile.go; 0x67, 0x69 and 0x6a have no name of their own.
+/// Precompiled contracts of Arbitrum: last byte of the address, and name (nitro, precompiles/precompile.go).
+/// 0x67, 0x69 and 0x6a have no name there.
 const CONTRACTS: [(u8, &str); 18] = [
     (0x64, "ArbSys"),
     (0x65, "ArbInfo"),
@@ -62,25 +67,25 @@ const CONTRACTS: [(u8, &str); 18] = [
     (0xc8, "NodeInterface"),
     (0xff, "ArbDebug"),
 ];
-/// A precompiled contract that is Ethereum's from Osaka on, and Arbitrum's from ArbOS 30 on.
+/// Precompiled contract of Ethereum from Osaka on, and of Arbitrum from ArbOS 30 on.
 const P256_VERIFY: Address = address!("0000000000000000000000000000000000000100");
-/// What the code of a Stylus program begins with.
+/// First bytes of a Stylus program.
 const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
-/// The account of the state of ArbOS, where it keeps the hashes of blocks of L1.
+/// Account of ArbOS's state, with the hashes of L1 blocks.
 const STATE: Address = address!("a4b05fffffffffffffffffffffffffffffffffff");
 
-/// Watches what a run on Arbitrum touches.
+/// Check of the accounts, code and block hashes that a run on Arbitrum reads.
 #[derive(Debug)]
 pub struct ArbosWatch {
     has_p256: bool,
-    /// Whether blocks have the numbers of L1, so that their hashes are those of L1.
+    /// True if block numbers in the EVM are those of L1, so that block hashes are too.
     has_l1_numbers: bool,
-    /// The account that was read last with some code.
+    /// Account that was read last, by code hash.
     codes: HashMap<B256, Address>,
 }
 
 impl ArbosWatch {
-    /// The watch of a run by `rules`; nothing on a chain without ArbOS.
+    /// Return the check for a run by `rules`, or None on a chain without ArbOS.
     pub fn of(spec: &ChainSpec, rules: SpecId) -> Option<Self> {
         spec.has_arbos().then(|| Self {
             has_p256: rules.is_enabled_in(SpecId::OSAKA),
@@ -89,7 +94,7 @@ impl ArbosWatch {
         })
     }
 
-    /// Refuse an account whose code is not the EVM's.
+    /// Refuse an account that only ArbOS executes.
     pub fn check_account(&self, address: Address) -> Result<(), StateError> {
         let [zeros @ .., last] = address.0 .0;
         let is_p256 = address == P256_VERIFY && !self.has_p256;
@@ -101,7 +106,8 @@ impl ArbosWatch {
         Err(StateError::NotExecuted { address, name, kind: "precompile" })
     }
 
-    /// Note whose code may be asked for next by its hash.
+    /// Record the account's code hash, because its code may be read next by the hash alone. Refuse a Stylus
+    /// program.
     pub fn note_account(
         &mut self,
         address: Address,
@@ -124,7 +130,7 @@ impl ArbosWatch {
         Err(StateError::NotExecuted { address, name: "Stylus", kind: "stylus" })
     }
 
-    /// Refuse the hash of a block whose number is one of L1.
+    /// Refuse a block hash if block numbers are those of L1.
     pub fn check_hash(&self) -> Result<(), StateError> {
         match self.has_l1_numbers {
             true => Err(StateError::NotExecuted { address: STATE, name: "BLOCKHASH", kind: "blockhash" }),

@@ -1,4 +1,4 @@
-//! The EVM's surroundings in a block.
+//! Environment of the EVM in a block.
 
 pub mod arbos;
 pub mod net_metering;
@@ -14,15 +14,16 @@ pub use precompiles::precompiles;
 
 use crate::evm::chain_spec::{ChainSpec, Family, Rules};
 
-/// The price of blob gas where nobody pays it: the least there is.
+/// Blob gas at its lowest price, for blocks without blobs.
 const NO_BLOBS: BlobExcessGasAndPrice = BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 };
 
-/// The rules in force in a block; one of difficulty 0, or of an authority's seal, has those since proof of stake.
+/// Return the rules in force in a block. A block of difficulty 0 or with an authority's seal has the rules of
+/// proof of stake.
 pub fn rules_of<'a>(spec: &'a ChainSpec, header: &Header) -> Rules<'a> {
     Rules::new(spec, header.difficulty.is_zero() || spec.is_sealed_by_authority())
 }
 
-/// The EVM's settings and block members for executing what `header` heads.
+/// Return the EVM's settings and block members for the block of `header`.
 pub fn evm_environment(spec: &ChainSpec, header: &Header) -> EvmEnv {
     let rules = rules_of(spec, header);
     let blobs = spec.blob_parameters(header.timestamp).filter(|_| header.excess_blob_gas.is_some());

@@ -1,6 +1,6 @@
-//! SSTORE by what it changes in the end (EIP-1283): in force from Constantinople to Petersburg, and unknown to revm.
+//! Net gas metering of SSTORE (EIP-1283), in force from Constantinople to Petersburg and unknown to revm.
 //!
-//! Istanbul took it up again with other numbers (EIP-2200), and with a least amount of gas that did not count before.
+//! Istanbul added it again with other numbers (EIP-2200), and with a minimum of gas for a write.
 
 use revm::bytecode::opcode;
 use revm::context::CfgEnv;
@@ -15,7 +15,7 @@ const NO_CHANGE: u64 = 200;
 const SET: u64 = 20_000;
 const RESET: u64 = 5_000;
 
-/// What gas costs then: as since Petersburg, but for writes.
+/// Return the gas costs under net metering: Petersburg's, but for SSTORE.
 pub fn gas_params() -> GasParams {
     let mut params = GasParams::new_spec(SpecId::PETERSBURG);
     params.override_gas([
@@ -28,12 +28,12 @@ pub fn gas_params() -> GasParams {
     params
 }
 
-/// Whether these are the settings of such a block.
+/// Return whether `settings` are those of a block with net metering.
 pub fn is_in_force(settings: &CfgEnv) -> bool {
     settings.spec == SpecId::PETERSBURG && settings.gas_params.sstore_static_gas() == NO_CHANGE
 }
 
-/// Have writes charged so.
+/// Replace the instruction SSTORE by the one with net metering.
 pub fn install<H: Host>(instructions: &mut EthInstructions<EthInterpreter, H>) {
     instructions.instruction_table_mut()[opcode::SSTORE as usize] = Instruction::new(sstore);
 }

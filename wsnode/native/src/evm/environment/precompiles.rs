@@ -1,4 +1,4 @@
-//! The precompiled contracts of a block: those of Ethereum's fork, with what the OP stack changes of them.
+//! Precompiled contracts of a block: those of Ethereum's fork, with the changes of the OP stack.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use crate::evm::chain_spec::{ChainSpec, OpFork};
 const SETS: usize = PrecompileSpecId::NEXT as usize + 1;
 const FORKS: usize = OpFork::Karst as usize + 1;
 
-/// The contracts that what runs in an environment can call.
+/// Return the precompiled contracts of an environment.
 pub fn precompiles(spec: &ChainSpec, environment: &EvmEnv) -> &'static Precompiles {
     static CHANGED: [[OnceLock<Precompiles>; SETS]; FORKS] =
         [const { [const { OnceLock::new() }; SETS] }; FORKS];
@@ -24,7 +24,8 @@ pub fn precompiles(spec: &ChainSpec, environment: &EvmEnv) -> &'static Precompil
     }
 }
 
-/// The set of a fork of the OP stack (op-geth core/vm/contracts.go: PrecompiledContractsFjord and its successors).
+/// Return the precompiled contracts of an OP stack fork (op-geth core/vm/contracts.go:
+/// PrecompiledContractsFjord and its successors).
 fn changed(set: PrecompileSpecId, fork: OpFork) -> Precompiles {
     let mut contracts = Precompiles::new(set).clone();
     if !set.is_enabled_in(PrecompileSpecId::OSAKA) {
@@ -57,7 +58,7 @@ fn bls_contracts(fork: OpFork) -> [Precompile; 3] {
 
 type PrecompileRun = fn(&[u8], u64, u64) -> PrecompileResult;
 
-/// A contract with a limit of its input.
+/// Return a contract with the same address and name. `run` executes it and limits its input.
 fn limited(contract: Precompile, run: PrecompileRun) -> Precompile {
     Precompile::new(contract.id().clone(), *contract.address(), run)
 }

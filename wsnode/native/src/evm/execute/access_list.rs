@@ -1,4 +1,4 @@
-//! The block access list that an execution builds: every account and slot that a block touched (EIP-7928).
+//! Block access list of an execution: every account and slot that a block touched (EIP-7928).
 
 use alloy_consensus::Header;
 use alloy_eips::eip7928::{total_bal_items, BlockAccessIndex, BlockAccessList, ITEM_COST};
@@ -18,7 +18,7 @@ pub struct AccessList {
     pub items: u64,
 }
 
-/// Record from here on what the block of `header` touches, from Amsterdam on.
+/// Begin the record of the accounts and slots that the block of `header` touches, from Amsterdam on.
 pub fn begin<D: Database>(spec: &ChainSpec, header: &Header, state: &mut State<D>) {
     if spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp) {
         state.bal_state.bal_builder = Some(Bal::new());
@@ -26,26 +26,27 @@ pub fn begin<D: Database>(spec: &ChainSpec, header: &Header, state: &mut State<D
     }
 }
 
-/// Record what follows under an index: n for transaction n - 1, one more for what comes after the last.
+/// Set the index of the following accesses: 0 before the transactions, n + 1 for transaction n, and one more
+/// after the last.
 pub fn enter<D: Database>(state: &mut State<D>, index: usize) {
     state.set_bal_index(BlockAccessIndex::new(index as u64));
 }
 
 impl AccessList {
-    /// The list that another node sent.
+    /// Return the access list that another node sent as RLP.
     pub fn decode(rlp: &[u8]) -> Result<Self, RuleViolation> {
         let list: BlockAccessList = alloy_rlp::decode_exact(rlp)
             .map_err(|reason| RuleViolation::new(Rule::BlockAccessList, "a list", reason))?;
         Ok(Self { rlp: Bytes::copy_from_slice(rlp), items: total_bal_items(&list) })
     }
 
-    /// The list that `state` recorded, if it recorded one.
+    /// Return the access list that `state` recorded, or None.
     pub fn take<D: Database>(state: &mut State<D>) -> Option<Self> {
         let list: BlockAccessList = state.bal_state.take_built_alloy_bal()?.into_iter().collect();
         Some(Self { rlp: alloy_rlp::encode(&list).into(), items: total_bal_items(&list) })
     }
 
-    /// Compare the list with what its block's header commits to, and hold it to its bound.
+    /// Check the list's size against the bound by the gas limit, and its hash against the header.
     pub fn verify(&self, header: &Header) -> Result<(), RuleViolation> {
         let bound = header.gas_limit / ITEM_COST as u64;
         if self.items > bound {

@@ -1,35 +1,35 @@
-//! Accounts and slots read or written by recent blocks, so that the next block need not read them again.
+//! Cache of accounts and slots that recent blocks read or wrote.
 
 use std::collections::hash_map;
 
 use revm::database::{AccountStatus, BundleState, CacheState};
 use revm::primitives::Address;
 
-/// More than this many accounts or slots are forgotten at once: about 100 MB.
+/// Bound of accounts and slots, about 100 MB. Beyond it the whole cache is cleared.
 const MAXIMUM_ENTRIES: usize = 500_000;
 
-/// What blocks in a row share; holds the values after the newest of them.
+/// Values after the newest of several consecutive blocks.
 #[derive(Debug, Default)]
 pub struct ReadCache(CacheState);
 
 impl ReadCache {
-    /// Take the values out, to execute a block on.
+    /// Take the values out of the cache for the execution of a block.
     pub fn take(&mut self) -> CacheState {
         std::mem::take(&mut self.0)
     }
 
-    /// Put them back after a block whose `changes` the state now holds.
+    /// Put the values back after a block whose `changes` are in the state.
     pub fn put(&mut self, mut cache: CacheState, changes: &BundleState) {
         changes.state.keys().for_each(|address| settle(&mut cache, address));
         self.0 = cache;
     }
 
-    /// Forget everything: the state went elsewhere.
+    /// Clear the cache. The caller does this when the state changes otherwise.
     pub fn clear(&mut self) {
         self.0 = CacheState::default();
     }
 
-    /// Forget everything if it is too much.
+    /// Clear the cache if it has more than `MAXIMUM_ENTRIES`.
     pub fn trim(&mut self) {
         let slots = |account: &revm::database::states::CacheAccount| {
             account.account.as_ref().map_or(0, |account| account.storage.len())
@@ -41,8 +41,8 @@ impl ReadCache {
     }
 }
 
-/// Forget that a block changed an account: the next block's changes would otherwise build on that block's, and an account
-/// once destroyed would be destroyed again by each.
+/// Reset the status of an account that a block changed. Otherwise the next block's changes would contain this
+/// block's, and each would destroy again an account that was once destroyed.
 fn settle(cache: &mut CacheState, address: &Address) {
     if let hash_map::Entry::Occupied(mut entry) = cache.accounts.entry(*address) {
         let account = entry.get_mut();

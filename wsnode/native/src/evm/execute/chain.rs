@@ -1,4 +1,4 @@
-//! A run of blocks on top of the head.
+//! Execution of consecutive blocks on top of the head.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::{self, Ancestor, Chosen, GENERATIONS};
 use crate::state::{Head, LatestView, StateStore};
 
-/// The blocks executed, and what is wrong with the one after them if they are not all.
+/// Executed blocks, and the violation of the first invalid block, if any.
 #[derive(Debug, Default)]
 pub struct Execution {
     pub verified: Vec<VerifiedBlock>,
     pub error: Option<InvalidBlock>,
 }
 
-/// The last block of a chain as the next one sees it.
+/// Last block of a chain, as the next one sees it.
 #[derive(Debug)]
 pub struct ChainHead {
-    /// It and the blocks before it, the nearest first.
+    /// Last block and the blocks before it, the nearest first.
     pub ancestors: VecDeque<Ancestor>,
     pub total_difficulty: U256,
-    /// What the next block's maker has chosen.
+    /// Members of the next block's header that its maker has chosen.
     pub chosen: Chosen,
 }
 
@@ -72,7 +72,7 @@ pub fn execute(
     Ok(execution)
 }
 
-/// Which block is wrong, if it is one.
+/// Return the invalid block for a violation of a rule; return the engine's error as an error.
 pub fn invalid(block: &UnverifiedBlock, fault: ExecutionError) -> Result<InvalidBlock, Error> {
     match fault {
         ExecutionError::RuleViolation(violation) => {
@@ -82,11 +82,11 @@ pub fn invalid(block: &UnverifiedBlock, fault: ExecutionError) -> Result<Invalid
     }
 }
 
-/// A block that is applied to the head, and neither sealed nor rolled back yet.
+/// Block that is applied to the head, and neither sealed nor rolled back.
 #[derive(Debug)]
 pub struct Applied {
     pub executed: Executed,
-    /// What the block read and wrote, for the next one.
+    /// Values that the block read and wrote, for the next block's cache.
     pub entries: CacheState,
 }
 
@@ -104,9 +104,9 @@ fn advance(
     Ok(block.verified(&executed.receipts, executed.access_list.map(|list| list.rlp)))
 }
 
-/// Verify and execute a block on the state's head, and apply what it changes; nothing is sealed.
+/// Verify and execute a block on the state's head, and apply its changes. Nothing is sealed.
 ///
-/// With an error the cache is to be cleared, and the state to be rolled back.
+/// After an error the caller must clear the cache and roll back the state.
 pub fn apply(
     spec: &ChainSpec,
     store: &mut StateStore,
@@ -140,7 +140,8 @@ fn run(
     Ok((executed, state.cache))
 }
 
-/// Where the root of the transactions is wrong, one of them that cannot be executed is the better reason.
+/// Return the better reason of two. For a wrong transactions root, the reason is a transaction that cannot be
+/// executed, if there is one.
 pub fn more_telling<T>(
     violation: RuleViolation,
     execute: impl FnOnce() -> Result<T, ExecutionError>,

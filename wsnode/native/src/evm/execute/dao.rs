@@ -1,4 +1,4 @@
-//! The irregular state change of the DAO fork, which comes before the block's transactions.
+//! Irregular state change of the DAO fork, before the block's transactions.
 
 use alloy_consensus::Header;
 use alloy_evm::eth::dao_fork::{DAO_HARDFORK_ACCOUNTS, DAO_HARDFORK_BENEFICIARY};
@@ -12,7 +12,7 @@ use revm::{Database as _, DatabaseCommit};
 use crate::error::Error;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 
-/// Move the balances in the block of the fork, if the chain supports it.
+/// Move the balances of the DAO's accounts in the block of the fork, if the chain supports the fork.
 pub fn move_balances<D: Database>(
     spec: &ChainSpec,
     header: &Header,

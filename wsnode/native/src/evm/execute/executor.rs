@@ -1,4 +1,4 @@
-//! What runs the transactions of a block, new or stored, one after another.
+//! Executor of a block's transactions.
 
 use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{Header, TxEnvelope};
@@ -18,7 +18,7 @@ use crate::evm::environment::{evm_environment, net_metering, precompiles, rules_
 type BlockEvm<'a, D> = EthEvm<&'a mut State<D>, NoOpInspector, PrecompilesMap>;
 pub type Executor<'a, D> = EthBlockExecutor<'a, BlockEvm<'a, D>, Rules<'a>, AlloyReceiptBuilder>;
 
-/// An executor of the block of `header` on `state`.
+/// Return an executor of the block of `header` on `state`.
 pub fn executor<'a, D: Database>(
     spec: &'a ChainSpec,
     header: &Header,
@@ -38,7 +38,7 @@ pub fn executor<'a, D: Database>(
     EthBlockExecutor::new(evm, surroundings, rules_of(spec, header), AlloyReceiptBuilder::default())
 }
 
-/// Execute a transaction of `sender`; with an error the state is as before.
+/// Execute a transaction of `sender`. After an error the state is unchanged.
 pub fn execute_transaction<D: Database>(
     executor: &mut Executor<'_, D>,
     transaction: &TxEnvelope,

@@ -1,4 +1,4 @@
-//! Execution of blocks on the state, and the comparison of what came out with what their headers say.
+//! Execution of blocks on the state, and the comparison of the results with the blocks' headers.
 
 pub mod access_list;
 mod cache;
@@ -17,7 +17,7 @@ pub use transactions::{run, set_root, surroundings, words, Executed};
 
 use crate::error::{Error, RuleViolation};
 
-/// The reason why a block was not executed to its end: the block is invalid, or the engine failed.
+/// Reason why a block was not executed to its end: the block is invalid, or the engine failed.
 #[derive(Debug)]
 pub enum ExecutionError {
     RuleViolation(RuleViolation),

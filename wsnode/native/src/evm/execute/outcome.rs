@@ -1,4 +1,4 @@
-//! What a block's header promises about its execution.
+//! Checks of a block's execution against its header.
 
 use alloy_consensus::proofs::{calculate_receipt_root, ordered_trie_root_encoded};
 use alloy_consensus::{Header, ReceiptEnvelope};
@@ -9,21 +9,21 @@ use crate::chain::rows::{ReceiptsRow, RowError, Transaction};
 use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 
-/// The commitments to a list of receipts.
+/// Commitments of a header to a list of receipts.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptCommitments {
     pub root: B256,
     pub bloom: Bloom,
 }
 
-/// The root and the bloom of `receipts`.
+/// Return the root and the bloom of `receipts`.
 pub fn seal_receipts(receipts: &[ReceiptEnvelope]) -> ReceiptCommitments {
     let mut bloom = Bloom::ZERO;
     receipts.iter().for_each(|receipt| bloom |= *receipt.logs_bloom());
     ReceiptCommitments { root: calculate_receipt_root(receipts), bloom }
 }
 
-/// Compare everything but the state root, which is the most expensive to know.
+/// Check everything but the state root, whose computation is the most expensive.
 pub fn verify(header: &Header, executed: &Executed) -> Result<(), RuleViolation> {
     require_equal(Rule::GasUsed, executed.gas_used, header.gas_used)?;
     verify_sealed(header, seal_receipts(&executed.receipts))?;
@@ -33,7 +33,7 @@ pub fn verify(header: &Header, executed: &Executed) -> Result<(), RuleViolation>
     executed.access_list.as_ref().map_or(Ok(()), |list| list.verify(header))
 }
 
-/// Compare what the row of others' receipts says with their block's header.
+/// Check the receipts row of another node against the block's header.
 pub fn verify_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<(), RuleViolation> {
     // The root first: while that is wrong, nothing that the receipts say speaks against the block.
     let (sealed, gas_used) = seal_row(block, row)
@@ -51,7 +51,7 @@ pub fn verify_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<(), RuleVi
     require_equal(Rule::GasUsed, gas_used, block.header.gas_used)
 }
 
-/// The commitments to the receipts in a row, and the gas that they say was used.
+/// Return the commitments to the receipts in a row, and the gas used by the last one's cumulative count.
 fn seal_row(block: &UnverifiedBlock, row: &[u8]) -> Result<(ReceiptCommitments, u64), RowError> {
     let row = ReceiptsRow::new(row)?;
     let root = ordered_trie_root_encoded(&row.envelopes(block.transactions.iter().map(Transaction::kind))?);
@@ -76,7 +76,7 @@ fn verify_sealed(header: &Header, sealed: ReceiptCommitments) -> Result<(), Rule
     Ok(())
 }
 
-/// A bloom is too long for a message; its hash distinguishes two.
+/// Return a text with the bloom's hash. The bloom itself is too long for a message.
 fn shortened(bloom: &Bloom) -> String {
     format!("a bloom of hash {}", hex::encode_prefixed(&keccak256(bloom)[..8]))
 }

@@ -1,4 +1,4 @@
-//! A block's transactions and what the protocol does before and after them.
+//! Execution of a block's transactions, and of the protocol's changes before and after them.
 
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope};
 use alloy_eips::eip4895::Withdrawal;
@@ -22,20 +22,20 @@ use crate::error::{Error, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::{ChainSpec, Fork, FORKS};
 
-/// What the execution of a block brought forth.
+/// Results of a block's execution.
 #[derive(Debug)]
 pub struct Executed {
     pub receipts: Vec<ReceiptEnvelope>,
     pub requests: Requests,
     pub gas_used: u64,
-    /// From Amsterdam on.
+    /// Block access list, from Amsterdam on.
     pub access_list: Option<AccessList>,
     pub changes: BundleState,
-    /// Before Byzantium, the changes up to each transaction: its receipt holds the root of the state with them.
+    /// State changes up to and including each transaction, before Byzantium; receipts hold state roots there.
     pub steps: Vec<BundleState>,
 }
 
-/// Execute `block` on `state`, whose changes are taken out of it.
+/// Execute `block` on `state`. The changes are moved from `state` into the result.
 pub fn run<D: Database>(
     spec: &ChainSpec,
     block: &UnverifiedBlock,
@@ -74,7 +74,7 @@ pub fn run<D: Database>(
     })
 }
 
-/// Check that the contracts are there that are asked for requests at the end of a block.
+/// Check that the system contracts for requests have code (EIP-7002, EIP-7251).
 fn verify_system_contracts<D: Database>(
     spec: &ChainSpec,
     header: &Header,
@@ -92,7 +92,7 @@ fn verify_system_contracts<D: Database>(
     Ok(())
 }
 
-/// What a block gives its executor besides transactions.
+/// Return the context of a block's execution besides its transactions.
 pub fn surroundings<'a>(
     header: &Header,
     ommers: &'a [Header],
@@ -110,7 +110,7 @@ pub fn surroundings<'a>(
     }
 }
 
-/// What an error of the executor says about the block.
+/// Return the error of the block for an error of the executor.
 pub fn refused(wanted: &str, reason: BlockExecutionError) -> ExecutionError {
     match reason {
         BlockExecutionError::Validation(reason) => {
@@ -123,7 +123,7 @@ pub fn refused(wanted: &str, reason: BlockExecutionError) -> ExecutionError {
     }
 }
 
-/// The reason without what is said around it.
+/// Return the reason of an invalid transaction without the text around it.
 pub fn words(reason: &BlockValidationError) -> String {
     match reason {
         BlockValidationError::InvalidTx { error, .. } => error.to_string(),
@@ -131,7 +131,7 @@ pub fn words(reason: &BlockValidationError) -> String {
     }
 }
 
-/// Put the state root after its transaction into a receipt.
+/// Set the state root after a transaction in its receipt, before Byzantium.
 pub fn set_root(receipt: &mut ReceiptEnvelope, root: B256) {
     // Transactions of other types came after Byzantium.
     if let ReceiptEnvelope::Legacy(with_bloom) = receipt {
@@ -139,7 +139,7 @@ pub fn set_root(receipt: &mut ReceiptEnvelope, root: B256) {
     }
 }
 
-/// The error of a system transaction, whose effects nothing here knows.
+/// Return the violation for a system transaction: its effects are unknown here.
 fn unexecutable(index: usize, transaction: &Transaction) -> RuleViolation {
     let found = format!("transaction {index} of type {:#x}", transaction.kind());
     RuleViolation::new(Rule::TransactionType, "a type that can be executed", found)

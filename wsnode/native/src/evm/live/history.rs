@@ -1,4 +1,4 @@
-//! What the last steps of a chain changed, also those whose blocks have left it since.
+//! Changes by the last steps of a chain, abandoned branches included.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ const MOST_BYTES: usize = 4 << 20;
 const ACCOUNT_BYTES: usize = 56;
 const SLOT_BYTES: usize = 32;
 
-/// What the last steps changed whose states are on the chain, each since the one before it.
+/// Changes by the last steps, each from the state of the step before it.
 #[derive(Debug, Default)]
 pub struct ChangeHistory {
-    /// The first one is that of the step before the first changes.
+    /// Number and changes of each step. The first one's changes are not kept.
     steps: VecDeque<(u64, Vec<ChangedKeys>)>,
     bytes: usize,
 }
 
 impl ChangeHistory {
-    /// Go on to step `last`, whose state differs from that of step `since` by `changed`.
+    /// Go on to step `last`. `changed` are the keys that differ between its state and that of step `since`.
     ///
-    /// Returns what may differ from the state of the step before, which is that of an abandoned branch if there were steps
-    /// after `since`; None if everything may. Without `since` it does, and the step before is the state that `changed` begins
-    /// with.
+    /// Return the keys that may differ from the state of the step before; None if all may. If there were
+    /// steps after `since`, that state belongs to an abandoned branch. The result then includes the branch's
+    /// changes. Without `since` the result is None, and `changed` begins with the state of the step before.
     pub fn extend(
         &mut self,
         last: u64,
@@ -48,7 +48,7 @@ impl ChangeHistory {
         Some(found)
     }
 
-    /// Forget the steps after `step`, and return what they changed; None if that is not kept.
+    /// Remove the steps after `step` and return their changes, or None if `step` is not kept.
     fn take_after(&mut self, step: u64) -> Option<Vec<Vec<ChangedKeys>>> {
         let place = self.steps.iter().rposition(|(number, _)| *number == step)?;
         let taken: Vec<_> = self.steps.drain(place + 1..).map(|(_, changed)| changed).collect();
@@ -73,7 +73,7 @@ fn bytes_of(changed: &[ChangedKeys]) -> usize {
     changed.iter().map(|(_, _, slots)| ACCOUNT_BYTES + SLOT_BYTES * slots.len()).sum()
 }
 
-/// Each account and slot once.
+/// Return each account and slot once.
 fn merged<'c>(changed: impl Iterator<Item = &'c ChangedKeys>) -> Vec<ChangedKeys> {
     let mut accounts: HashMap<Address, (bool, HashSet<U256>)> = HashMap::default();
     for (address, is_account, slots) in changed {

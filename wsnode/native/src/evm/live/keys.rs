@@ -1,4 +1,4 @@
-//! What calls depend on, each value once, with the calls that depend on it.
+//! Values on which live calls depend, each stored once with its calls.
 
 use std::hash::Hash;
 
@@ -9,13 +9,13 @@ use crate::evm::call::Read;
 
 /// Bytes of a value and of its entries in two maps.
 const VALUE_BYTES: usize = 224;
-/// Bytes of a call's number among those of a value, and of the value's among those of a call.
+/// Bytes of a link: a call's number among those of a value, and the value's among those of a call.
 const LINK_BYTES: usize = 12;
 
 pub type CallId = u32;
 pub type ValueId = u32;
 pub type ListId = u64;
-/// An account, or a slot of it.
+/// Account, or a slot of it.
 pub type Place = (Address, Option<U256>);
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct Value {
     calls: Few<CallId>,
 }
 
-/// A set that mostly has one member, for which it allocates nothing.
+/// Set that allocates nothing for one member.
 #[derive(Debug, Default)]
 pub enum Few<T> {
     #[default]
@@ -34,7 +34,7 @@ pub enum Few<T> {
 }
 
 impl<T: Copy + Eq + Hash> Few<T> {
-    /// Add a member, and return whether it is a new one.
+    /// Add a member, and return whether it is new.
     pub fn insert(&mut self, member: T) -> bool {
         match self {
             Self::None => *self = Self::One(member),
@@ -80,19 +80,19 @@ impl<T: Copy + Eq + Hash> Few<T> {
     }
 }
 
-/// The values that calls depend on.
+/// Values on which calls depend.
 #[derive(Debug, Default)]
 pub struct Values {
     rows: Vec<Option<Value>>,
     free: Vec<ValueId>,
     numbers: HashMap<Read, ValueId>,
-    /// The values that are the code or the nonce of an account.
+    /// Values that are the code or the nonce of an account.
     members: HashMap<Address, Vec<ValueId>>,
     links: usize,
 }
 
 impl Values {
-    /// Have a call depend on `reads`, and return their numbers.
+    /// Make a call depend on `reads`, and return their numbers.
     fn link(&mut self, call: CallId, reads: &[Read]) -> Box<[ValueId]> {
         self.links += reads.len();
         reads.iter().map(|read| self.link_one(call, *read)).collect()
@@ -119,7 +119,7 @@ impl Values {
         number
     }
 
-    /// Have a call depend on `reads` instead of on `before`, and return their numbers.
+    /// Make a call depend on `reads` instead of on `before`, and return their numbers.
     pub fn relink(&mut self, call: CallId, before: &[ValueId], reads: &[Read]) -> Box<[ValueId]> {
         let linked = self.link(call, reads);
         let kept: HashSet<_> = linked.iter().copied().collect();
@@ -130,7 +130,7 @@ impl Values {
         linked
     }
 
-    /// Have a call depend on `values` no more.
+    /// End a call's dependence on `values`.
     pub fn unlink(&mut self, call: CallId, values: &[ValueId]) {
         self.links -= values.len();
         for number in values {
@@ -160,30 +160,30 @@ impl Values {
         }
     }
 
-    /// Whether these are the values with these numbers.
+    /// Return whether `numbers` are the values `reads`, in the same order.
     pub fn are(&self, numbers: &[ValueId], reads: &[Read]) -> bool {
         let read_of = |number: &ValueId| self.rows[*number as usize].as_ref().map(|value| value.read);
         numbers.len() == reads.len()
             && numbers.iter().zip(reads).all(|(number, read)| read_of(number) == Some(*read))
     }
 
-    /// The calls that depend on a value.
+    /// Return the calls that depend on a value.
     pub fn calls<'v>(&'v self, read: &Read) -> impl Iterator<Item = CallId> + use<'v> {
         self.numbers.get(read).into_iter().flat_map(|number| self.calls_of(*number))
     }
 
-    /// The calls that read an account, its code or its nonce.
+    /// Return the calls that read an account, its code or its nonce.
     pub fn calls_with<'v>(&'v self, address: &Address) -> impl Iterator<Item = CallId> + use<'v> {
         let members = self.members.get(address).into_iter().flatten();
         members.flat_map(|number| self.calls_of(*number)).chain(self.calls(&Read::Account(*address)))
     }
 
-    /// Whether a call depends on the code or the nonce of an account.
+    /// Return whether a call depends on the code or the nonce of an account.
     pub fn has_member_of(&self, address: &Address) -> bool {
         self.members.contains_key(address)
     }
 
-    /// The calls that depend on another nonce or on other code of an account than it has.
+    /// Return the calls that depend on a nonce or code of an account other than the given ones.
     pub fn calls_of_other_members<'v>(
         &'v self,
         address: &Address,
@@ -198,7 +198,7 @@ impl Values {
         others.flat_map(|number| self.calls_of(*number))
     }
 
-    /// The accounts and slots among some values; no slot for an account itself.
+    /// Return the accounts and slots among some values. An account has no slot in its pair.
     pub fn places(&self, numbers: &[ValueId]) -> impl Iterator<Item = Place> + '_ {
         let rows =
             numbers.iter().filter_map(|number| self.rows[*number as usize].as_ref()).collect::<Vec<_>>();
@@ -215,13 +215,13 @@ impl Values {
         self.rows[number as usize].iter().flat_map(|value| value.calls.iter())
     }
 
-    /// The bytes of all values.
+    /// Return the bytes of all values.
     pub fn bytes(&self) -> usize {
         VALUE_BYTES * self.numbers.len() + LINK_BYTES * self.links
     }
 }
 
-/// The account of which a value is the code or the nonce.
+/// Return the account whose code or nonce a value is, or None.
 fn account_of(read: &Read) -> Option<Address> {
     match read {
         Read::Code(address, _) | Read::Nonce(address, _) => Some(*address),

@@ -1,4 +1,5 @@
-//! Lists that have been late for some blocks: their calls run on the state after one block, while all others go on.
+//! Lists that were late for some blocks. Their calls run on the state after one block, while all others go
+//! on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::run::Ran;
 use super::table::{as_bytes, too_many_bytes, Call, List, LiveTable, Ready, MOST_LATE};
 use crate::evm::call::Message;
 
-/// A call of a late list that is to run.
+/// Call of a late list that is to run.
 #[derive(Debug)]
 pub struct LateCall {
     list: ListId,
@@ -19,8 +20,8 @@ pub struct LateCall {
 }
 
 impl LiveTable {
-    /// Pin the lists that may be late no more to the last step, in place of those that are pinned, and return whether there
-    /// are any.
+    /// Pin the lists that are too late to the last step, in place of their earlier pins. Return whether a
+    /// list is pinned.
     pub fn pin_late(&mut self) -> bool {
         let mut by_client: BTreeMap<u64, (u64, VecDeque<ListId>)> = BTreeMap::new();
         let Self { lists, calls, bytes, steps, .. } = self;
@@ -47,7 +48,7 @@ impl LiveTable {
         !self.late.is_empty()
     }
 
-    /// Forget the outcomes that lists are pinned to.
+    /// Remove the pinned outcomes of all lists.
     pub fn unpin(&mut self) {
         self.late.clear();
         for list in self.lists.values_mut() {
@@ -55,7 +56,7 @@ impl LiveTable {
         }
     }
 
-    /// The next call of a late list: by clients in turns, each one's lists one after the other.
+    /// Return the next call of a late list. Clients take turns; each client's lists come one after the other.
     pub fn next_late(&mut self) -> Option<LateCall> {
         while let Some(mut lists) = self.late.pop_front() {
             while let Some(number) = lists.front().copied() {
@@ -77,14 +78,14 @@ impl LiveTable {
         Some(LateCall { list: number, step: pinned.step, place, message: call.message.clone() })
     }
 
-    /// Have a call of a late list run once more.
+    /// Make a call of a late list run once more.
     pub fn retry_late(&mut self, call: &LateCall) {
         let Some(pinned) = self.pinned_of(call) else { return };
         pinned.due.push(call.place);
         self.late.push_front(VecDeque::from([call.list]));
     }
 
-    /// Keep how a call of a late list ended, unless the list is late no more.
+    /// Keep the result of a call of a late list, unless the list is no longer pinned to the same step.
     pub fn finish_late(&mut self, call: &LateCall, mut ran: Ran) {
         self.runs += 1;
         if self.all_bytes() + ran.text.len() > self.bounds().bytes {
@@ -107,7 +108,7 @@ impl LiveTable {
         (pinned.step == call.step).then_some(pinned)
     }
 
-    /// The late lists whose calls have all ended, and what is to be sent of them.
+    /// Return the late lists whose calls have all ended, with their changes to send.
     pub fn take_late_ready(&mut self) -> Vec<Ready> {
         let numbers = std::mem::take(&mut self.late_ready);
         numbers.into_iter().filter_map(|number| self.late_list(number)).collect()
@@ -126,7 +127,7 @@ impl LiveTable {
         Some(Ready { list: number, since, changes })
     }
 
-    /// Whether a list is to be pinned.
+    /// Return whether a list is too late and is to be pinned.
     pub fn is_too_late(&self) -> bool {
         self.lists.values().any(List::is_too_late)
     }

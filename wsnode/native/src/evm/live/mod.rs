@@ -1,4 +1,4 @@
-//! Calls whose outcomes are watched: after each block those run again that read what it has changed.
+//! Live calls: after each block, the calls that read changed values run again.
 
 mod history;
 mod keys;

@@ -1,10 +1,10 @@
-//! Outcomes of a list of calls after a step that others have gone beyond.
+//! Outcomes of a list's calls after a step, while other lists go on.
 
 use std::collections::VecDeque;
 
 use super::keys::ListId;
 
-/// The late lists by their clients, in turns.
+/// Late lists of each client, in the order of the clients' turns.
 pub type LateTurns = VecDeque<VecDeque<ListId>>;
 
 #[derive(Debug, Clone)]
@@ -13,16 +13,16 @@ pub struct PinnedOutcome {
     pub digest: u64,
 }
 
-/// The outcomes of a list's calls after a step, which later steps leave as they are.
+/// Outcomes of a list's calls after a step. Later steps do not change them.
 #[derive(Debug)]
 pub struct Pinned {
     pub step: u64,
-    /// In the order of the calls; None while the call is to run.
+    /// Outcomes in the order of the calls; None while the call is to run.
     pub outcomes: Vec<Option<PinnedOutcome>>,
-    /// The places of the calls that are to run, the next one last.
+    /// Indices of the calls that are to run, the next one last.
     pub due: Vec<usize>,
     pub bytes: usize,
-    /// Whether the subscribers have them.
+    /// True if the outcomes were sent to the subscribers.
     pub is_told: bool,
 }
 
@@ -31,7 +31,7 @@ impl Pinned {
         self.outcomes.iter().all(Option::is_some)
     }
 
-    /// The texts and digests of outcomes that are told.
+    /// Return the text and the digest of each outcome.
     pub fn told(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.outcomes.iter().flatten().map(|outcome| (&*outcome.text, outcome.digest))
     }

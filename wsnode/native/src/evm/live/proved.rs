@@ -1,4 +1,4 @@
-//! What calls read of states that other nodes prove: what of it is not known yet, and what differs between two blocks.
+//! Proved values of live calls: the unknown ones after a block, and those that differ between two blocks.
 
 use alloy_primitives::map::HashMap;
 use alloy_primitives::Address;
@@ -8,8 +8,10 @@ use revm::DatabaseRef;
 use super::keys::{ListId, Place};
 use crate::state::{collecting_misses, ChangedKeys, HistoryView, Miss};
 
-/// The values of these lists that are unknown after a block, at most about `most`, and the list to begin with the next time
-/// if there are more. An account comes before its slots, most of which are known once its storage root is.
+/// Return the unknown values of these lists after a block, about `most`, and the list with which to begin the
+/// next time, or None after the last list.
+///
+/// An account comes before its slots, because most of them are known once its storage root is.
 pub fn lacking(
     view: &HistoryView<'_>,
     places: &[(ListId, Vec<Place>)],
@@ -34,7 +36,7 @@ fn lacking_of(view: &HistoryView<'_>, (address, slot): &Place) -> Vec<Miss> {
     }
 }
 
-/// The accounts and slots whose values differ between two states, or are unknown in one of them.
+/// Return the accounts and slots whose values differ between two states, or are unknown in one of them.
 pub fn differing(
     before: &HistoryView<'_>,
     now: &HistoryView<'_>,

@@ -1,4 +1,4 @@
-//! What is not among a run's reads may change: its outcome stays.
+//! Test of recorded reads: a change of any other value leaves the outcome of a run unchanged.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ const CONTRACTS: [Address; 4] = [
     address!("00000000000000000000000000000000000000a2"),
     address!("00000000000000000000000000000000000000a3"),
 ];
-/// A contract that creates one with no code whatever it is sent.
+/// Init code of a contract without code, whatever value it is sent.
 const CREATED: [u8; 5] = [PUSH1, 0, PUSH1, 0, RETURN];
 
 /// Pseudo-random numbers (xorshift), the same in every run.
@@ -71,7 +71,8 @@ struct Account {
 
 type World = BTreeMap<Address, Account>;
 
-/// The accounts that code names: contracts, those that they may create, a precompiled one, and one that is not there.
+/// Return the addresses in generated code: contracts, contracts that they may create, a precompiled contract,
+/// and an absent account.
 fn named() -> Vec<Address> {
     let mut found =
         vec![SENDER, COINBASE, Address::ZERO, Address::with_last_byte(4), Address::with_last_byte(0x77)];
@@ -88,7 +89,7 @@ fn push_address(code: &mut Vec<u8>, address: Address) {
     code.extend_from_slice(address.as_slice());
 }
 
-/// Code that leaves one word more on the stack.
+/// Append code that leaves one more word on the stack.
 fn snippet(numbers: &mut Numbers, code: &mut Vec<u8>, fork: usize) {
     let targets = named();
     match numbers.below(20) {
@@ -230,7 +231,7 @@ fn message(numbers: &mut Numbers, fork: usize) -> Message {
     message
 }
 
-/// One change of the world or of the header, and whether a run with these reads depends on it.
+/// Change the world or the header once, and return whether a run with these reads depends on the change.
 fn change(
     numbers: &mut Numbers,
     world: &mut World,

@@ -1,7 +1,7 @@
-//! Instructions that read members of accounts and blocks which no database is asked for, or not for them alone.
+//! Instructions that record reads of accounts and blocks besides those of the database.
 //!
-//! The database below the EVM says which code and which slots a run reads; loading an account's code reads nothing else of
-//! it. Whoever reads more of an account, or a member of the block, is noted here.
+//! The database below the EVM records the code and the slots that a run reads. These instructions record
+//! every other read: a nonce, a balance or the existence of an account, and members of the block.
 
 use alloy_primitives::{keccak256, Address, B256, U256};
 use revm::bytecode::opcode;
@@ -12,13 +12,13 @@ use revm::primitives::hardfork::SpecId;
 use crate::evm::call::evm::{self, operand, Ictx, Instructions};
 use crate::evm::call::Read;
 
-/// Gas that pays for any access to an account and its delegate: with less, an account may not be looked up.
+/// Gas that pays for any access to an account and its delegate. With less, the account may not be looked up.
 const ACCESS_GAS: u64 = 6000;
 
-/// The code of a creation that is hashed to find its address; a longer one is not looked into.
+/// Longest init code in bytes whose hash is computed for the address of a creation.
 const LONGEST_CODE: usize = 1 << 20;
 
-/// Have the instructions of a run note what they read.
+/// Replace the instructions of a run by those that record their reads.
 pub fn install(instructions: &mut Instructions<'_, '_>) {
     let table = instructions.instruction_table_mut();
     table[opcode::BALANCE as usize] = Instruction::new(balance);
@@ -69,16 +69,16 @@ fn extcodecopy(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     evm::extcodecopy(context)
 }
 
-/// The coinbase is warm (EIP-3651), so it matters whether an account is it. That shows in the accounts
-/// that are looked up, where the gas is enough for that.
+/// Record a read of the coinbase if there may be too little gas to look up the account. The coinbase is warm
+/// (EIP-3651), so that the cost depends on it; with enough gas the looked-up account itself is recorded.
 fn note_access(context: &mut Ictx<'_, '_, '_>) {
     if context.interpreter.gas.remaining() < ACCESS_GAS {
         note(context, Read::Coinbase);
     }
 }
 
-/// What is sent is taken from the caller's balance; the price depends on whether the receiver is there, up to
-/// Spurious Dragon also where nothing is sent (EIP-161).
+/// Record the caller's balance if value is sent, and the receiver's account if the price depends on its
+/// existence: with a value, and before Spurious Dragon without one (EIP-161).
 fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     note_access(&mut context);
     let has_value = KIND == opcode::CALL || KIND == opcode::CALLCODE;
@@ -93,7 +93,8 @@ fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult 
     evm::call::<KIND>(context)
 }
 
-/// The creator's nonce names the new account, which must not be there yet; what is sent is taken from its balance.
+/// Record the creator's nonce and the account at the new address, which must not exist. Record the creator's
+/// balance if value is sent.
 fn create<const IS_CREATE2: bool>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     let creator = context.interpreter.input.target_address;
     context.host.journaled_state.database.note_nonce(creator);
@@ -135,7 +136,7 @@ fn selfdestruct(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     host::selfdestruct(context)
 }
 
-/// Which hash there is depends on the block's own number too.
+/// Record a read of the block, since the hash depends on the block's own number too.
 fn blockhash(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     note(&mut context, Read::Block);
     host::blockhash(context)
@@ -176,7 +177,7 @@ fn coinbase(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     block_info::coinbase(context)
 }
 
-/// It is 0 for a message that pays nothing, whatever the block's is.
+/// Record a read of the base fee, unless it is 0 for a message that pays nothing.
 fn base_fee(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     if context.host.block.basefee != 0 {
         note(&mut context, Read::BaseFee);
@@ -189,7 +190,7 @@ fn note_self(context: &mut Ictx<'_, '_, '_>) {
     note(context, Read::Account(account));
 }
 
-/// The account that the item of the stack at this depth names.
+/// Record a read of the account in the item of the stack at `depth`.
 fn note_account(context: &mut Ictx<'_, '_, '_>, depth: usize) {
     let word = operand(context, depth);
     note(context, Read::Account(address_in(word)));

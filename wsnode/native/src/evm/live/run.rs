@@ -1,4 +1,4 @@
-//! One live call run on the state after a block: its outcome as text, and what that depends on.
+//! Run of a live call on the state after a block.
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, TxKind, B256};
@@ -15,37 +15,38 @@ use crate::json::Writer;
 const REVERTED: i64 = 3;
 const FAILED: i64 = -32000;
 
-/// The bounds of live calls.
+/// Bounds of live calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The gas of a call that names none.
+    /// Gas of a call that names none.
     pub gas: u64,
-    /// The gas that a call may have, in gas limits of its block.
+    /// Highest gas of a call, as a multiple of its block's gas limit.
     pub gas_blocks: u64,
-    /// The values that a call may read; one that reads more depends on everything.
+    /// Number of values that a call may read. A call that reads more depends on everything.
     pub reads: usize,
-    /// The bytes of all calls of tables that share the bound, of what these read and of their outcomes.
+    /// Bytes of all calls in tables that share the bound, with their values and outcomes.
     pub bytes: usize,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// The member `result` or `error` of an entry, as JSON.
+    /// Member `result` or `error` of an entry, as JSON.
     pub text: Vec<u8>,
-    /// What the outcome depends on; None if on everything.
+    /// Values on which the outcome depends; None if it depends on everything.
     pub reads: Option<Vec<Read>>,
-    /// The gas used.
+    /// Gas used.
     pub cost: u64,
 }
 
 impl Ran {
-    /// A run without an outcome, which is to be tried again.
+    /// Return a run that failed without an outcome and is to be tried again.
     pub fn failed(code: i64, message: &str) -> Self {
         Self { text: error(code, message, None), reads: None, cost: u64::MAX }
     }
 
-    /// What makes it differ from another outcome: of a failure its code, since the text may name the block.
+    /// Return the part of the text that distinguishes outcomes. For a run without an outcome it ends before
+    /// the message, which may name the block.
     pub fn identity(&self) -> &[u8] {
         let is_message = |start: &usize| self.text[*start..].starts_with(b",\"message\"");
         let end = (0..self.text.len()).find(is_message).filter(|_| self.cost == u64::MAX);
@@ -53,7 +54,7 @@ impl Ran {
     }
 }
 
-/// What of a block every live call depends on, and what some do.
+/// Members of a block on which every live call depends, or some do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
     hash: B256,
@@ -74,12 +75,13 @@ impl Surroundings {
         }
     }
 
-    /// Whether the rules of another block are these, and its gas limit bounds calls as this one's does.
+    /// Return whether another block has the same rules, and its gas limit bounds calls in the same way.
     pub fn has_rules_of(&self, other: &Self) -> bool {
         (&self.settings, self.has_base_fee, self.gas) == (&other.settings, other.has_base_fee, other.gas)
     }
 
-    /// The coinbases of this block and another one, if they differ: access to such an account has another price.
+    /// Return the coinbases of this block and another one if they differ, else nothing. Access to a coinbase
+    /// has another price (EIP-3651).
     pub fn coinbases(&self, other: &Self) -> Vec<Address> {
         let (now, before) = (self.block.beneficiary, other.block.beneficiary);
         if now == before {
@@ -89,7 +91,7 @@ impl Surroundings {
         }
     }
 
-    /// The members of the block that differ from another one's.
+    /// Return the members of the block that differ from another block's.
     pub fn changed_from(&self, other: &Self) -> Vec<Read> {
         let (block, before) = (&self.block, &other.block);
         let members = [
@@ -102,7 +104,7 @@ impl Surroundings {
     }
 }
 
-/// Where messages run on the state after a block.
+/// Return the environment of messages on the state after a block.
 pub fn env_after<'a>(
     spec: &ChainSpec,
     layer: Layer<'a>,
@@ -112,7 +114,8 @@ pub fn env_after<'a>(
     CallEnv::without_overrides(spec, layer, header, work_budget)
 }
 
-/// Run a message, whose gas is `bounds.gas` if it names none; None if the watch has ended the run.
+/// Run a message and return its result, or None if the work budget ended the run. The gas is `bounds.gas` if
+/// the message names none.
 pub fn run(
     env: &mut CallEnv<'_>,
     header: &Header,
@@ -150,13 +153,13 @@ pub fn run(
     Ok(Some(Ran { text, reads, cost }))
 }
 
-/// Whether a message may pay for its gas or its blobs.
+/// Return whether a message may pay for its gas or its blobs.
 fn has_fees(message: &Message) -> bool {
     let fees = [message.gas_price, message.max_fee, message.max_priority_fee, message.max_blob_fee];
     fees.iter().flatten().any(|fee| !fee.is_zero())
 }
 
-/// Note what a message reads before its code does, other than a creation.
+/// Record the reads of a message before its code runs, except those of a creation.
 fn note_message(reads: &mut Reads, message: &Message) {
     let (sender, has_fees) = (message.sender, has_fees(message));
     let has_blobs = message.blob_hashes.is_some();
@@ -188,7 +191,8 @@ fn result(output: &[u8]) -> Vec<u8> {
     text.into_text()
 }
 
-/// The member `error` of an entry.
+/// Return the member `error` of an entry in an answer of live calls, as JSON text without the enclosing
+/// braces.
 pub fn error(code: i64, message: &str, data: Option<&[u8]>) -> Vec<u8> {
     let message = serde_json::Value::from(message);
     let mut text = Writer::new(format!("\"error\":{{\"code\":{code},\"message\":{message}").into_bytes());

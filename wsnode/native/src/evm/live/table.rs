@@ -1,4 +1,5 @@
-//! The live calls of one chain: their outcomes after one block, what these depend on, and who has been sent which.
+//! Live calls of one chain: their outcomes after one block, the values on which they depend, and the digests
+//! last sent.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,26 +16,27 @@ use super::run::{Bounds, Ran, Surroundings};
 use crate::evm::call::{Message, Read};
 use crate::state::ChangedKeys;
 
-/// Bytes of a call without its message and outcome, of a list, and of each of its places.
+/// Bytes of a call without its message and outcome. `LIST_BYTES` is a list's, `PLACE_BYTES` that of each of
+/// its calls.
 const CALL_BYTES: usize = 320;
 const LIST_BYTES: usize = 192;
 const PLACE_BYTES: usize = 16;
-/// The blocks that a list may be late.
+/// Number of blocks by which a list may be late.
 pub(super) const MOST_LATE: u32 = 3;
 const LIMIT_EXCEEDED: i64 = -32005;
-/// What the first run of a call counts for, in gas: as much as runs in some milliseconds.
+/// Expected cost of a call's first run in gas, as much as some milliseconds use.
 const FIRST_RUN_GAS: u64 = 5_000_000;
 
-/// A call that is to be run.
+/// Call that is to run.
 pub type Due = (CallId, Arc<Message>);
 
-/// A list, all of whose calls have their outcome after the block, with the entries to send and the digests sent before.
+/// List whose calls all have an outcome after the block, with the changes to send.
 #[derive(Debug)]
 pub struct Ready {
     pub list: ListId,
-    /// The last step after which its subscribers had all outcomes.
+    /// Last step after which its subscribers had all outcomes, or None.
     pub since: Option<u64>,
-    /// None where nothing was sent before.
+    /// Changed entries, and the digests sent before as bytes. None if nothing was sent before.
     pub changes: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -42,17 +44,17 @@ pub struct Ready {
 pub(super) struct Call {
     pub(super) message: Arc<Message>,
     pub(super) text: Box<[u8]>,
-    /// Of the text; 0 while there is none.
+    /// Digest of the text; 0 while there is none.
     pub(super) digest: u64,
     values: Box<[ValueId]>,
-    /// The gas of the last run, or that it may have if it was stopped; 0 before the first one.
+    /// Gas of the last run, or the gas it may have if it was stopped; 0 before the first run.
     pub(super) cost: u64,
     lists: Few<ListId>,
     pub(super) is_due: bool,
 }
 
 impl Call {
-    /// What the next run may cost, in gas.
+    /// Return the expected cost of the next run, in gas.
     pub(super) fn expected_cost(&self) -> u64 {
         if self.cost == 0 {
             FIRST_RUN_GAS
@@ -74,24 +76,25 @@ fn message_bytes(message: &Message) -> usize {
     message.input.len() + accesses + 32 * blobs + 160 * signed
 }
 
-/// The calls of equal subscriptions, in their order.
+/// Calls of equal subscriptions, in their order.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) calls: Box<[CallId]>,
-    /// The digests of the outcomes that were sent last.
+    /// Digests of the outcomes that were sent last.
     pub(super) told: Box<[u64]>,
     pub(super) client: u64,
-    /// How many of its calls are due.
+    /// Number of its calls that are due.
     pub(super) due: usize,
-    /// The blocks that have come since the first of them was due, or since it had outcomes after one of them.
+    /// Number of blocks since the first of its calls was due, or since its last outcomes after one of those
+    /// blocks.
     pub(super) late: u32,
-    /// The last step whose outcomes it had; None before the first one.
+    /// Last step after which it had all outcomes; None before the first one.
     pub(super) complete: Option<u64>,
-    /// The outcomes after an earlier step, if it was late.
+    /// Outcomes after an earlier step, if it was late.
     pub(super) pinned: Option<Pinned>,
 }
 
-/// The calls by their messages, and the lists that have them.
+/// Calls by their messages, and the lists that contain them.
 #[derive(Debug)]
 pub struct LiveTable {
     bounds: Bounds,
@@ -106,30 +109,30 @@ pub struct LiveTable {
     unbounded: HashSet<CallId>,
     pub(super) lists: BTreeMap<ListId, List>,
     next_list: ListId,
-    /// The list whose values are proved first, where other nodes prove them.
+    /// List whose values other nodes prove first, on a chain without a state of its own.
     pub turn: ListId,
     due: HashSet<CallId>,
     /// Due calls that wait for values of the state.
     lacking: HashSet<CallId>,
-    /// Due calls, the next one last; None if their order is to be found again.
+    /// Due calls, the next one last; None if the order is to be computed again.
     queue: Option<Vec<CallId>>,
-    /// Lists of which a call has ended.
+    /// Lists with a call that has ended since they were last taken.
     touched: HashSet<ListId>,
     pub(super) late: LateTurns,
     /// Late lists whose calls have all ended.
     pub(super) late_ready: Vec<ListId>,
     pub(super) bytes: usize,
-    /// The bytes of all tables that share a bound, and its own among them.
+    /// Bytes of all tables that share a bound. `counted` is this table's part.
     all_bytes: Arc<AtomicUsize>,
     counted: usize,
     pub(super) steps: u64,
-    /// Runs, and blocks by which lists were late, so far.
+    /// Number of runs so far. `late_blocks` is the number of blocks by which lists were late.
     pub runs: u64,
     pub late_blocks: u64,
 }
 
 impl LiveTable {
-    /// `all_bytes` counts the bytes of all tables that share the bound.
+    /// Return an empty table. `all_bytes` counts the bytes of all tables that share the bound.
     pub fn new(bounds: Bounds, all_bytes: Arc<AtomicUsize>) -> Self {
         let (hasher, numbers, values) = <_>::default();
         let (unbounded, lists, due, lacking, touched) = <_>::default();
@@ -161,19 +164,19 @@ impl LiveTable {
         }
     }
 
-    /// The bytes of all calls, lists and values.
+    /// Return the bytes of all calls, lists and values of this table.
     pub fn bytes(&self) -> usize {
         self.bytes + self.values.bytes()
     }
 
-    /// The bytes of all tables that share the bound.
+    /// Return the bytes of all tables that share the bound.
     pub(super) fn all_bytes(&mut self) -> usize {
         let own = self.bytes();
         let grown = own.wrapping_sub(std::mem::replace(&mut self.counted, own));
         self.all_bytes.fetch_add(grown, Ordering::Relaxed).wrapping_add(grown)
     }
 
-    /// The calls that run again after each block.
+    /// Return the number of calls that run again after each block.
     pub fn each_block(&self) -> usize {
         let of_block = self.values.calls(&Read::Block);
         self.unbounded.len() + of_block.filter(|call| !self.unbounded.contains(call)).count()
@@ -187,12 +190,12 @@ impl LiveTable {
         self.lists.is_empty()
     }
 
-    /// Whether a call waits for its run, and for nothing else.
+    /// Return whether a call waits for its run and lacks no values.
     pub fn has_due(&self) -> bool {
         self.due.len() > self.lacking.len()
     }
 
-    /// What the calls of each list read of the state, each account and slot once: first those of the list `turn`.
+    /// Return the accounts and slots that each list's calls read, each once, beginning with the list `turn`.
     pub fn places(&self) -> Vec<(ListId, Vec<Place>)> {
         let mut found: HashSet<Place> = HashSet::default();
         let lists = self.lists.range(self.turn..).chain(self.lists.range(..self.turn));
@@ -205,12 +208,12 @@ impl LiveTable {
             .collect()
     }
 
-    /// The number of the last step.
+    /// Return the number of the last step.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The last step after which a list's subscribers had all outcomes; None before the first one.
+    /// Return the last step after which a list's subscribers had all outcomes; None before the first one.
     pub fn complete_since(&self, number: ListId) -> Option<u64> {
         let list = self.lists.get(&number)?;
         if self.is_present(number, list) {
@@ -220,8 +223,8 @@ impl LiveTable {
         }
     }
 
-    /// Whether the outcomes of all calls of a list are there and were taken, after the last step or after the one that the
-    /// list is pinned to.
+    /// Return whether the outcomes of all calls of a list were taken after the last step, or after the step
+    /// to which the list is pinned.
     pub fn is_complete(&self, number: ListId) -> bool {
         self.lists.get(&number).is_some_and(|list| {
             self.is_present(number, list) || list.pinned.as_ref().is_some_and(|pinned| pinned.is_told)
@@ -232,13 +235,13 @@ impl LiveTable {
         list.due == 0 && !self.touched.contains(&number)
     }
 
-    /// Whether there is room for a list of calls.
+    /// Return whether there is room for a list of calls.
     pub fn admits<'m>(&mut self, messages: impl Iterator<Item = &'m Message>) -> bool {
         let needed: usize = messages.map(|message| CALL_BYTES + message_bytes(message) + PLACE_BYTES).sum();
         self.all_bytes() + LIST_BYTES + needed <= self.bounds.bytes
     }
 
-    /// Add a list of calls for a client; those that are new are due.
+    /// Add a list of calls for a client and return its number. Calls that are new are due.
     pub fn add(&mut self, messages: Vec<Message>, client: u64) -> ListId {
         let number = self.next_list;
         self.next_list += 1;
@@ -315,11 +318,11 @@ impl LiveTable {
         self.free.push(id);
     }
 
-    /// Go on to another state, in which `changed` may differ from that of step `since`; everything may where one of them is
-    /// not known.
+    /// Go on to another state. `changed` are the keys that may differ from the state of step `since`.
     ///
-    /// Without a `since`, `changed` is what differs from the state that is called the last one from here on. `members_of`
-    /// returns the nonce of an account in the new state, and the hash of its code.
+    /// If `changed` or the state of `since` is unknown, every call is due. Without `since`, `changed` is
+    /// relative to a state that counts as the last step's. `members_of` returns the nonce and the code hash
+    /// of an account in the new state.
     pub fn step<E>(
         &mut self,
         surroundings: Surroundings,
@@ -357,7 +360,7 @@ impl LiveTable {
         Ok(())
     }
 
-    /// The calls that depend on what has changed.
+    /// Return the calls that depend on changed values.
     fn concerned<E>(
         &self,
         changed: &[ChangedKeys],
@@ -389,7 +392,8 @@ impl LiveTable {
         }
     }
 
-    /// The next call to run: each client has as much gas as the others, and spends it on its cheapest calls first.
+    /// Return the next call to run. Clients have equal shares of gas, and each one's cheapest calls run
+    /// first.
     pub fn next_due(&mut self) -> Option<Due> {
         let mut queue = self.queue.take().unwrap_or_else(|| self.in_order());
         let id = queue.pop();
@@ -398,7 +402,7 @@ impl LiveTable {
         Some((id?, call.message.clone()))
     }
 
-    /// As `next_due`, but None if that call may be a long one.
+    /// Return the next call as `next_due` does, but None if it may take long.
     pub fn next_short_due(&mut self) -> Option<Due> {
         let queue = self.queue.take().unwrap_or_else(|| self.in_order());
         let call = queue.last().and_then(|id| self.calls[*id as usize].as_ref());
@@ -411,12 +415,13 @@ impl LiveTable {
         }
     }
 
-    /// Whether a call has not run yet; such a run may take little time, as others may be shorter.
+    /// Return whether a call has not run yet. Its first run may be cut short, because the other calls may be
+    /// shorter.
     pub fn is_untried(&self, (id, _): &Due) -> bool {
         self.calls.get(*id as usize).and_then(Option::as_ref).is_some_and(|call| call.cost == 0)
     }
 
-    /// Have a call run that was stopped, unless it was removed meanwhile.
+    /// Make a call run again that was stopped, unless it was removed meanwhile.
     pub fn retry(&mut self, (id, message): &Due) {
         self.queue = None;
         let Some(call) = self.calls.get_mut(*id as usize).and_then(Option::as_mut) else { return };
@@ -447,7 +452,7 @@ impl LiveTable {
         turns.into_iter().rev().map(|(_, id)| id).collect()
     }
 
-    /// Keep how a call ended, unless it was removed meanwhile.
+    /// Keep the result of a call, unless it was removed meanwhile.
     pub fn finish(&mut self, (id, message): &Due, mut ran: Ran) {
         self.runs += 1;
         let Some(before) = self.calls.get(*id as usize).and_then(Option::as_ref) else { return };
@@ -487,26 +492,26 @@ impl LiveTable {
         }
     }
 
-    /// The digest of an outcome, which is not 0.
+    /// Return the digest of an outcome, never 0.
     pub fn digest(&self, ran: &Ran) -> u64 {
         self.hasher.hash_one(ran.identity()).max(1)
     }
 
-    /// Leave a call out until `retry_lacking`: it lacks values of the state.
+    /// Leave a call out until `retry_lacking`, because it lacks values of the state.
     pub fn leave_lacking(&mut self, (id, _): &Due) {
         if self.due.contains(id) {
             self.lacking.insert(*id);
         }
     }
 
-    /// Have the calls run again that lacked values.
+    /// Make the calls run again that lacked values.
     pub fn retry_lacking(&mut self) {
         if !std::mem::take(&mut self.lacking).is_empty() {
             self.queue = None;
         }
     }
 
-    /// End the calls that lack values, which cannot be had.
+    /// End the calls that lack values with an error, because the values cannot be had.
     pub fn fail_lacking(&mut self, code: i64, message: &str) {
         for id in std::mem::take(&mut self.lacking) {
             let Some(call) = &self.calls[id as usize] else { continue };
@@ -515,7 +520,7 @@ impl LiveTable {
         }
     }
 
-    /// The lists of which a call has ended and none is due, and what is to be sent of them.
+    /// Return the lists without due calls of which a call has ended, with their changes to send.
     pub fn take_ready(&mut self) -> Vec<Ready> {
         let complete = |number: &ListId| self.lists.get(number).is_some_and(|list| list.due == 0);
         let mut numbers: Vec<_> = self.touched.iter().copied().filter(complete).collect();
@@ -544,12 +549,12 @@ impl LiveTable {
         calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.digest)).collect()
     }
 
-    /// The digests of what a list's subscribers were sent last.
+    /// Return the digests of the outcomes that a list's subscribers were sent last, 8 bytes each.
     pub fn told(&self, number: ListId) -> Vec<u8> {
         self.lists.get(&number).map(|list| as_bytes(&list.told)).unwrap_or_default()
     }
 
-    /// The entries of a list that differ from those with these digests, with commas between.
+    /// Return the entries of a list whose outcomes have other digests than these, joined by commas.
     pub fn changes(&self, number: ListId, digests: &[u8]) -> Vec<u8> {
         let digests: Vec<_> = digests
             .chunks_exact(8)
@@ -574,7 +579,8 @@ impl LiveTable {
         text
     }
 
-    /// The texts and digests of a list: those that it is pinned to where it has no others.
+    /// Return the texts and digests of a list's outcomes. A pinned list without present outcomes has the
+    /// pinned ones.
     fn outcomes(&self, number: ListId) -> Vec<(&[u8], u64)> {
         let Some(list) = self.lists.get(&number) else { return Vec::new() };
         match &list.pinned {
@@ -586,7 +592,7 @@ impl LiveTable {
         }
     }
 
-    /// The messages of a list from one place on.
+    /// Return the messages of a list from index `start` on.
     pub fn messages(&self, number: ListId, start: usize) -> Vec<Arc<Message>> {
         let calls = self.lists.get(&number).into_iter().flat_map(|list| list.calls.iter().skip(start));
         calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.message.clone())).collect()
@@ -599,7 +605,7 @@ impl Drop for LiveTable {
     }
 }
 
-/// The run of a call for whose outcome there is no room.
+/// Return the result of a call whose outcome has no room.
 pub(super) fn too_many_bytes() -> Ran {
     Ran::failed(LIMIT_EXCEEDED, "too many bytes of live calls")
 }

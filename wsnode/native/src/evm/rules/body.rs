@@ -1,4 +1,4 @@
-//! The rules that bind a body to its header.
+//! Rules that bind a body to its header.
 
 use alloy_consensus::proofs::calculate_ommers_root;
 use alloy_consensus::{Header, Transaction as _, TxEnvelope, Typed2718};
@@ -8,10 +8,10 @@ use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::{BlobGas, ChainSpec, Fork};
 
-/// The largest block from Osaka on: what gossip carries, less what a beacon block may add.
+/// Longest block in bytes, from Osaka on (EIP-7934): the bound of gossip, less a margin for the beacon block.
 const MAXIMUM_SIZE: usize = (10 << 20) - (2 << 20);
 
-/// The largest gas limit of a transaction from Amsterdam on, both of its dimensions together.
+/// Highest gas limit of a transaction from Amsterdam on, for execution and state together.
 pub const MAXIMUM_TRANSACTION_GAS: u64 = u32::MAX as u64;
 
 pub fn verify(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
@@ -50,7 +50,7 @@ fn verify_withdrawals(block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     }
 }
 
-/// Every type of transaction has its fork.
+/// Check that the fork of every transaction's type is active.
 fn verify_types(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     let (number, timestamp) = (block.header.number, block.header.timestamp);
     for transaction in signed(block) {
@@ -74,7 +74,7 @@ fn verify_types(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleVio
     Ok(())
 }
 
-/// Check the gas limit of a transaction against the bound that Amsterdam sets (geth params: MaxTxTotalGas).
+/// Check a transaction's gas limit against Amsterdam's bound (geth params: MaxTxTotalGas).
 pub fn verify_gas(spec: &ChainSpec, header: &Header, transaction: &TxEnvelope) -> Result<(), RuleViolation> {
     let is_bounded = spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp);
     if is_bounded && transaction.gas_limit() > MAXIMUM_TRANSACTION_GAS {

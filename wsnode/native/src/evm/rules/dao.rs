@@ -1,4 +1,4 @@
-//! The mark that blocks around the DAO fork carry, so that both sides of it part.
+//! Extra data of the blocks at the DAO fork, by which both sides of the fork refuse each other's blocks.
 
 use alloy_consensus::Header;
 use alloy_primitives::hex;

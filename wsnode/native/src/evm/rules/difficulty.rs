@@ -1,4 +1,4 @@
-//! The difficulty of a mined block: the formula of each fork, with the delays of the difficulty bomb.
+//! Difficulty of a mined block: the formula of each fork, with the delays of the difficulty bomb.
 
 use alloy_consensus::{Header, EMPTY_OMMER_ROOT_HASH};
 use alloy_primitives::U256;
@@ -11,7 +11,7 @@ const FRONTIER_DURATION_LIMIT: u64 = 13;
 const BOMB_PERIOD: u64 = 100_000;
 const LARGEST_STEP_DOWN: u64 = 99;
 
-/// From which fork on the bomb counts how many blocks late, the latest first.
+/// Delay of the difficulty bomb in blocks from each fork on, the latest first.
 const BOMB_DELAYS: [(Fork, u64); 6] = [
     (Fork::GrayGlacier, 11_400_000),
     (Fork::ArrowGlacier, 10_700_000),
@@ -21,7 +21,7 @@ const BOMB_DELAYS: [(Fork, u64); 6] = [
     (Fork::Byzantium, 3_000_000),
 ];
 
-/// The difficulty of the block after `parent` that is made at `timestamp`, which is later than the parent's.
+/// Return the difficulty of the block after `parent` at `timestamp`, which is later than the parent's.
 pub fn next_difficulty(spec: &ChainSpec, timestamp: u64, parent: &Header) -> U256 {
     let number = parent.number + 1;
     let elapsed = timestamp.saturating_sub(parent.timestamp);
@@ -40,7 +40,8 @@ fn bomb_delay(spec: &ChainSpec, number: u64) -> Option<u64> {
     BOMB_DELAYS.iter().find(|(fork, _)| spec.is_active(*fork, number)).map(|(_, delay)| *delay)
 }
 
-/// One step up for each period saved, one down for each period lost, at most 99 down.
+/// Return the difficulty after one step up for each 9 or 10 seconds saved, or one step down for each lost, at
+/// most 99.
 fn adjusted(parent: U256, optimum: u64, periods: u64) -> U256 {
     let step = parent / U256::from(BOUND_DIVISOR);
     if periods <= optimum {

@@ -1,4 +1,4 @@
-//! The fees of the next block: gas and blob gas.
+//! Fees of the next block: base fee and price of blob gas.
 
 use alloy_consensus::Header;
 use alloy_eips::eip1559::INITIAL_BASE_FEE;
@@ -7,9 +7,9 @@ use alloy_eips::eip7840::BlobParams;
 
 use crate::evm::chain_spec::{BaseFee, ChainSpec};
 
-/// The base fee of the block after `parent`, or nothing before London.
+/// Return the base fee of the block after `parent` in wei per gas, or None before London.
 ///
-/// Where a chain's rule is not known that is the parent's own.
+/// On a chain with an unknown rule it is the parent's own.
 pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     if !spec.is_london(parent.number + 1) {
         return None;
@@ -26,16 +26,17 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     Some(parent.base_fee_per_gas.map_or(INITIAL_BASE_FEE, next))
 }
 
-/// How a block of the OP stack has the base fee of the next one move.
+/// Parameters of the next block's base fee in an OP stack header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeTerms {
     denominator: u32,
     elasticity: u32,
-    /// In wei, from Jovian on.
+    /// Minimum base fee in wei, from Jovian on.
     least: Option<u64>,
 }
 
-/// The terms in the extra data of a block, from Holocene on (specs.optimism.io: protocol/holocene, protocol/jovian).
+/// Return the parameters in the extra data of a block, or None if it has none, as before Holocene
+/// (specs.optimism.io: protocol/holocene, protocol/jovian).
 pub fn next_fee_terms(header: &Header) -> Option<FeeTerms> {
     let data = &header.extra_data;
     let number = |at: usize| data.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
@@ -49,7 +50,7 @@ pub fn next_fee_terms(header: &Header) -> Option<FeeTerms> {
 }
 
 impl FeeTerms {
-    /// The base fee after `parent`, whose own is `fee`.
+    /// Return the base fee of the block after `parent`, in wei per gas. `fee` is the parent's.
     fn next(&self, parent: &Header, fee: u64) -> u64 {
         // From Jovian on the footprint of the data, which stands in the place of blob gas, is metered as well.
         let footprint = self.least.and(parent.blob_gas_used).unwrap_or(0);
@@ -60,14 +61,16 @@ impl FeeTerms {
     }
 }
 
-/// The price of blob gas of the block after `parent` if it has the rules of `parent`, or nothing before blobs.
+/// Return the price of blob gas in wei of the block after `parent`, by the parent's blob parameters; None
+/// before blobs.
 pub fn next_blob_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u128> {
     parent.excess_blob_gas?;
     let parameters = spec.blob_parameters(parent.timestamp)?;
     Some(parameters.calc_blob_fee(next_excess_blob_gas(parameters, parent)))
 }
 
-/// The excess blob gas of a block under `parameters` after `parent`, which may not have had blobs.
+/// Return the excess blob gas of a block under `parameters` after `parent`. A parent without blobs counts as
+/// zero.
 pub fn next_excess_blob_gas(parameters: BlobParams, parent: &Header) -> u64 {
     parameters.next_block_excess_blob_gas_osaka(
         parent.excess_blob_gas.unwrap_or(0),

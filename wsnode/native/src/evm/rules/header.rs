@@ -1,4 +1,4 @@
-//! The rules of a header.
+//! Rules of a header.
 
 use std::fmt::{self, Display};
 
@@ -20,7 +20,7 @@ const MAXIMUM_GAS_LIMIT: u64 = i64::MAX as u64;
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
 const ELASTICITY_MULTIPLIER: u64 = 2;
 
-/// The error of a block with an unknown parent.
+/// Return the violation of a block with an unknown parent.
 pub fn orphan(header: &Header) -> RuleViolation {
     RuleViolation::new(Rule::ParentHash, "a known block", header.parent_hash)
 }
@@ -78,7 +78,7 @@ pub struct Chosen {
     pub base_fee: Option<u64>,
 }
 
-/// The rules that hold before and after the merge, for blocks and for mined ommers.
+/// Check the rules that hold before and after the merge, for blocks and for mined ommers.
 pub fn verify(
     spec: &ChainSpec,
     header: &Header,
@@ -181,14 +181,14 @@ fn verify_gas_limit(spec: &ChainSpec, header: &Header, parent: &Header) -> Resul
     Ok(())
 }
 
-/// The slot after that of `parent`; the first block that has one takes its own number.
+/// Return the slot number after `parent`'s. The first block with a slot number takes its own block number.
 ///
-/// Blocks of others may skip slots: nothing of it is a rule (EIP-7843).
+/// Blocks of other nodes may skip slots: no rule binds the number (EIP-7843).
 pub fn next_slot(parent: &Header) -> u64 {
     parent.slot_number.unwrap_or(parent.number).saturating_add(1)
 }
 
-/// Members that a fork adds are there from that fork on and not before.
+/// Check each fork's header members: present from the fork on, and absent before.
 fn verify_presence(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolation> {
     for row in FORKS.iter().filter(|row| !row.header.is_empty()) {
         let wanted = presence(spec.is_active_at(row.fork, header.number, header.timestamp));
@@ -199,7 +199,7 @@ fn verify_presence(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolatio
     Ok(())
 }
 
-/// The fork to which members of a header belong that the chain's specification has not scheduled by then.
+/// Return the newest fork that adds a member present in the header and is not active at the header, or None.
 pub fn unscheduled_fork(spec: &ChainSpec, header: &Header) -> Option<&'static ForkRow> {
     FORKS.iter().rev().find(|row| {
         !spec.is_active_at(row.fork, header.number, header.timestamp)
@@ -231,7 +231,7 @@ fn verify_blob_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result
     )
 }
 
-/// A number that may be absent, for a message.
+/// Optional number in a message.
 #[derive(PartialEq)]
 struct Shown(Option<u64>);
 

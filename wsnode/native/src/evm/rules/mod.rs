@@ -1,7 +1,8 @@
-//! The rules that a block must keep, as far as they can be judged without executing it.
+//! Rules of a block that need no execution.
 //!
-//! The seal of a mined block (ethash) is not checked: difficulty and total difficulty are, the work behind them is
-//! not. Checking it takes a data set of gigabytes per epoch, and chains that are still mined are private ones.
+//! The seal of a mined block (ethash) is not checked: difficulty and total difficulty are checked, but not
+//! the work. A check would need a data set of gigabytes per epoch, and the chains that are still mined are
+//! private.
 
 mod body;
 mod dao;
@@ -22,7 +23,7 @@ use crate::error::RuleViolation;
 use crate::evm::block::UnverifiedBlock;
 use crate::evm::chain_spec::ChainSpec;
 
-/// A block before the one that is judged.
+/// Block before the one that is checked.
 #[derive(Debug)]
 pub struct Ancestor {
     pub header: Header,
@@ -30,19 +31,19 @@ pub struct Ancestor {
     pub ommers: Vec<Header>,
 }
 
-/// How many blocks back an ommer's parent may lie.
+/// Distance in blocks up to which an ommer's parent may lie.
 pub const GENERATIONS: usize = 7;
 
-/// Check the rules that bind a body to its header, of which the hash is known to be right.
+/// Check the body against its header, whose hash the caller has verified.
 pub fn verify_body(spec: &ChainSpec, block: &UnverifiedBlock) -> Result<(), RuleViolation> {
     body::verify(spec, block)
 }
 
 /// Check every rule that needs no execution.
 ///
-////// `ancestors` are the blocks before it, the nearest first: its parent, and as many as exist up to [`GENERATIONS`].
-/// `parent_total_difficulty` decides whether the block must be one of proof of stake. What is `chosen` does not follow
-/// from the parent.
+/// `ancestors` are the blocks before `block`, the nearest first: its parent, and as many as exist up to
+/// [`GENERATIONS`]. `parent_total_difficulty` decides whether the block must be one of proof of stake.
+/// `chosen` holds header members that do not follow from the parent.
 pub fn verify(
     spec: &ChainSpec,
     block: &UnverifiedBlock,

@@ -1,4 +1,4 @@
-//! The rules of ommers: headers of blocks that lost, of at most six generations ago.
+//! Rules of ommers: headers of blocks beside the chain, at most six generations back.
 
 use std::collections::HashSet;
 

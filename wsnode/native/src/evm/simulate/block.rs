@@ -1,4 +1,4 @@
-//! One simulated block: its calls, what the protocol does around them, and its header.
+//! One simulated block: its calls, the protocol's changes around them, and its header.
 
 use alloy_consensus::proofs::calculate_withdrawals_root;
 use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope};
@@ -18,17 +18,17 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::execute::seal_receipts;
 
-/// A block and what its calls came to.
+/// Simulated block and the results of its calls.
 #[derive(Debug)]
 pub struct Simulated {
     pub header: Header,
     pub hash: B256,
     pub results: Vec<CallResult>,
-    /// Nothing before blocks had them.
+    /// Withdrawals, or None before Shanghai.
     pub withdrawals: Option<Vec<alloy_eips::eip4895::Withdrawal>>,
 }
 
-/// Run the block that is planned after `parent`, with `budget` gas at most, which is counted down.
+/// Run the planned block after `parent` with at most `budget` gas, from which the used gas is subtracted.
 pub fn run(
     spec: &ChainSpec,
     simulated_state: &mut SimulatedState<'_>,
@@ -69,14 +69,14 @@ pub fn run(
     Ok(Simulated { header, hash, results, withdrawals })
 }
 
-/// What the calls of a block came to.
+/// Results of a block's calls.
 struct ExecutedCalls {
     results: Vec<CallResult>,
     receipts: Vec<ReceiptEnvelope>,
     gas: BlockGas,
 }
 
-/// The gas of calls, for execution and from Amsterdam on for state.
+/// Gas of calls, for execution and, from Amsterdam on, for state.
 #[derive(Default)]
 struct BlockGas {
     execution: u64,
@@ -89,7 +89,7 @@ impl BlockGas {
         self.state += result.block_state_gas;
     }
 
-    /// What they take of their block: the larger of the two sums (EIP-7778, EIP-8037).
+    /// Return the gas that the calls take of their block: the larger of the two sums (EIP-7778, EIP-8037).
     fn taken(&self) -> u64 {
         self.execution.max(self.state)
     }
@@ -137,7 +137,7 @@ fn receipt(
     Ok(ReceiptEnvelope::from_typed(result.transaction.kind, receipt))
 }
 
-/// What the header says of transactions and receipts.
+/// Set the header members that depend on transactions and receipts.
 fn close(header: &mut Header, results: &[CallResult], receipts: &[ReceiptEnvelope]) {
     let envelopes: Vec<&[u8]> = results.iter().map(|result| result.transaction.envelope.as_slice()).collect();
     let sealed = seal_receipts(receipts);

@@ -23,7 +23,7 @@ use crate::evm::call::{env, halt, with_supplied_gas, Message};
 
 const CAPPED: &str = " (gas limit was capped by the RPC server's global gas cap)";
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug)]
 pub struct CallResult {
     pub transaction: Unsigned,
@@ -32,16 +32,17 @@ pub struct CallResult {
     /// Logs of the call itself, without transfers.
     pub receipt_logs: Vec<alloy_primitives::Log>,
     pub gas_used: u64,
-    /// What it takes of the block's gas: what was used, and from Amsterdam on that for execution, before refunds.
+    /// Gas that the call takes of the block: gas used, and from Amsterdam on gas for execution before
+    /// refunds.
     pub block_gas: u64,
-    /// What it takes for state, from Amsterdam on.
+    /// Gas that the call takes of the block for state, from Amsterdam on.
     pub block_state_gas: u64,
-    /// Before refunds.
+    /// Gas used before refunds, but at least the floor of EIP-7623.
     pub max_used_gas: u64,
     pub end: End,
 }
 
-/// How a call ended.
+/// End of a call.
 #[derive(Debug)]
 pub enum End {
     Success(Bytes),
@@ -49,14 +50,14 @@ pub enum End {
     Halt(String),
 }
 
-/// Gas limit of a call, and whether it asked for more.
+/// Gas limit of a call, and whether the call asked for more.
 #[derive(Debug, Clone, Copy)]
 struct Supply {
     gas: u64,
     is_capped: bool,
 }
 
-/// Run `message` where `remaining` gas is left in the block and `budget` in the whole simulation.
+/// Run `message` with `remaining` gas left in the block and `budget` gas left in the whole simulation.
 pub fn run(
     message: Box<Message>,
     env: &mut SimulationEnv,
@@ -169,7 +170,8 @@ fn execute(
     })
 }
 
-/// Before London a base fee can only be an override: what it makes of the fees is the price.
+/// Set the gas price before London, where only an override can give a base fee: the price is that of the fees
+/// under it.
 fn name_price(transaction: &mut TxEnv, fees: &Fees, rules: SpecId) {
     if fees.is_dynamic && !rules.is_enabled_in(SpecId::LONDON) {
         transaction.tx_type = u8::from(!transaction.access_list.is_empty());
@@ -178,7 +180,7 @@ fn name_price(transaction: &mut TxEnv, fees: &Fees, rules: SpecId) {
     }
 }
 
-/// Blobs that name no fee, where that is not refused, cost the block's if the sender has that much, or nothing.
+/// Set the blob fee of a message that names none: the block's price if the sender can pay it, else zero.
 fn name_blob_fee(transaction: &mut TxEnv, environment: &mut EvmEnv, purse: U256) {
     let is_unnamed = transaction.max_fee_per_blob_gas == 0 && !transaction.blob_hashes.is_empty();
     let blob_gas = U256::from(transaction.blob_hashes.len() as u64 * DATA_GAS_PER_BLOB);

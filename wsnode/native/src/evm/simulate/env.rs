@@ -1,4 +1,4 @@
-//! Where calls run: the EVM in a block that is simulated.
+//! Environment of calls in a simulated block.
 
 use alloy_consensus::Header;
 use alloy_evm::EvmEnv;
@@ -12,7 +12,7 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::environment::{evm_environment, precompiles};
 
-/// Where calls run.
+/// Environment of calls in one block.
 #[derive(Debug)]
 pub struct SimulationEnv {
     pub environment: EvmEnv,
@@ -21,7 +21,7 @@ pub struct SimulationEnv {
     pub base_fee: Option<u64>,
     pub is_strict: bool,
     pub is_prague: bool,
-    /// Before Byzantium receipts hold state roots.
+    /// False before Byzantium, where receipts hold state roots.
     pub has_status: bool,
     pub clears_empty: bool,
 }
@@ -56,7 +56,7 @@ impl SimulationEnv {
     }
 }
 
-/// Whether the fork that has requests is active in the block of `header`.
+/// Return whether Prague, the fork with requests, is active in the block of `header`.
 fn has_requests(spec: &ChainSpec, header: &Header) -> bool {
     spec.is_active_at(Fork::Prague, header.number, header.timestamp)
 }

@@ -1,4 +1,4 @@
-//! The header of a simulated block as far as it is known before its calls.
+//! Header of a simulated block before its calls.
 
 use alloy_consensus::{Header, EMPTY_OMMER_ROOT_HASH};
 use alloy_eips::eip1559::INITIAL_BASE_FEE;
@@ -11,14 +11,15 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::rules::{next_base_fee, next_excess_blob_gas, next_slot};
 
-/// A block that others follow on.
+/// Parent of a simulated block.
 #[derive(Debug, Clone)]
 pub struct SimulationParent {
     pub header: Header,
     pub hash: B256,
 }
 
-/// Begin the block after `parent`; without a base fee that the caller sets, one is only asked for strictly.
+/// Begin the header of the block after `parent`. Without an override, the base fee is zero unless
+/// `is_strict`.
 pub fn begin(
     spec: &ChainSpec,
     parent: &SimulationParent,
@@ -65,7 +66,10 @@ fn base_fee(
     narrow.map(Some).map_err(too_large)
 }
 
-/// Once no difficulty, always none; and none where the forks say that the merge was long ago.
+/// Return the difficulty of a block: zero if the parent has none or the merge is over.
+///
+/// # Errors
+/// If the caller sets a difficulty after the merge.
 fn difficulty(spec: &ChainSpec, parent: &SimulationParent, planned: &Planned) -> Result<U256, Error> {
     let (before, wanted) = (parent.header.difficulty, planned.block.overrides.difficulty);
     if !before.is_zero() && !is_merged(spec, planned) {

@@ -1,5 +1,5 @@
-//! Blocks that might be: calls run one after another as transactions, in blocks on top of an existing one, by
-//! geth's rules for eth_simulateV1.
+//! Simulated blocks: calls run as transactions of new blocks on top of an existing one, by geth's rules for
+//! `eth_simulateV1`.
 
 mod block;
 mod call;
@@ -30,9 +30,11 @@ use simulated_state::SimulatedState;
 
 /// Run the blocks on top of `base`, and return them as a JSON array.
 ///
-/// `changes` bounds how far back `base` may lie, in bytes of the lists of what changed since.
+/// `changes` bounds the bytes of change lists that are read for a `base` below the head.
 ///
-/// A refusal's kind names the reason; `interrupted` means that the caller no longer waits.
+/// # Errors
+/// `InvalidTransaction` with the reason as its kind; the kind `interrupted` means that the caller no longer
+/// waits.
 pub fn simulate(
     spec: &ChainSpec,
     reader: &StateReader,
@@ -57,7 +59,8 @@ pub fn simulate(
     Ok(text.into_text())
 }
 
-/// Stop if the run was stopped or its caller no longer waits.
+/// Check that the run goes on; refuse with the kind `interrupted` if it was stopped or its caller no longer
+/// waits.
 fn check_interrupted(work_budget: &WorkBudget) -> Result<(), Error> {
     if work_budget.is_stopped() || work_budget.is_cancelled() {
         return Err(refuse("interrupted", "stopped"));

@@ -10,7 +10,7 @@ use super::simulated_state::SimulatedState;
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 
-/// Put the overrides into the state, and move and forget precompiled contracts.
+/// Put the overrides into the state, move precompiled contracts, and remove those at overridden accounts.
 pub fn apply(
     overrides: &StateOverride,
     simulated_state: &mut SimulatedState<'_>,
@@ -39,7 +39,7 @@ fn wrong(address: Address, what: &str) -> Error {
     refuse("overrides", format!("account {address} {what}"))
 }
 
-/// An overridden account is no precompiled contract.
+/// Remove the precompiled contract at an overridden account.
 fn forget(address: Address, precompiles: &mut PrecompilesMap) {
     if precompiles.get(&address).is_some() {
         precompiles.apply_precompile(&address, |_| None);
@@ -81,7 +81,7 @@ fn set_account(
     simulated_state.set(address, info)
 }
 
-/// Any bytes are code, also such as only look like a delegation.
+/// Return `code` as bytecode. Bytes that only resemble a delegation (EIP-7702) are plain code.
 fn bytecode(code: &Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code.clone()))
 }

@@ -1,4 +1,4 @@
-//! The order of the blocks: numbers and times, gaps filled with empty blocks.
+//! Plan of the blocks: numbers and times, and empty blocks in gaps.
 
 use alloy_consensus::Header;
 use alloy_primitives::U256;
@@ -7,12 +7,12 @@ use super::request::{Block, BlockOverrides};
 use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 
-/// How many blocks may be simulated at once, those in gaps included.
+/// Highest distance in blocks from the base to the last simulated block, gaps included.
 const MAXIMUM_BLOCKS: u64 = 256;
-/// Seconds from a block to the next where the caller does not say.
+/// Seconds between two blocks by default.
 const SLOT: u64 = 12;
 
-/// A block that knows its place.
+/// Block with its number and time.
 #[derive(Debug)]
 pub struct Planned {
     pub number: u64,
@@ -20,7 +20,7 @@ pub struct Planned {
     pub block: Block,
 }
 
-/// Number `blocks` on top of `base` and fill the gaps between them.
+/// Give `blocks` numbers and times on top of `base`, and fill gaps with empty blocks.
 pub fn plan(blocks: Vec<Block>, base: &Header) -> Result<Vec<Planned>, Error> {
     let mut planned = Vec::with_capacity(blocks.len());
     let (mut number, mut timestamp) = (base.number, base.timestamp);

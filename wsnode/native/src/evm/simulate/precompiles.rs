@@ -1,4 +1,4 @@
-//! The precompiled contracts of a simulated block: moved perhaps, but warm where they always are.
+//! Precompiled contracts of a simulated block. A moved contract's usual address stays warm.
 
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_primitives::map::AddressSet;
@@ -10,7 +10,7 @@ use revm::primitives::hardfork::SpecId;
 
 use crate::evm::call::evm::{CallContext, MeteredPrecompiles};
 
-/// The contracts at their places in one block.
+/// Precompiled contracts at their addresses in one block.
 #[derive(Debug)]
 pub struct BlockPrecompiles {
     pub contracts: MeteredPrecompiles,
@@ -18,7 +18,7 @@ pub struct BlockPrecompiles {
 }
 
 impl BlockPrecompiles {
-    /// All in place.
+    /// Return all contracts at their usual addresses.
     pub fn new(contracts: &'static Precompiles) -> Self {
         let precompiles = PrecompilesMap::from_static(contracts);
         let moved_precompiles = <_>::default();
@@ -29,7 +29,7 @@ impl BlockPrecompiles {
     }
 }
 
-/// What the EVM of one call borrows of them.
+/// Contracts of the block, borrowed by the EVM of one call.
 #[derive(Debug)]
 pub struct Borrowed<'p>(pub &'p mut BlockPrecompiles);
 

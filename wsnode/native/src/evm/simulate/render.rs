@@ -17,7 +17,7 @@ use crate::json::{render_block, write_log, BlockContext, BlockStyle, TotalDiffic
 const REVERTED: i64 = 3;
 const HALTED: i64 = -32015;
 
-/// Write a block object.
+/// Write a block object. With `full`, transactions are objects instead of hashes.
 pub fn write_block(text: &mut Writer, spec: &ChainSpec, block: &Simulated, full: bool) -> Result<(), Error> {
     let transactions: Vec<Unsigned> = block.results.iter().map(|result| result.transaction.clone()).collect();
     let body = encode_body_of(&transactions, &senders(&block.results), &[], block.withdrawals.as_deref());
@@ -37,14 +37,15 @@ pub fn write_block(text: &mut Writer, spec: &ChainSpec, block: &Simulated, full:
     Ok(())
 }
 
-/// Of transactions that are alike, sender aside, the last one's sender is all of theirs.
+/// Return the sender of each transaction. Transactions with the same hash, which differ in the sender alone,
+/// all get the last one's sender.
 fn senders(results: &[CallResult]) -> Vec<Address> {
     let by_hash: B256Map<Address> =
         results.iter().map(|result| (result.transaction.hash, result.message.sender)).collect();
     results.iter().map(|result| by_hash[&result.transaction.hash]).collect()
 }
 
-/// Bytes of the block's RLP.
+/// Return the length of the block's RLP, in bytes.
 fn size(block: &Simulated) -> usize {
     let transaction = |result: &CallResult| {
         let envelope = result.transaction.envelope.as_slice();

@@ -1,4 +1,4 @@
-//! What a caller asks to be simulated.
+//! Request of a simulation.
 
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256, U64};
@@ -10,27 +10,27 @@ use crate::error::Error;
 use crate::evm::call::refusal::refuse;
 use crate::evm::call::Message;
 
-/// Blocks on top of each other, and how they are run.
+/// Blocks on top of each other, and the options of their runs.
 #[derive(Debug, Clone)]
 pub struct SimulationRequest {
     pub blocks: Vec<Block>,
     pub options: SimulationOptions,
 }
 
-/// How all blocks are run.
+/// Options of all blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct SimulationOptions {
-    /// Nonces and fees count as in real blocks.
+    /// True if nonces and fees are checked as in real blocks.
     pub is_strict: bool,
-    /// Every transfer of ether is shown as a log.
+    /// True if every transfer of ether is shown as a log.
     pub traces_transfers: bool,
-    /// Transaction objects instead of their hashes.
+    /// True for transaction objects instead of hashes.
     pub full_transactions: bool,
-    /// The most gas that all calls together may use.
+    /// Highest gas of all calls together.
     pub gas_cap: u64,
 }
 
-/// A block's content, and what is to be different in it.
+/// Content of a block, and its overrides.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     pub overrides: BlockOverrides,
@@ -38,14 +38,15 @@ pub struct Block {
     pub calls: Vec<Call>,
 }
 
-/// A call, or why its arguments contradict each other, which is said only when its turn comes.
+/// Call, or the reason why its arguments contradict each other. The reason is reported when the call's turn
+/// comes.
 #[derive(Debug, Clone)]
 pub enum Call {
     Message(Box<Message>),
     Refused(String),
 }
 
-/// Members of a header that a caller sets.
+/// Header members that a caller sets.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BlockOverrides {
@@ -62,7 +63,7 @@ pub struct BlockOverrides {
 }
 
 impl Block {
-    /// The block that two JSON texts, where they are there, and calls describe.
+    /// Return the block with `calls`, and overrides in two JSON texts, if any.
     pub fn parse(overrides: Option<&[u8]>, state: Option<&[u8]>, calls: Vec<Call>) -> Result<Self, Error> {
         Ok(Self { overrides: parse(overrides)?, state: parse(state)?, calls })
     }

@@ -1,4 +1,4 @@
-//! The state that simulated blocks change: values in memory over a block's, and what of them changed.
+//! State that simulated blocks change: values in memory over a block's state, and a record of the changes.
 
 use alloy_eips::eip7928::{BlockAccessIndex, BlockAccessList};
 use alloy_primitives::map::{AddressMap, HashSet};
@@ -16,26 +16,26 @@ use crate::evm::call::{Layer, WorkBudget};
 use crate::evm::chain_spec::ChainSpec;
 use crate::state::{Account, Bounds, ChangedAccount, HistoryView, StateAfter, StateReader, TrialTries};
 
-/// The state after some simulated calls.
+/// State after some simulated calls.
 #[derive(Debug)]
 pub struct SimulatedState<'a> {
     pub state: CallState<'a>,
     tries: TrialTries<'a>,
-    /// What was changed since the last block began.
+    /// Accounts and slots that the current block changed.
     changed: AddressMap<Changed>,
-    /// What the block touches, where it has an access list.
+    /// Accounts and slots that the current block touches, if it has an access list.
     access_list: BalState,
 }
 
 #[derive(Debug, Default)]
 struct Changed {
-    /// Slots that the account had before are gone.
+    /// True if all slots from before the change are gone.
     is_wiped: bool,
     slots: HashSet<U256>,
 }
 
 impl<'a> SimulatedState<'a> {
-    /// The state after a block.
+    /// Return the state after a block, within a bound of `changes` bytes for a block below the head.
     pub fn open(
         reader: &'a StateReader,
         state: StateAfter<'a>,
@@ -60,7 +60,7 @@ impl<'a> SimulatedState<'a> {
         Ok(self.state.basic(address)?.unwrap_or_default())
     }
 
-    /// Record from here on what the block touches, if it is to have an access list.
+    /// Begin the record of the accounts and slots that a block touches, if it has an access list.
     pub fn begin_access_list(&mut self, has_list: bool) {
         self.access_list = BalState::default();
         if has_list {
@@ -68,18 +68,20 @@ impl<'a> SimulatedState<'a> {
         }
     }
 
-    /// Record what follows under an index: n for call n - 1, one more for what comes after the last.
+    /// Set the index of the following accesses: 0 before the calls, n + 1 for call n, and one more after the
+    /// last.
     pub fn enter(&mut self, index: usize) {
         self.access_list.bal_index = BlockAccessIndex::new(index as u64);
     }
 
-    /// The hash of the access list, if the block has one.
+    /// Return the hash of the access list, or None if the block has none.
     pub fn take_access_list(&mut self) -> Option<B256> {
         let list: BlockAccessList = self.access_list.take_built_alloy_bal()?.into_iter().collect();
         Some(keccak256(alloy_rlp::encode(&list)))
     }
 
-    /// Keep what a run changed; from Spurious Dragon on, empty accounts that it touched are gone.
+    /// Keep the changes of a run. From Spurious Dragon on (`clears_empty`), empty accounts that it touched
+    /// are removed.
     pub fn commit(&mut self, changes: EvmState, clears_empty: bool) -> Result<(), Error> {
         self.access_list.commit(&changes);
         let mut emptied = Vec::new();
@@ -95,7 +97,7 @@ impl<'a> SimulatedState<'a> {
         emptied.into_iter().try_for_each(|address| self.clear(address))
     }
 
-    /// Add to a balance outside of any transaction.
+    /// Add `amount` wei to a balance outside of any transaction.
     pub fn credit(&mut self, address: Address, amount: U256, clears_empty: bool) -> Result<(), Error> {
         let mut info = self.account(address)?;
         let mut credited = revm::state::Account::from(info.clone());
@@ -130,20 +132,20 @@ impl<'a> SimulatedState<'a> {
         Ok(())
     }
 
-    /// Forget all slots of an account.
+    /// Remove all slots of an account.
     pub fn wipe(&mut self, address: Address) -> Result<(), Error> {
         self.values()?.replace_account_storage(address, <_>::default())?;
         self.note(address, true, []);
         Ok(())
     }
 
-    /// Have `BLOCKHASH` know a simulated block.
+    /// Set the hash of a simulated block for `BLOCKHASH`.
     pub fn name_block(&mut self, number: u64, hash: B256) -> Result<(), Error> {
         self.values()?.cache.block_hashes.insert(U256::from(number), hash);
         Ok(())
     }
 
-    /// The state root now.
+    /// Return the current state root.
     pub fn root(&mut self) -> Result<B256, Error> {
         let changed: Vec<_> = self.changed.keys().copied().collect();
         let changes = changed.into_iter().map(|address| {
@@ -154,7 +156,7 @@ impl<'a> SimulatedState<'a> {
         Ok(self.tries.apply(changes)?)
     }
 
-    /// A block is complete: the next one's changes count from here.
+    /// End a block. The record of changes is empty for the next one.
     pub fn seal(&mut self) {
         self.changed.clear();
     }

@@ -1,4 +1,4 @@
-//! What the protocol does in a block besides the calls.
+//! Protocol's own changes in a simulated block.
 
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_eips::eip2935::HISTORY_STORAGE_ADDRESS;
@@ -29,7 +29,8 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::environment::rules_of;
 
-/// Contracts that queue requests, in the order of their types; the last two are there from Amsterdam on.
+/// Contracts that queue requests: type, address and name, in the order of the types. The last two begin with
+/// Amsterdam.
 const QUEUES: [(u8, Address, &str); 4] = [
     (WITHDRAWAL_REQUEST_TYPE, WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, "withdrawal"),
     (CONSOLIDATION_REQUEST_TYPE, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, "consolidation"),
@@ -37,7 +38,7 @@ const QUEUES: [(u8, Address, &str); 4] = [
     (BUILDER_EXIT_REQUEST_TYPE, BUILDER_EXIT_CONTRACT_ADDRESS, "builder exit"),
 ];
 
-/// Tell the contracts that keep them the roots and hashes of blocks before.
+/// Call the contracts that keep the parent's beacon block root (EIP-4788) and block hash (EIP-2935).
 pub fn before_calls(
     env: &mut SimulationEnv,
     simulated_state: &mut SimulatedState<'_>,
@@ -53,7 +54,7 @@ pub fn before_calls(
     Ok(())
 }
 
-/// Pay withdrawals and rewards, and collect requests where there are such.
+/// Pay withdrawals and the reward of a mined block, and return the requests from Prague on, else None.
 pub fn after_calls(
     spec: &ChainSpec,
     env: &mut SimulationEnv,
@@ -96,7 +97,7 @@ fn requests(
     Ok(requests)
 }
 
-/// Take the requests out of a contract that queues them.
+/// Return the requests that a contract has queued, and empty its queue.
 fn drain(
     env: &mut SimulationEnv,
     simulated_state: &mut SimulatedState<'_>,
@@ -117,7 +118,7 @@ fn drain(
     }
 }
 
-/// Logs of system calls belong to no transaction, but they count.
+/// Run a system call and commit its changes. Its logs belong to no transaction, but take log numbers.
 fn system_call(
     env: &mut SimulationEnv,
     simulated_state: &mut SimulatedState<'_>,

@@ -1,4 +1,4 @@
-//! What a call logs, with transfers of ether as logs if wanted, and the instruction at which it ended.
+//! Logs of a call, optionally with transfers of ether, and the last instruction of the call.
 
 use alloy_primitives::{address, b256, Address, Bytes, Log, B256, U256};
 use revm::bytecode::opcode;
@@ -12,28 +12,28 @@ use revm::interpreter::{
 use crate::evm::call::diagnosis::LastStep;
 use crate::evm::call::evm::CallContext;
 
-/// `Transfer(address,address,uint256)` of the token that stands for ether (ERC-7528).
+/// Topic of `Transfer(address,address,uint256)`. `ETHER` is the address for ether (ERC-7528).
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 const ETHER: Address = address!("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 
-/// A log and its number in the block, which counts reverted logs too.
+/// Log with its number in the block; reverted logs have numbers too.
 #[derive(Debug, Clone)]
 pub struct NumberedLog {
     pub number: usize,
     pub log: Log,
 }
 
-/// Watches the calls of a block.
+/// Inspector of a block's calls.
 #[derive(Debug, Default)]
 pub struct SimulationTracer {
     pub traces_transfers: bool,
     pub last: LastStep,
-    /// The next call's sender has the greatest nonce there is: after it comes 0, as in geth.
+    /// True if the sender of the next call has the highest nonce. After it comes 0, as in geth.
     pub wraps_nonce: bool,
     count: usize,
-    /// The logs of each open frame; those of the outermost stay when it ends.
+    /// Logs of each open frame. Those of the outermost frame stay after its end.
     frames: Vec<Vec<NumberedLog>>,
-    /// An account that is about to give away all it has.
+    /// Transfer of an account that executes SELFDESTRUCT, until the instruction ends.
     leaving: Option<Transfer>,
 }
 
@@ -49,7 +49,7 @@ impl SimulationTracer {
         Self { traces_transfers, ..Self::default() }
     }
 
-    /// The logs of the call that ended, none if it failed.
+    /// Return the logs of the call that ended, none if it failed.
     pub fn take_logs(&mut self) -> Vec<NumberedLog> {
         self.frames.drain(..).next().unwrap_or_default()
     }

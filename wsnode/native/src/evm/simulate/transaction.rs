@@ -1,4 +1,4 @@
-//! Calls as unsigned transactions: what a simulated block holds of them.
+//! Calls as unsigned transactions of a simulated block.
 
 use alloy_consensus::TxType;
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
@@ -10,7 +10,7 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::call::unsigned::UnsignedTerms;
 use crate::evm::call::Message;
 
-/// A transaction with a signature of zeros.
+/// Transaction with a signature of zeros.
 #[derive(Debug, Clone)]
 pub struct Unsigned {
     pub kind: TxType,

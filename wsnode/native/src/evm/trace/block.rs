@@ -1,4 +1,4 @@
-//! Transactions of a stored block, run again from the state before it.
+//! Replay of a stored block's transactions from the state before the block.
 
 use alloy_consensus::{Header, Transaction as _, TxEnvelope};
 use alloy_eips::BlockNumHash;
@@ -29,7 +29,7 @@ use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::{evm_environment, precompiles};
 use crate::state::{StateError, StateReader};
 
-/// A block's transactions on the state before them, one after the other.
+/// Transactions of a block, run one after the other.
 #[derive(Debug)]
 pub struct Replay<'a> {
     state: CallState<'a>,
@@ -43,7 +43,7 @@ pub struct Replay<'a> {
     logs: usize,
 }
 
-/// The transactions of a block whose state can be known by executing them.
+/// Return the transactions of a block. System transactions are an error: their effects are unknown here.
 fn signed(transactions: Vec<Transaction>) -> Result<Vec<TxEnvelope>, Error> {
     let unknown = StateError::Unproved("effects of system transactions");
     let signed = transactions.into_iter().map(|transaction| match transaction {
@@ -54,7 +54,7 @@ fn signed(transactions: Vec<Transaction>) -> Result<Vec<TxEnvelope>, Error> {
 }
 
 impl<'a> Replay<'a> {
-    /// The state after the system calls of the block, before its first transaction.
+    /// Return the replay of a block after its system calls, before its first transaction.
     pub fn new(
         spec: &ChainSpec,
         reader: &'a StateReader,
@@ -100,7 +100,7 @@ impl<'a> Replay<'a> {
         B256::from_slice(&self.hashes[32 * index..32 * index + 32])
     }
 
-    /// Run the transactions before `index`; false if the watch stopped them.
+    /// Run the transactions before `index`, and return false if the work budget stopped them.
     pub fn skip_to(&mut self, index: usize) -> Result<bool, Error> {
         for earlier in 0..index.min(self.len()) {
             if !self.skip(earlier)? {
@@ -110,12 +110,12 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// The state as it is now.
+    /// Return the state after the transactions that have run.
     pub fn into_layer(self) -> Layer<'a> {
         self.state.layer
     }
 
-    /// Run a transaction without a look; false if the watch stopped it.
+    /// Run a transaction without an inspector, and return false if the work budget stopped it.
     pub fn skip(&mut self, index: usize) -> Result<bool, Error> {
         let transaction = self.transaction(index);
         let result = {
@@ -136,7 +136,7 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// Run a transaction and write its trace.
+    /// Run a transaction and return its trace.
     pub fn trace(
         &mut self,
         index: usize,
@@ -165,7 +165,8 @@ impl<'a> Replay<'a> {
         Ok(Traced::Text(text))
     }
 
-    /// Run a transaction and keep what it does in Parity's form; its changes are for `keep`.
+    /// Run a transaction and return its calls for Parity's traces. The caller commits its changes with
+    /// `keep`.
     pub fn record(
         &mut self,
         index: usize,
@@ -199,12 +200,12 @@ impl<'a> Replay<'a> {
         Ok(evm.inspect_tx(transaction.clone()))
     }
 
-    /// The state before what is not kept yet.
+    /// Return the state before the changes that are not committed yet.
     pub fn layer(&self) -> &Layer<'a> {
         &self.state.layer
     }
 
-    /// Where a transaction stands, as traces say.
+    /// Return the transaction's position, hash and block for its traces.
     pub fn transaction_info(&self, index: usize) -> TransactionInfo {
         TransactionInfo {
             hash: Some(self.hash(index)),
@@ -215,7 +216,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Change the state as a transaction did.
+    /// Commit the changes of a transaction.
     pub fn keep(&mut self, result: ResultAndState) {
         self.logs += result.result.logs().len();
         if let Layer::Cached(cache) = &mut self.state.layer {
@@ -223,7 +224,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The reason why the block could not include a transaction; only a block that a caller sent holds such.
+    /// Return the error of a transaction that the block could not include. Only a block from a caller
+    /// contains such a one.
     fn refused(&self, error: EVMError<StateError>, transaction: &TxEnv) -> Error {
         match error {
             EVMError::Transaction(reason) => {

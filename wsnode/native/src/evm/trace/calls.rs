@@ -16,10 +16,10 @@ use super::reading::{account, as_address, item, Frame};
 use crate::evm::call::{fault_words, precompile_words, revert_reason, CallContext, LastStep};
 use crate::json::traces;
 
-/// About what a call takes besides its input and output.
+/// Approximate bytes in memory of a call besides its input and output.
 const FRAME_SIZE: usize = 512;
 
-/// One call of a contract, or what geth counts as one.
+/// Call of a contract, creation or self-destruction.
 #[derive(Debug, Default)]
 pub struct CallFrame {
     pub kind: &'static str,
@@ -46,12 +46,12 @@ struct CallLog {
     position: usize,
 }
 
-/// Builds the tree.
+/// Builder of the tree of calls.
 #[derive(Debug)]
 pub struct Calls {
     only_top_call: bool,
     with_log: bool,
-    /// Logs of the block before the run.
+    /// Number of logs in the block before the run.
     first_log: usize,
     rules: SpecId,
     precompiles: &'static Precompiles,
@@ -109,7 +109,7 @@ impl Calls {
         });
     }
 
-    /// Bytes that are kept for the calls so far: input costs a caller nearly nothing.
+    /// Return the bytes that are kept for the calls so far. Input costs a caller nearly nothing.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -187,7 +187,7 @@ impl Calls {
         }
     }
 
-    /// The whole tree of a transaction with this gas; None if it never began.
+    /// Return the tree of a transaction with this gas limit, or None if the transaction never began.
     pub fn finish(mut self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
         let mut root = self.open.pop()?;
         root.gas = gas_limit;
@@ -235,7 +235,8 @@ impl CallFrame {
         }
     }
 
-    /// The error of a precompiled contract in a nested call: the EVM reports only a transaction's own.
+    /// Return the error of a precompiled contract in a nested call. The EVM reports only that of the
+    /// outermost call.
     fn precompile_words(&self, contracts: &Precompiles) -> Option<&'static str> {
         let contract = contracts.get(&self.to?)?;
         contract.execute(&self.input, self.gas, 0).ok()?.halt_reason().map(precompile_words)

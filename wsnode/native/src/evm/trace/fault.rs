@@ -1,4 +1,4 @@
-//! What geth says of an instruction that fails: the gas that it wanted, and why it did not get to run.
+//! geth's data on an instruction that fails: its gas cost, and the error if it does not run.
 
 use alloy_primitives::U256;
 use revm::bytecode::opcode::{self, OpCode};
@@ -23,14 +23,14 @@ const OVERFLOW: &str = "gas uint64 overflow";
 const SENTRY: &str = "out of gas: not enough gas for reentrancy sentry";
 const WRITE_PROTECTION: &str = "out of gas: write protection";
 
-/// The cost of an instruction, with words where it did not get to run.
+/// Cost of an instruction in gas, and the error if it did not run.
 #[derive(Debug)]
 pub struct StepCost {
     pub cost: u64,
     pub words: Option<String>,
 }
 
-/// An instruction and what it met.
+/// Instruction, and the state before it.
 #[derive(Debug)]
 pub struct FaultingStep<'a> {
     pub opcode: u8,
@@ -38,11 +38,12 @@ pub struct FaultingStep<'a> {
     pub stack: &'a [U256],
     pub memory: usize,
     pub rules: SpecId,
-    /// What the slot was that SSTORE would have changed.
+    /// Slot that SSTORE would have changed.
     pub slot: Option<Slot>,
 }
 
-/// How `step`, which spent some gas, ended with `result`: geth notes only what keeps an instruction from running.
+/// Return the cost and the error of `step`, which spent some gas and ended with `result`. As in geth, only an
+/// instruction that does not run has an error.
 pub fn of(step: &FaultingStep<'_>, result: InstructionResult, spent: u64) -> StepCost {
     let constant = constant(step.opcode, step.rules);
     let words = words(&StepStart::from(step), result);
@@ -67,7 +68,7 @@ pub fn of(step: &FaultingStep<'_>, result: InstructionResult, spent: u64) -> Ste
     StepCost { cost, words }
 }
 
-/// As much of a step as says why it fails.
+/// Members of a step from which its error follows.
 #[derive(Debug, Clone, Copy)]
 pub struct StepStart {
     pub opcode: u8,
@@ -82,7 +83,7 @@ impl From<&FaultingStep<'_>> for StepStart {
     }
 }
 
-/// What kept an instruction from running, if anything did.
+/// Return the error of an instruction that did not run, or None.
 pub fn words(start: &StepStart, result: InstructionResult) -> Option<String> {
     let last = LastStep { opcode: start.opcode, stack: start.stack, ..LastStep::default() };
     match result {
@@ -119,7 +120,7 @@ fn out_of_gas(start: &StepStart, result: InstructionResult, last: LastStep) -> S
     }
 }
 
-/// Whether geth charges an instruction step by step, and so never knows what it would have cost in all.
+/// Return whether geth charges an instruction in parts. It then never knows the whole cost.
 fn is_charged_early(start: &StepStart) -> bool {
     match start.opcode {
         opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL => {
@@ -132,7 +133,7 @@ fn is_charged_early(start: &StepStart) -> bool {
     }
 }
 
-/// The part of the cost that does not depend on the stack, as geth divides it.
+/// Return the constant part of an instruction's cost in gas, as geth divides it.
 fn constant(code: u8, rules: SpecId) -> u64 {
     let berlin = rules.is_enabled_in(SpecId::BERLIN);
     match code {
@@ -145,7 +146,7 @@ fn constant(code: u8, rules: SpecId) -> u64 {
     }
 }
 
-/// The rest of the cost, None beyond 64 bits.
+/// Return the dynamic part of an instruction's cost in gas, or None beyond 64 bits.
 fn dynamic(step: &FaultingStep<'_>) -> Option<u64> {
     let word = |depth| item(step.stack, depth).unwrap_or_default();
     let memory = |offset, size| expansion(step.memory, word(offset), word(size));
@@ -210,7 +211,7 @@ fn initcode(step: &FaultingStep<'_>, words: u64) -> u64 {
     }
 }
 
-/// What it costs to have memory up to the end of a range.
+/// Return the cost in gas of memory up to the end of a range, or None if it is too long.
 fn expansion(memory: usize, offset: U256, size: U256) -> Option<u64> {
     if size.is_zero() {
         return Some(0);

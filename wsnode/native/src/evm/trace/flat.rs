@@ -1,4 +1,4 @@
-//! geth's flatCallTracer: the calls one after the other, each with its place in the tree, as Parity shows them.
+//! geth's flatCallTracer: a list of the calls in Parity's form, each with its path in the tree.
 
 use alloy_primitives::{Address, B256};
 use revm::precompile::Precompiles;
@@ -24,7 +24,7 @@ const BEGINNINGS: [(&str, &str); 3] = [
     ("stack underflow", "Stack underflow"),
 ];
 
-/// Where the traced transaction is, as far as it is anywhere.
+/// Position of the traced transaction. A call has none: its members are empty or zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Position {
     pub block_hash: Option<B256>,
@@ -33,12 +33,12 @@ pub struct Position {
     pub index: usize,
 }
 
-/// Writes calls in the flat form.
+/// Writer of calls in the flat form.
 #[derive(Debug)]
 pub struct Flat<'a> {
     pub position: Position,
     pub converts_errors: bool,
-    /// The precompiled contracts, calls of which are left out.
+    /// Precompiled contracts whose calls are left out.
     pub hidden: Option<&'a Precompiles>,
 }
 

@@ -1,4 +1,4 @@
-//! What transactions and calls do, step by step or call by call, in the shapes of geth's tracers.
+//! Traces of transactions and calls, by step or by call, in the forms of geth's tracers.
 
 mod block;
 mod calls;
@@ -36,21 +36,21 @@ use flat::Position;
 use run::TracerRun;
 use tracer::{Ended, TraceContext, Tracer};
 
-/// What tracing came to.
+/// Result of a trace.
 #[derive(Debug)]
 pub enum Traced {
-    /// JSON.
+    /// JSON of the trace.
     Text(Vec<u8>),
     UnknownTracer,
     Stopped(Stopped),
 }
 
-/// A JSON array of bytes.
+/// Write byte strings as a JSON array of hex strings.
 pub fn list_of_bytes(text: &mut Vec<u8>, items: &[Bytes]) {
     traces::list(text, items, |text, item| traces::data(text, item));
 }
 
-/// Trace one transaction of a block.
+/// Trace the transaction of a block at `index`.
 pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
@@ -66,7 +66,7 @@ pub fn trace_transaction(
     }
 }
 
-/// Trace all transactions of a block, each under its hash.
+/// Trace all transactions of a block, each with its hash.
 pub fn trace_block(
     engine: &Engine,
     rows: Rows<'_>,
@@ -94,7 +94,7 @@ pub fn trace_block(
     Ok(Traced::Text(text))
 }
 
-/// What each transaction of a block says to the console; None if that is cancelled.
+/// Return the console messages of each transaction of a block, or None after a cancellation.
 pub fn console_messages(
     engine: &Engine,
     rows: Rows<'_>,
@@ -112,7 +112,7 @@ pub fn console_messages(
     Ok(Some(console_messages))
 }
 
-/// The place of a traced call: after a block, or after a number of its transactions.
+/// Place of a traced call: after a block, or after a number of its transactions.
 #[derive(Debug)]
 pub struct TraceCallSite<'a> {
     pub rows: Rows<'a>,

@@ -1,10 +1,10 @@
-//! What a caller wants to be traced.
+//! Options of a trace.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// A tracer by geth's name, and its settings. Without a name, struct logs.
+/// Tracer by geth's name, and its settings. Without a name, struct logs are written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceOptions {
@@ -21,11 +21,11 @@ pub struct StepOptions {
     pub disable_stack: bool,
     pub disable_storage: bool,
     pub enable_return_data: bool,
-    /// Bytes of logs after which no more are written; 0 for no limit.
+    /// Bytes of struct logs after which no more are written; 0 for no limit.
     pub limit: i64,
 }
 
-/// The settings of all tracers together, and those of the tracers inside a muxTracer.
+/// Settings of all tracers, and of each tracer inside a muxTracer.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TracerConfig {

@@ -1,4 +1,4 @@
-//! geth's prestateTracer: the accounts and slots that a run needs, as they were, or what it changed of them.
+//! geth's prestateTracer: accounts and slots before a run, or the changes of the run.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,10 +20,10 @@ use super::reading::{account, as_address, code, item, storage, stored_account, F
 use crate::evm::call::{CallContext, CallState};
 use crate::json::traces;
 
-/// About what an account or a slot takes besides code.
+/// Approximate bytes in memory of an account without code, and of a slot.
 const ENTRY_SIZE: usize = 256;
 
-/// Collects accounts and slots when they are first named.
+/// Collector of accounts and slots at their first use.
 #[derive(Debug)]
 pub struct Prestate {
     config: TracerConfig,
@@ -36,7 +36,7 @@ pub struct Prestate {
     size: usize,
 }
 
-/// What the current instruction added: forgotten again if it does not get to run.
+/// Entry that the current instruction added. It is removed if the instruction does not run.
 #[derive(Debug)]
 enum PrestateEntry {
     Account(Address),
@@ -62,12 +62,12 @@ impl Prestate {
         Self { config, rules, before: BTreeMap::new(), created, deleted, start, entries: Vec::new(), size: 0 }
     }
 
-    /// Bytes that are kept so far.
+    /// Return the bytes that are kept so far.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Note the accounts that every transaction needs, before any of it happens.
+    /// Record the accounts that every transaction needs, before it runs.
     pub fn prepare(&mut self, state: &mut CallState<'_>, transaction: &TxEnv, beneficiary: Address) {
         let to = match transaction.kind {
             TxKind::Call(to) => to,
@@ -233,7 +233,7 @@ impl Prestate {
         self.note_created(context, address);
     }
 
-    /// Write what was there, or with `diff_mode` what changed.
+    /// Write the accounts before the run; with `diff_mode`, their changes.
     pub fn finish(mut self, text: &mut Vec<u8>, state: &mut CallState<'_>, result: &ResultAndState) {
         let after = if self.config.diff_mode { self.changes(state, result) } else { BTreeMap::new() };
         if !self.config.include_empty {
@@ -269,7 +269,8 @@ impl Prestate {
         after
     }
 
-    /// What is new of an account, if anything; what is not leaves `was`.
+    /// Return the changed members of an account, or None without a change. Unchanged slots are removed from
+    /// `was`.
     fn change(
         &self,
         state: &mut CallState<'_>,

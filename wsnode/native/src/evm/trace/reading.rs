@@ -1,4 +1,4 @@
-//! The state in the middle of a run: what the run changed, on top of what was there.
+//! Reads of the state during a run: the changes of the run, on top of the state before it.
 
 use alloy_primitives::{Address, Bytes, B256, U256};
 use revm::interpreter::interpreter::EthInterpreter;
@@ -9,10 +9,10 @@ use revm::Database;
 
 use crate::evm::call::{CallContext, CallState};
 
-/// The EVM's interpreter of one frame.
+/// Interpreter of one frame.
 pub type Frame = Interpreter<EthInterpreter>;
 
-/// A slot about to be written.
+/// Slot before a write to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
     pub is_cold: bool,
@@ -20,7 +20,7 @@ pub struct Slot {
     pub present: U256,
 }
 
-/// The account as it is now; the default one if it does not exist.
+/// Return the account at this point of the run, or the default account if there is none.
 pub fn account(context: &mut CallContext<'_, '_>, address: Address) -> AccountInfo {
     if let Some(account) = context.journaled_state.inner.state.get(&address) {
         return account.info.clone();
@@ -28,7 +28,7 @@ pub fn account(context: &mut CallContext<'_, '_>, address: Address) -> AccountIn
     stored_account(context.journaled_state.database, address)
 }
 
-/// The account as it was before the run.
+/// Return the account before the run, or the default account if there is none.
 pub fn stored_account(state: &mut CallState<'_>, address: Address) -> AccountInfo {
     // A store that cannot be read fails the run itself.
     state.basic(address).ok().flatten().unwrap_or_default()
@@ -42,7 +42,7 @@ pub fn code(state: &mut CallState<'_>, account: &AccountInfo) -> Bytes {
     }
 }
 
-/// The slot as it is now.
+/// Return the value of the slot at this point of the run.
 pub fn storage(context: &mut CallContext<'_, '_>, address: Address, slot: U256) -> U256 {
     if let Some(account) = context.journaled_state.inner.state.get(&address) {
         if let Some(value) = account.storage.get(&slot) {
@@ -55,7 +55,7 @@ pub fn storage(context: &mut CallContext<'_, '_>, address: Address, slot: U256) 
     context.journaled_state.database.storage(address, slot).unwrap_or_default()
 }
 
-/// The slot as a write to it finds it.
+/// Return the slot before a write to it.
 pub fn slot(context: &mut CallContext<'_, '_>, address: Address, key: U256) -> Slot {
     let present = storage(context, address, key);
     let transaction = context.journaled_state.inner.transaction_id;
@@ -68,7 +68,7 @@ pub fn slot(context: &mut CallContext<'_, '_>, address: Address, key: U256) -> S
     }
 }
 
-/// The item at `depth`, 1 being the top.
+/// Return the item of the stack at `depth`, 1 for the top, or None if the stack is too short.
 pub fn item(stack: &[U256], depth: usize) -> Option<U256> {
     stack.len().checked_sub(depth).map(|index| stack[index])
 }

@@ -1,4 +1,4 @@
-//! revm-inspectors' recorder within bounds, with what it leaves out.
+//! revm-inspectors' recorder within bounds, with self-destructions that it leaves out.
 
 use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
@@ -14,28 +14,29 @@ use super::reading::{account, as_address, item, Frame};
 use super::run::{Clock, TraceLimits};
 use crate::evm::call::CallContext;
 
-/// About what a call takes besides its input and output, and a step besides the words that it pushes.
+/// Approximate bytes of a call besides its input and output. `STEP_SIZE` is a step's, `WORD_SIZE` a pushed
+/// word's.
 const CALL_SIZE: usize = 512;
 const STEP_SIZE: usize = 300;
 const WORD_SIZE: usize = 68;
 
 type Inner<'s, 'a> = dyn Inspector<CallContext<'s, 'a>, EthInterpreter>;
 
-/// What a run did, and what it came to.
+/// Recorded calls of a run, and its result.
 #[derive(Debug)]
 pub struct RecordedTrace<R = ResultAndState> {
     pub traces: TracingInspector,
     pub result: R,
 }
 
-/// Records calls, and steps where they are wanted.
+/// Recorder of calls and, if configured, of steps.
 #[derive(Debug)]
 pub struct TraceRecorder<'a> {
     pub clock: Clock<'a>,
     inner: TracingInspector,
-    /// About the bytes of text that what is kept will be.
+    /// Approximate length of the recorded data as text, in bytes.
     size: usize,
-    /// Contract, heir and balance of a SELFDESTRUCT that has begun.
+    /// Contract, beneficiary and balance of a SELFDESTRUCT that has begun.
     destruct: Option<(Address, Address, U256)>,
 }
 
@@ -44,7 +45,7 @@ impl<'a> TraceRecorder<'a> {
         Self { clock: Clock::new(limits), inner: TracingInspector::new(config), size: 0, destruct: None }
     }
 
-    /// What was recorded, unless that was stopped.
+    /// Return the recorded data, or None if the recording was stopped.
     pub fn finish(&mut self) -> Option<TracingInspector> {
         (!self.clock.is_stopped()).then(|| std::mem::take(&mut self.inner))
     }
@@ -53,7 +54,7 @@ impl<'a> TraceRecorder<'a> {
         self.inner.config().record_steps
     }
 
-    /// What is kept, with the memory that the inner recorder counts, twice: as text.
+    /// Return the approximate length in bytes of all recorded data as text, where a byte in memory takes two.
     fn total(&self) -> usize {
         self.size + 2 * self.inner.recorded_bytes()
     }

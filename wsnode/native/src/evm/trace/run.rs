@@ -1,4 +1,4 @@
-//! One traced run: its tracer, and what ends it before its time.
+//! One traced run: its tracer, and the limits that end it early.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::evm::call::CallContext;
 /// Steps between two readings of the clock.
 const STEPS: u32 = 1024;
 
-/// Why a run was ended.
+/// Reason why a run was ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     Late,
@@ -26,17 +26,17 @@ pub enum Stopped {
     Cancelled,
 }
 
-/// What a run may take.
+/// Limits of a traced run.
 #[derive(Debug, Clone)]
 pub struct TraceLimits {
     pub seconds: f64,
-    /// Bytes of text.
+    /// Longest text in bytes.
     pub size: usize,
-    /// Ends the run where it jumps or calls.
+    /// Flag that ends the run at its next jump or call.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Ends a run that has had its time or its room.
+/// Check that ends a run beyond its time or its bytes.
 #[derive(Debug)]
 pub struct Clock<'a> {
     pub stopped: Option<Stopped>,
@@ -50,8 +50,8 @@ impl<'a> Clock<'a> {
         Self { stopped: None, limits, begun: Instant::now(), steps: 0 }
     }
 
-    /// Look, before a step, at the time and at the bytes kept so far. One step can hold megabytes of memory, so room is
-    /// looked at always.
+    /// Check the time and the bytes kept so far, before a step. The bytes are checked at every step, because
+    /// one step can keep megabytes of memory.
     pub fn check(&mut self, size: usize) {
         let stopped = match () {
             () if size > self.limits.size => Some(Stopped::TooLarge),
@@ -74,7 +74,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// A tracer at work.
+/// Inspector that passes a run's events to its tracer.
 #[derive(Debug)]
 pub struct TracerRun<'a> {
     pub tracer: Tracer,

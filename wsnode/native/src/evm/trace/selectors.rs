@@ -1,4 +1,4 @@
-//! geth's 4byteTracer: how often each function was called, with arguments of what length.
+//! geth's 4byteTracer: the number of calls by function selector and length of arguments.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use revm::precompile::Precompiles;
 
 use crate::json::traces;
 
-/// Counts by selector and length.
+/// Number of calls by selector and length.
 #[derive(Debug, Default)]
 pub struct Selectors {
     counts: BTreeMap<String, u64>,

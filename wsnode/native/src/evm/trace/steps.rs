@@ -1,4 +1,4 @@
-//! geth's struct logs: every instruction with the stack, memory and storage that it meets.
+//! geth's struct logs: every instruction with the stack, memory and storage before it.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,25 @@ use super::reading::{item, slot, storage, Frame, Slot};
 use crate::evm::call::{opcode_name, CallContext};
 use crate::json::traces;
 
-/// With as much gas every slot can be written.
+/// Gas that pays for every write to a slot.
 const DEAREST_WRITE: u64 = 22_101;
 
-/// Writes a struct log for each step as soon as its cost is known.
+/// Writer of a struct log for each step as soon as its cost is known.
 #[derive(Debug)]
 pub struct Steps {
     options: StepOptions,
     rules: SpecId,
     logs: Vec<u8>,
-    /// Bytes of logs, which is what the caller's limit counts.
+    /// Bytes of logs. The caller's limit counts the same.
     size: usize,
     storage: BTreeMap<Address, BTreeMap<U256, U256>>,
-    /// The refunds of the frames below the current one.
+    /// Refunds of the frames below the current one.
     refunds: Vec<i64>,
     refund: i64,
     step: Step,
 }
 
-/// An instruction that has begun; `members` are those that follow its cost in the log.
+/// Instruction that has begun. `members` are the members of its log after the cost.
 #[derive(Debug, Default)]
 struct Step {
     is_logged: bool,
@@ -61,7 +61,7 @@ impl Steps {
         }
     }
 
-    /// Bytes of text so far.
+    /// Return the length of the text so far, in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -196,7 +196,7 @@ impl Steps {
         self.size += self.logs.len() - start;
     }
 
-    /// The whole trace of a transaction.
+    /// Write the whole trace of a transaction.
     pub fn finish(self, text: &mut Vec<u8>, gas_used: u64, is_failed: bool, output: &[u8]) {
         text.extend_from_slice(b"{\"gas\":");
         traces::decimal(text, gas_used);

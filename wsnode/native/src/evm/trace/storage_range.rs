@@ -1,4 +1,4 @@
-//! A contract's slots in the order of their hashes, between the transactions of a block.
+//! Slots of a contract in the order of their hashes, between two transactions of a block.
 
 use std::collections::BinaryHeap;
 
@@ -13,18 +13,18 @@ use crate::evm::call::{Layer, WorkBudget};
 use crate::json::traces;
 use crate::state::{Bounds, HistoryView, StateError};
 
-/// Which slots are wanted.
+/// Requested slots.
 #[derive(Debug, Clone, Copy)]
 pub struct SlotRange<'a> {
-    /// Transactions of the block that come before.
+    /// Number of the block's transactions before the state.
     pub transactions: usize,
     pub address: Address,
-    /// The least hash, or the first bytes of it.
+    /// Lowest hash, or its first bytes.
     pub start: &'a [u8],
     pub count: usize,
 }
 
-/// The slots and the hash of the one after them as JSON.
+/// Return the slots, and the hash of the next one, as JSON.
 pub fn storage_range(
     engine: &Engine,
     rows: Rows<'_>,
@@ -54,7 +54,7 @@ pub fn storage_range(
     Ok(found.write())
 }
 
-/// The least slots of those seen, with one more than wanted.
+/// Slots with the lowest hashes among those seen, one more than requested.
 struct LeastSlots<'a> {
     range: SlotRange<'a>,
     least: BinaryHeap<(B256, U256, U256)>,
@@ -81,7 +81,7 @@ impl<'a> LeastSlots<'a> {
         }
     }
 
-    /// The slots in the store but for those that changed since.
+    /// Add the slots in the store without those that have changed since.
     fn add_stored(
         &mut self,
         view: &HistoryView<'_>,

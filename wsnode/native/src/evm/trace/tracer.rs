@@ -1,4 +1,4 @@
-//! The tracers under geth's names, and the events of a run that each receives.
+//! Tracers by geth's names, and the events of a run for each.
 
 use alloy_primitives::{Address, Bytes};
 use revm::context::result::ResultAndState;
@@ -18,18 +18,18 @@ use super::steps::Steps;
 use crate::evm::call::{CallContext, CallState};
 use crate::json::traces;
 
-/// What a tracer knows besides what it sees.
+/// Values that a tracer needs besides the events of the run.
 #[derive(Debug, Clone)]
 pub struct TraceContext {
     pub rules: SpecId,
     pub precompiles: &'static Precompiles,
     pub beneficiary: Address,
     pub position: Position,
-    /// Logs of the block before the run.
+    /// Number of logs in the block before the run.
     pub first_log: usize,
 }
 
-/// How a run ended.
+/// Transaction and result of a run that has ended.
 #[derive(Debug)]
 pub struct Ended<'a> {
     pub transaction: &'a TxEnv,
@@ -48,7 +48,7 @@ pub enum Tracer {
 }
 
 impl Tracer {
-    /// The requested tracer; None for an unknown name.
+    /// Return the requested tracer, or None for an unknown name.
     pub fn new(options: &TraceOptions, surroundings: &TraceContext) -> Option<Self> {
         match &options.tracer {
             None => Some(Self::Steps(Box::new(Steps::new(options.steps, surroundings.rules)))),
@@ -75,7 +75,7 @@ impl Tracer {
         })
     }
 
-    /// Bytes that are kept so far.
+    /// Return the bytes that are kept so far.
     pub fn size(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.size(),
@@ -146,7 +146,7 @@ impl Tracer {
         });
     }
 
-    /// A frame ended; a precompiled contract that failed says why.
+    /// End a frame. `precompile` is the error of a failed precompiled contract.
     pub fn exit(&mut self, result: &InterpreterResult, precompile: Option<&str>) {
         self.each(&mut |tracer| match tracer {
             Self::Steps(steps) => steps.exit(),
@@ -155,7 +155,7 @@ impl Tracer {
         });
     }
 
-    /// Write the trace.
+    /// Write the trace as JSON.
     pub fn finish(
         self,
         text: &mut Vec<u8>,

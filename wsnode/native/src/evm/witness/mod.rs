@@ -1,4 +1,4 @@
-//! Execution witnesses: the data with which a stateless client executes a block.
+//! Execution witnesses: data with which a stateless client executes a block.
 
 mod recorder;
 
@@ -15,20 +15,21 @@ use crate::evm::execute::{run, ExecutionError};
 use crate::state::Bounds;
 use recorder::WitnessRecorder;
 
-/// What a block needs of its parent's state.
+/// Parts of its parent's state that a block needs.
 #[derive(Debug)]
 pub struct Witness {
-    /// The root of the parent's state.
+    /// State root of the parent.
     pub state_root: B256,
-    /// RLP of the trie nodes that prove what the block reads and that its changes need, in the order of their bytes.
+    /// RLP of the trie nodes for the proof of the block's reads and for its changes, in the order of their
+    /// bytes.
     pub nodes: Vec<Bytes>,
-    /// Code that it runs or reads, in the order of its bytes.
+    /// Code that the block runs or reads, in the order of its bytes.
     pub codes: Vec<Bytes>,
-    /// The oldest block whose hash it reads, or its parent.
+    /// Number of the oldest block whose hash the block reads, or of its parent.
     pub oldest: u64,
 }
 
-/// The witness of a block on top of a committed one.
+/// Return the witness of a block on top of a committed one. `rows` are the block's rows.
 pub fn execution_witness(engine: &Engine, rows: Rows<'_>, bounds: Bounds<'_>) -> Result<Witness, Error> {
     let block = from_rows(&engine.spec, rows.0, rows.1)?;
     let (number, parent_hash) = (block.header.number, block.header.parent_hash);

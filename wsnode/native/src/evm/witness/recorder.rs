@@ -1,4 +1,4 @@
-//! A state that remembers what of it was read.
+//! State that records its reads.
 
 use std::cell::RefCell;
 
@@ -12,23 +12,23 @@ use revm::DatabaseRef;
 
 use crate::state::{Bounds, HistoryView, StateError, StateRead};
 
-/// What a block read of its parent's state.
+/// Reads of a block in its parent's state.
 #[derive(Debug)]
 pub struct RecordedReads {
     pub state: StateRead,
     pub codes: B256Map<Bytes>,
-    /// The code hashes of the accounts.
+    /// Code hashes of the accounts.
     held: B256Set,
-    /// The oldest block whose hash was asked for, or the parent.
+    /// Number of the oldest block whose hash was read, or of the parent.
     pub oldest: u64,
     bytes: usize,
-    /// What ended the reading.
+    /// Error that ended the reads.
     failure: Option<StateError>,
 }
 
 impl RecordedReads {
-    /// Add code that an account held before the block if the block has made it once more: runs of it then find
-    /// the new one.
+    /// Add code of an account if the block created the same code once more. A run of it reads the created
+    /// copy, so that the reads do not contain it.
     pub fn add_made_again(&mut self, made: &BundleState) {
         for (hash, code) in made.contracts.iter().filter(|(hash, _)| self.held.contains(*hash)) {
             self.codes.entry(*hash).or_insert_with(|| code.original_bytes());
@@ -43,7 +43,7 @@ impl RecordedReads {
     }
 }
 
-/// The state after a block, within bounds.
+/// State after a block, with recorded reads within bounds.
 #[derive(Debug)]
 pub struct WitnessRecorder<'s> {
     view: HistoryView<'s>,
@@ -59,7 +59,7 @@ impl<'s> WitnessRecorder<'s> {
         Self { view, bounds, recorded }
     }
 
-    /// What was read, unless a bound ended it: the EVM hands on words only.
+    /// Return the reads, or the error of the bound that ended them. The EVM passes on only the error's text.
     pub fn finish(self) -> Result<RecordedReads, StateError> {
         let mut recorded = self.recorded.into_inner();
         match recorded.failure.take() {

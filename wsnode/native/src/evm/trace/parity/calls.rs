@@ -1,4 +1,4 @@
-//! Calls and signed transactions that are in no block, traced after one.
+//! Traces of calls and of signed transactions outside any block.
 
 use alloy_evm::FromRecoveredTx;
 use alloy_primitives::map::HashSet;
@@ -19,7 +19,8 @@ use crate::evm::trace::run::{Stopped, TraceLimits};
 use crate::evm::trace::Traced;
 use crate::pool::PooledTransaction;
 
-/// The results of messages that run one after the other, each on what the ones before left.
+/// Return the results of messages as JSON texts, or why the run was stopped. Each message runs on the state
+/// after those before it.
 pub fn trace_calls(
     site: CallSite<'_>,
     calls: &[(&Message, &HashSet<TraceType>)],
@@ -68,7 +69,7 @@ fn trace_one(
     Ok(if text.len() > limits.size { Err(Stopped::TooLarge) } else { Ok(text) })
 }
 
-/// The results of a signed transaction, which must be one that could be in a block now.
+/// Return the results of a signed transaction as JSON. It must be valid for the next block.
 pub fn trace_raw(
     site: CallSite<'_>,
     encoded: &[u8],

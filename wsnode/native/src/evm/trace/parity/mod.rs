@@ -1,4 +1,4 @@
-//! Parity's traces: what transactions and calls do, in the forms of erigon, reth and anvil, made by revm-inspectors.
+//! Parity's traces of transactions and calls in the forms of erigon, reth and anvil, made by revm-inspectors.
 
 mod calls;
 mod results;
@@ -28,23 +28,23 @@ use crate::evm::call::WorkBudget;
 
 type Shown<'r> = RecordedTrace<&'r ResultAndState>;
 
-/// What is wanted of a transaction.
+/// Requested form of a transaction's traces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "form", rename_all = "camelCase")]
 pub enum TraceForm {
-    /// Its calls.
+    /// List of its calls.
     Traces,
-    /// The one at this place among them, or null.
+    /// Call at this path in the tree, or null.
     Trace { path: Vec<usize> },
-    /// Its output with traces of these types.
+    /// Output of the transaction, with traces of these types.
     Results { types: HashSet<TraceType> },
-    /// Its calls as Otterscan shows them.
+    /// Calls in Otterscan's form.
     Entries,
-    /// The ether that moves inside of it, and its creations and destructions, as Otterscan shows them.
+    /// Transfers of ether, creations and self-destructions inside the transaction, in Otterscan's form.
     Operations,
 }
 
-/// Trace one transaction of a block.
+/// Return the traces of one transaction of a block.
 pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
@@ -73,7 +73,7 @@ pub fn trace_transaction(
     Ok(bounded(text, done, limits))
 }
 
-/// Trace all transactions of a block: outputs and traces of these types, each with its transaction's hash.
+/// Return the outputs and traces of all transactions of a block, each with its transaction's hash.
 pub fn replay_block(
     engine: &Engine,
     rows: Rows<'_>,
@@ -95,8 +95,8 @@ pub fn replay_block(
     Ok(bounded(text, done, limits))
 }
 
-/// Run a block's transactions, or those up to one of them, and show each (or that one) what it did, until that says
-/// false.
+/// Run a block's transactions and call `visit` with each, until `visit` returns false. With `only`, run those
+/// up to that index, and visit it alone.
 fn each(
     engine: &Engine,
     rows: Rows<'_>,
@@ -146,7 +146,7 @@ fn write(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
     serde_json::to_writer(text, value).map_err(Error::internal)
 }
 
-/// The text, if nothing stopped it and it is no longer than it may be.
+/// Return the text, or why there is none: the run was stopped, or the text is longer than the limit.
 fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &TraceLimits) -> Traced {
     match done {
         Err(stopped) => Traced::Stopped(stopped),

@@ -1,4 +1,4 @@
-//! A run's output with the traces that are wanted of it.
+//! Output of a run, with the requested traces.
 
 use alloy_primitives::map::HashSet;
 use alloy_primitives::B256;
@@ -9,7 +9,7 @@ use revm_inspectors::tracing::TracingInspector;
 use crate::error::Error;
 use crate::evm::call::Layer;
 
-/// The results of a run on the state `before`.
+/// Return the results of a run on the state `before`.
 pub fn of(
     traces: TracingInspector,
     result: &ResultAndState,

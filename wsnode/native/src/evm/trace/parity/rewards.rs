@@ -1,4 +1,4 @@
-//! What a block of proof of work pays to its miner and to those of its ommers.
+//! Rewards of a block of proof of work for its miner and for the miners of its ommers.
 
 use alloy_consensus::Header;
 use alloy_eips::BlockNumHash;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::environment::rules_of;
 
-/// The block's own reward first; empty where none is paid.
+/// Return the rewards in wei, the block's own first; an empty list for a block without rewards.
 pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardAction>, Error> {
     let header: Header = HeaderRow::new(header)?.header()?;
     // The state of a genesis is given, not earned.
@@ -32,7 +32,7 @@ pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardA
     Ok(std::iter::once(own).chain(ommers.iter().map(of_ommer)).collect())
 }
 
-/// The rewards as traces of their block.
+/// Return the rewards as traces of their block.
 pub fn traces(spec: &ChainSpec, rows: Rows<'_>) -> Result<Vec<LocalizedTransactionTrace>, Error> {
     let row = HeaderRow::new(rows.0)?;
     let (number, hash): (u64, B256) = (row.header()?.number, *row.hash());

@@ -1,4 +1,4 @@
-//! Which of a block's traces, or of its transactions, have to do with some addresses.
+//! Search of a block's traces and transactions by address.
 
 use alloy_primitives::{Address, B256};
 use alloy_rpc_types_trace::filter::{TraceFilter, TraceFilterMatcher, TraceFilterMode};
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::evm::trace::recorder::RecordedTrace;
 use crate::evm::trace::run::{Stopped, TraceLimits};
 
-/// How many of the traces that match are passed over, and how many are wanted then.
+/// Page of matching traces: the number to skip, and the number to return after that.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
     pub skip: usize,
     pub count: usize,
 }
 
-/// Traces that match, joined by commas, and how many were found, those passed over included.
+/// Matching traces, joined by commas, and the number found, skipped ones included.
 #[derive(Debug, Default)]
 pub struct Filtered {
     pub text: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Filtered {
 }
 
 impl Filtered {
-    /// Look at one more trace, and say whether there is room for others.
+    /// Add a matching trace, and return whether the page has room for another.
     fn add(&mut self, page: Page, trace: &impl serde::Serialize) -> Result<bool, Error> {
         self.found += 1;
         if self.found > page.skip && page.count > 0 {
@@ -43,7 +43,7 @@ impl Filtered {
     }
 }
 
-/// The traces of a block that match, its rewards among them.
+/// Return the matching traces of a block, its rewards included, or why the search was stopped.
 pub fn filter(
     engine: &Engine,
     rows: Rows<'_>,
@@ -73,8 +73,10 @@ pub fn filter(
     })
 }
 
-/// The indices of the transactions that `address` sends or receives, or in which it calls, is called, creates, is
-/// created, or gets what a destroyed contract had.
+/// Return the indices of the transactions in which `address` occurs, or why the search was stopped.
+///
+/// An address occurs as sender or receiver of the transaction or of a call in it, as creator or created
+/// contract, or as beneficiary of a self-destruction.
 pub fn touching(
     engine: &Engine,
     rows: Rows<'_>,
@@ -95,7 +97,8 @@ pub fn touching(
     Ok(done.map(|()| found))
 }
 
-/// The transaction of a block that created the contract at `address` as it is after the block, and what created it.
+/// Return the hash of the transaction that created the contract at `address`, and its creator; None if the
+/// block did not create the contract as it is after the block.
 pub fn creator(
     engine: &Engine,
     rows: Rows<'_>,
@@ -123,7 +126,7 @@ fn created(trace: &TransactionTrace) -> Option<Address> {
     }
 }
 
-/// Whether a call failed inside of which this happened.
+/// Return whether an outer call failed, so that `inner` was undone.
 fn is_undone(inner: &TransactionTrace, traces: &[TransactionTrace]) -> bool {
     traces.iter().any(|outer| outer.error.is_some() && inner.trace_address.starts_with(&outer.trace_address))
 }

@@ -1,22 +1,22 @@
-//! A transaction's calls as Otterscan shows them.
+//! Calls of a transaction in Otterscan's form.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_rpc_types_trace::otterscan::{InternalOperation, OperationType, TraceEntry};
 use revm_inspectors::tracing::types::{CallKind, CallTrace, CallTraceNode};
 use revm_inspectors::tracing::TracingInspector;
 
-/// A call, or the end of a contract, and how many calls it is inside of.
+/// Call or self-destruction, with the number of calls around it.
 enum Event<'a> {
     Call(&'a CallTrace, usize),
     Destruction { contract: Address, heir: Address, balance: U256, depth: usize },
 }
 
-/// Every call, creation and destruction; only those that move ether of their own have a value, as erigon says.
+/// Return every call, creation and self-destruction. As in erigon, a DELEGATECALL or STATICCALL has no value.
 pub fn entries(traces: TracingInspector) -> Vec<TraceEntry> {
     events(&traces.into_traces().into_nodes(), entry)
 }
 
-/// What happened inside the transaction: ether that moved, creations, destructions.
+/// Return the internal operations of a transaction: transfers of ether, creations, self-destructions.
 pub fn operations(traces: TracingInspector) -> Vec<InternalOperation> {
     let all = events(&traces.into_traces().into_nodes(), operation);
     all.into_iter().flatten().collect()
@@ -30,7 +30,7 @@ fn events<T>(nodes: &[CallTraceNode], mut show: impl FnMut(Event<'_>) -> T) -> V
     shown
 }
 
-/// Visit a call, those inside of it, and what it destroyed; no more than a thousand are inside of each other.
+/// Visit a call, the calls inside it, and its self-destruction. The EVM bounds the depth to 1,024.
 fn walk<'a>(
     nodes: &'a [CallTraceNode],
     node: &'a CallTraceNode,
