@@ -21,7 +21,7 @@ pub struct ChangeHistory {
 }
 
 impl ChangeHistory {
-    /// Go on to step `last`. `changed` are the keys that differ between its state and that of step `since`.
+    /// Go on to step `last`. Its state differs from that of step `since` in the keys `changed`.
     ///
     /// Return the keys that may differ from the state of the step before; None if all may. If there were
     /// steps after `since`, that state belongs to an abandoned branch. The result then includes the branch's
