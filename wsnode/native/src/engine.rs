@@ -1,4 +1,4 @@
-//! One chain's state for one process: a writer's store behind a lock, and readers that never wait for it.
+//! State of one chain for one process: a writer's store behind a lock, and readers that never wait for it.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -26,19 +26,19 @@ use crate::state::{
 };
 use crate::store::{file, FileError, StoreError};
 
-/// Where in its folder a chain keeps what it knows by proofs.
+/// Name of the subfolder for values that are known by proofs.
 const PROVED: &str = "proved";
 
-/// The state of one chain, in a folder of its own.
+/// State of one chain in its own folder.
 #[derive(Debug)]
 pub struct Engine {
     pub spec: Arc<ChainSpec>,
     pub reader: StateReader,
     writer: Arc<Mutex<EngineWriter>>,
-    /// The head with what is not committed, to be read while the writer is busy.
+    /// Head with the blocks that are not committed, to be read while the writer is busy.
     head: Arc<Mutex<Head>>,
     is_writer: bool,
-    /// What calls say to the console.
+    /// Console messages of calls.
     pub console: Arc<ConsoleLog>,
     _lock: Option<Arc<File>>,
 }
@@ -47,13 +47,14 @@ pub struct Engine {
 struct EngineWriter {
     store: StateStore,
     cache: ReadCache,
-    /// The block that was tried last on the head, as long as the state has it applied.
+    /// Hash of the block that was tried last on the head and is still applied to the state, and the block's
+    /// cache entries.
     tried: Option<(B256, CacheState)>,
 }
 
 impl Engine {
-    /// Open the state in the folder `path`; a writer takes the folder's lock and writes the genesis state if it is empty.
-    /// States that are `proved` are known by proofs alone, after whichever block.
+    /// Open the state in the folder `path`. A writer takes the folder's lock, and writes the genesis state if
+    /// the folder is empty. With `is_proved`, the state after every block is known by proofs alone.
     pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool, is_proved: bool) -> Result<Self, Error> {
         let lock = if is_writer { Some(Arc::new(lock(path)?)) } else { None };
         let genesis = spec.genesis();
@@ -80,7 +81,7 @@ impl Engine {
         Ok(Self { spec, reader, writer, head, is_writer, console: Arc::default(), _lock: lock })
     }
 
-    /// The same chain, all of whose reads see the last commit of now.
+    /// Return the same chain with its reads fixed to the version of the last commit.
     pub fn pin(&self) -> Result<Self, Error> {
         Ok(Self {
             spec: self.spec.clone(),
@@ -93,7 +94,7 @@ impl Engine {
         })
     }
 
-    /// The head, with blocks that are not committed; for a reader the committed one.
+    /// Return the head, blocks that are not committed included; for a reader, the committed head.
     pub fn head(&self) -> Result<Head, Error> {
         if !self.is_writer {
             return self.committed_head();
@@ -101,12 +102,13 @@ impl Engine {
         Ok(*held(&self.head))
     }
 
-    /// The head as of now on the disk, whichever process wrote it.
+    /// Return the head on the disk, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, Error> {
         Ok(self.reader.committed_head()?)
     }
 
-    /// Return if the file of the state is where it was opened, and is open again after a failed write, or may soon be.
+    /// Check that the file of the state is where it was opened, and can be used or may soon be again after a
+    /// failed write.
     pub fn require_usable(&self) -> Result<(), StoreError> {
         self.reader.require_usable()
     }
@@ -125,7 +127,7 @@ impl Engine {
         })
     }
 
-    /// The first rule that `block` violates, as far as it shows without executing it.
+    /// Return the first rule without execution that `block` breaks, or None.
     pub fn verify_header(
         &self,
         block: &UnverifiedBlock,
@@ -138,9 +140,11 @@ impl Engine {
         Ok(verified.err().map(|violation| violation.in_block(Some(block.header.number), Some(block.hash))))
     }
 
-    /// Verify and execute `block` on any committed or built `parent`; the state stays as it is.
+    /// Verify and execute `block` on any committed or built `parent`, and return the built block. The stored
+    /// state does not change.
     ///
-    /// `ancestors` begin with the parent; `changes` bounds how far below the head its last committed block may lie.
+    /// `ancestors` begin with the parent. `changes` bounds the bytes of change lists between the head and the
+    /// last committed ancestor.
     pub fn try_block(
         &self,
         block: &UnverifiedBlock,
@@ -162,7 +166,8 @@ impl Engine {
         }
     }
 
-    /// Try a block on the head with what the writer has in memory: most of such blocks are accepted next.
+    /// Try a block on the head with the writer's cache and keep it applied, because most such blocks are
+    /// accepted next.
     fn try_on_head(
         &self,
         block: &UnverifiedBlock,
@@ -183,7 +188,7 @@ impl Engine {
         })
     }
 
-    /// Put a built block, which follows the head, on top of it without executing it again.
+    /// Put a built block on top of the head, which is its parent, without executing it again.
     pub fn accept(&self, built: &BuiltBlock) -> Result<(), Error> {
         let (hash, header) = (built.block.hash, &built.block.header);
         let head = Head { number: header.number, hash, state_root: header.state_root };
@@ -217,8 +222,8 @@ impl Engine {
         self.write(|writer| Ok(writer.store.sync_now()?))
     }
 
-    /// Go back to block `number`, or to an earlier state `root` of it, and return its hash; what is not
-    /// committed is forgotten.
+    /// Go back to block `number`, or to its earlier state `root`, and return the block's hash. Blocks that
+    /// are not committed are dropped.
     pub fn unwind(&self, number: u64, root: Option<B256>) -> Result<B256, Error> {
         self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
@@ -227,7 +232,8 @@ impl Engine {
         })
     }
 
-    /// Forget the states before a committed block, by `most` values; whether there may be more to forget.
+    /// Delete the states before a committed block, looking at up to `most` values. Return whether there may
+    /// be more.
     pub fn prune(&self, number: u64, most: usize, sync: bool) -> Result<bool, Error> {
         self.write_after(|writer, tried| {
             // The head is what it was.
@@ -236,7 +242,7 @@ impl Engine {
         })
     }
 
-    /// Change the state after the head in place, committed, and return its new root.
+    /// Change the state after the head, commit it, and return its new root.
     pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
         self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
@@ -244,17 +250,17 @@ impl Engine {
         })
     }
 
-    /// The state below the first block, which is another chain's and known by proofs alone.
+    /// Return the state below the first block, which comes from another chain and is known by proofs alone.
     pub fn base(&self) -> Result<&ForkBase, Error> {
         self.reader.base().ok_or_else(|| Error::internal("the whole state is here"))
     }
 
-    /// The states after each block, which are known by proofs alone.
+    /// Return the states after each block of a chain whose states are known by proofs alone.
     pub fn block_states(&self) -> Result<&BlockStates, Error> {
         self.reader.block_states().ok_or_else(|| Error::internal("states are not known by proofs here"))
     }
 
-    /// Run `work` where messages see the block `base`.
+    /// Run `work` at a call site on the state of the block `base`.
     pub fn at_block<T>(
         &self,
         base: Base<'_>,
@@ -266,7 +272,7 @@ impl Engine {
         work(CallSite { spec: &self.spec, layer, header: &header, overrides })
     }
 
-    /// Build the block after `parent`, a committed one; the state stays as it is.
+    /// Build the block after `parent`, a committed block. The stored state does not change.
     pub fn build_block(
         &self,
         parent: &Rows<'_>,
@@ -276,7 +282,8 @@ impl Engine {
         build_block(&self.spec, &self.reader, &ancestor(parent)?, attributes, transactions)
     }
 
-    /// Build the block after the head, `parent`, to be accepted next, with what the writer has in memory.
+    /// Build the block after the head, `parent`, with the writer's cache, and keep it applied until it is
+    /// accepted.
     pub fn build_next(
         &self,
         parent: &Rows<'_>,
@@ -310,7 +317,8 @@ impl Engine {
         self.write_after(|writer, _| work(writer))
     }
 
-    /// Have `work` write, with the block that was tried last on the head: the state may have it applied no more then.
+    /// Run `work` on the writer with the block that was tried last on the head. The state may no longer have
+    /// it applied after.
     fn write_after<T>(
         &self,
         work: impl FnOnce(&mut EngineWriter, Option<(B256, CacheState)>) -> Result<T, Error>,
@@ -325,7 +333,7 @@ impl Engine {
         result
     }
 
-    /// The writer; a block that a panic left half applied is undone first.
+    /// Return the writer. A block that a panic left half applied is rolled back first.
     fn intact_writer(&self) -> Result<MutexGuard<'_, EngineWriter>, Error> {
         self.writer.lock().or_else(|poisoned| {
             let mut writer = poisoned.into_inner();
@@ -338,7 +346,8 @@ impl Engine {
     }
 }
 
-/// Verify a block's body, receipts and access list by its header, of which the hash is known to be right; nothing is executed.
+/// Return the block after checks of its body, receipts and access list against its header. The caller has
+/// verified the header's hash. Nothing is executed.
 pub fn verified_with_receipts(
     spec: &ChainSpec,
     block: &UnverifiedBlock,
@@ -361,7 +370,7 @@ fn verified_access_list(block: &UnverifiedBlock, rlp: Option<&[u8]>) -> Result<O
     list.map(|list| list.verify(&block.header).map(|()| list.rlp)).transpose()
 }
 
-/// A header row and a body row.
+/// Header row and body row of a block.
 pub type Rows<'a> = (&'a [u8], &'a [u8]);
 
 fn chain_head(ancestors: &[Rows<'_>], total_difficulty: U256) -> Result<ChainHead, Error> {
@@ -375,7 +384,7 @@ fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {
     Ok(Ancestor { header: row.header()?, hash: *row.hash(), ommers: BodyRow::new(body)?.ommers()? })
 }
 
-/// Take the lock that keeps a second writer out; it ends with the process, however that ends.
+/// Take the lock that keeps a second writer out. It ends with the process.
 fn lock(path: &Path) -> Result<File, Error> {
     file::make_folder(path).map_err(StateError::from)?;
     let lock = path.join("writer.lock");

@@ -1,10 +1,10 @@
-//! Every way in which the engine fails; `bindings/errors.rs` gives each its Python exception.
+//! Errors of the engine. `bindings/errors.rs` gives each its Python exception.
 
 use std::fmt;
 
 use alloy_primitives::B256;
 
-/// What the engine answers when it cannot do what it was asked.
+/// Error of the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
@@ -24,7 +24,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error that no input should be able to cause.
+    /// Return an error that no input should be able to cause.
     pub fn internal(reason: impl fmt::Display) -> Self {
         Self::Internal(reason.to_string())
     }
@@ -36,7 +36,7 @@ impl From<InvalidBlock> for Error {
     }
 }
 
-/// A rule that a block breaks, before it is known which block that is.
+/// Violation of a rule by a block that is not named yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleViolation {
     pub rule: Rule,
@@ -49,13 +49,13 @@ impl RuleViolation {
         Self { rule, expected: expected.to_string(), actual: actual.to_string() }
     }
 
-    /// Name the block that breaks the rule.
+    /// Return the violation with the block that breaks the rule.
     pub fn in_block(self, number: Option<u64>, hash: Option<B256>) -> InvalidBlock {
         InvalidBlock { number, hash, violation: self }
     }
 }
 
-/// A block and the rule it breaks.
+/// Block and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidBlock {
     pub number: Option<u64>,
@@ -77,7 +77,7 @@ impl fmt::Display for InvalidBlock {
     }
 }
 
-/// Refuse unless what was found is what the rule demands.
+/// Refuse with `rule` unless the actual value is the expected one.
 pub fn require_equal<T: PartialEq + fmt::Display>(
     rule: Rule,
     expected: T,
@@ -91,7 +91,7 @@ pub fn require_equal<T: PartialEq + fmt::Display>(
 
 macro_rules! rules {
     ($($variant:ident => $name:literal,)*) => {
-        /// The consensus rules, each with the stable name that callers see.
+        /// Consensus rules, each with a stable name for callers.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Rule { $($variant,)* }
 

@@ -1,6 +1,7 @@
-//! What reads bytes of others, as functions of any bytes: none may panic, or take the stack's end.
+//! Readers of foreign bytes, as functions of any bytes. None may panic or overflow the stack.
 //!
-//! `cargo fuzz` calls them (`fuzz/` in the checkout), and the tests below with its corpus and changes of it.
+//! `cargo fuzz` calls them (`fuzz/` in the checkout). So do the tests below, with its corpus and changes of
+//! it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,7 +34,7 @@ const GENESIS: &str = r#"{"alloc": {}, "config": {"chainId": 1, "homesteadBlock"
 static SPEC: LazyLock<ChainSpec> =
     LazyLock::new(|| ChainSpec::from_json(GENESIS.as_bytes()).expect("the genesis is right"));
 
-/// RLP: a transaction, a header, an account, a number, and rows of the store.
+/// Read RLP: a transaction, a header, an account, a number, and rows of the store.
 pub fn rlp(data: &[u8]) {
     if let Ok(transaction) = decode_transaction(data) {
         assert_eq!(transaction.encoded_2718(), data, "a transaction has one encoding");
@@ -47,7 +48,7 @@ pub fn rlp(data: &[u8]) {
     }
 }
 
-/// A block in RLP, or in JSON.
+/// Read a block in RLP and in JSON.
 pub fn blocks(data: &[u8]) {
     let (decoded, _) = decode_blocks(&SPEC, &[data], UnsignedPolicy::Refused);
     if let Some(block) = decoded.first() {
@@ -66,7 +67,7 @@ pub fn blocks(data: &[u8]) {
     }
 }
 
-/// The receipts of a block in JSON, by themselves and behind a block in RLP.
+/// Read the receipts of a block in JSON, alone and with a block in RLP.
 pub fn receipts(data: &[u8]) {
     let _ = encode_json_receipts(data);
     let header = Header { receipts_root: keccak256(data), ..Header::default() };
@@ -75,7 +76,7 @@ pub fn receipts(data: &[u8]) {
     let _ = encode_proved_receipts(data, b"[]", Family::Ethereum);
 }
 
-/// JSON text: any value, and a genesis file.
+/// Read JSON: any value, and a genesis file.
 pub fn json(data: &[u8]) {
     let mut text = Text(data);
     if let Some(value) = text.value(10_000) {
@@ -84,7 +85,8 @@ pub fn json(data: &[u8]) {
     let _ = ChainSpec::from_json(data);
 }
 
-/// The nodes of a proof as they are, and a chain of nodes whose hashes fit, of the kinds that the bytes name.
+/// Check the nodes of a proof as they are, and a chain of nodes with matching hashes, of the kinds that the
+/// bytes select.
 pub fn proofs(data: &[u8]) {
     let sent: Vec<Bytes> = data.split(|byte| *byte == 0xff).map(Bytes::copy_from_slice).collect();
     let root = sent.first().map(keccak256).unwrap_or_default();
@@ -93,7 +95,8 @@ pub fn proofs(data: &[u8]) {
     verify(nodes.first().map(keccak256).unwrap_or_default(), nodes);
 }
 
-/// Light-client data: an answer of each kind to a light client at the corpus' bootstrap, a list of answers, and a row.
+/// Read light-client data: an answer of each kind to a client at the corpus' bootstrap, a list of answers,
+/// and a row.
 pub fn beacon(data: &[u8]) {
     let client = &*LIGHT_CLIENT;
     let _ = split_answers(data);
@@ -112,7 +115,7 @@ pub fn beacon(data: &[u8]) {
     }
 }
 
-/// A Starknet block, and behind a zero its state update.
+/// Read a Starknet block and, behind a zero byte, its state update.
 pub fn starknet(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let block = parts.next().unwrap_or_default();
@@ -129,7 +132,7 @@ pub(crate) static LIGHT_CLIENT: LazyLock<LightClientStore> = LazyLock::new(|| {
     bootstrap(Arc::new(minimal_network()), root, answer).expect("the bootstrap is right")
 });
 
-/// The network of the corpus: the minimal preset, on Fulu from genesis on.
+/// Return the network of the corpus: the minimal preset, on Fulu from genesis on.
 fn minimal_network() -> BeaconConfig {
     let names = ["phase0", "altair", "bellatrix", "capella", "deneb", "electra", "fulu"];
     let fork = |(number, name): (usize, &&str)| ScheduledFork {
@@ -155,7 +158,7 @@ fn verify(root: B256, nodes: Vec<Bytes>) {
     let _ = proved.check(root);
 }
 
-/// Nodes from the root down, towards the key of the zero address and beyond its end.
+/// Return nodes from the root down, towards the key of the zero address and beyond its end.
 fn chain(kinds: &[u8]) -> Vec<Bytes> {
     let key = Nibbles::unpack(keccak256(Address::ZERO));
     let nibble = |depth: usize| key.get(depth % 64).unwrap_or_default();

@@ -1,14 +1,16 @@
-//! 64-bit words in memory that several processes share, each changed in one step: what they count and charge together.
+//! 64-bit words in memory that several processes share, each changed in one step, for common counts and
+//! charges.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Seconds and credits that rounding may cost, a thousand times what 64 bits of either lose.
+/// Tolerance of rounding, in seconds and in credits: a thousand times the loss of 64 bits in either.
 const SLACK: f64 = 1e-7;
-/// Credits a second where none come back: one in three hundred years.
+/// Credits a second in place of zero: one in three hundred years.
 const LEAST_RATE: f64 = 1e-10;
 
-/// The credits that a key has: how many come back each second, how many can be saved up, and the dearest call's.
+/// Rate of a key: credits coming back each second, credits that can be saved up, and the cost of the dearest
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
     pub per_second: f64,
@@ -16,11 +18,12 @@ pub struct Rate {
     pub dearest: f64,
 }
 
-/// Charge `cost` credits at `now`, in seconds; the seconds after which it would have been possible if it is not, else 0.
+/// Charge `cost` credits at time `now`, in seconds, and return 0. If there are too few credits, charge
+/// nothing, and return the seconds until there are enough.
 ///
-/// The word is the time at which all credits will be back (the generic cell rate algorithm), so one comparison and one
-/// exchange charge exactly, whatever other processes do meanwhile. As in a bucket of credits, a call dearer than all
-/// that can be saved up needs a full bucket and leaves it below empty.
+/// The word holds the time at which all credits will be back (generic cell rate algorithm). One comparison
+/// and one exchange are therefore exact, whatever other processes do meanwhile. As in a token bucket, a call
+/// dearer than all saved credits needs a full bucket, and leaves it below empty.
 pub fn charge(word: &AtomicU64, now: f64, rate: Rate, cost: f64) -> f64 {
     let per_second = rate.per_second.max(LEAST_RATE);
     // What was owed at another rate is never more than can be owed at this one.
@@ -40,7 +43,8 @@ pub fn charge(word: &AtomicU64, now: f64, rate: Rate, cost: f64) -> f64 {
     }
 }
 
-/// The place of `name`, which is not 0, among `names`; it gets the first free one if it has none. None if all are taken.
+/// Return the index of `name`, which is not 0, among `names`. A new name takes the first free word. None if
+/// all are taken.
 pub fn slot_of(names: &[AtomicU64], name: u64) -> Option<usize> {
     names.iter().position(|word| match word.load(SeqCst) {
         0 => word.compare_exchange(0, name, SeqCst, SeqCst).is_ok() || word.load(SeqCst) == name,

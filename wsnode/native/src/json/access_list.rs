@@ -1,4 +1,4 @@
-//! A block access list as JSON, in the form of `eth_getBlockAccessList` (execution-apis, src/schemas/bal.yaml).
+//! Block access list as JSON in the form of `eth_getBlockAccessList` (execution-apis, src/schemas/bal.yaml).
 
 use alloy_eips::eip7928::{AccountChanges, BlockAccessList};
 use alloy_primitives::U256;
@@ -7,7 +7,7 @@ use alloy_rlp::decode_exact;
 use super::Writer;
 use crate::chain::rows::RowError;
 
-/// Writes the list of which `encoded` is the RLP.
+/// Write the block access list in the RLP `encoded`.
 pub fn render_access_list(text: &mut Writer, encoded: &[u8]) -> Result<(), RowError> {
     let list: BlockAccessList =
         decode_exact(encoded).map_err(|_| RowError::Corrupt("block access list RLP"))?;
@@ -61,7 +61,7 @@ fn write_account(text: &mut Writer, account: &AccountChanges) {
     text.fixed(b"]}");
 }
 
-/// Writes the begin of an object that has an index.
+/// Write the beginning of an object with its member `index`.
 fn write_index(text: &mut Writer, index: u64) {
     text.fixed(b"{\"index\":\"0x");
     text.quantity(index);
@@ -74,7 +74,7 @@ fn write_word(text: &mut Writer, word: U256) {
     text.fixed(b"\"");
 }
 
-/// Writes `items` with a comma between two of them.
+/// Write `items` with a comma between two of them.
 fn written<T>(text: &mut Writer, items: &[T], write: impl Fn(&mut Writer, &T)) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 {

@@ -1,11 +1,11 @@
-//! A JSON text, read from its start.
+//! Reader of a JSON text from its start, for the usual forms of requests.
 
-/// How many arrays and objects may lie in one another.
+/// Highest nesting of arrays and objects.
 const MAX_DEPTH: usize = 64;
 /// Bytes of a string that are compared together.
 const CHUNK: usize = 32;
 
-/// The rest of a JSON text.
+/// Rest of a JSON text. A read returns None if the next item has another form.
 pub struct Text<'a>(pub &'a [u8]);
 
 impl<'a> Text<'a> {
@@ -14,20 +14,20 @@ impl<'a> Text<'a> {
         self.0 = &self.0[space.count()..];
     }
 
-    /// Pass over a mark, if it comes next.
+    /// Skip a mark, if it comes next.
     pub fn take(&mut self, mark: u8) -> Option<()> {
         self.skip_space();
         self.0 = self.0.strip_prefix(&[mark])?;
         Some(())
     }
 
-    /// Pass over `null`, if it comes next.
+    /// Skip `null`, if it comes next.
     pub fn null(&mut self) -> Option<()> {
         self.skip_space();
         self.word(b"null")
     }
 
-    /// `true` or `false`, whichever comes next.
+    /// Read `true` or `false`.
     pub fn boolean(&mut self) -> Option<bool> {
         self.skip_space();
         self.word(b"true").map(|()| true).or_else(|| self.word(b"false").map(|()| false))
@@ -38,7 +38,7 @@ impl<'a> Text<'a> {
         Some(())
     }
 
-    /// What `item` reads up to the end of an array whose start has been passed over.
+    /// Return the items that `item` reads up to the end of an array. The array's start must have been read.
     pub fn items<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         if self.take(b']').is_some() {
@@ -53,7 +53,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Which members an object has, as bits, each at most once: `member` reads a value by its name and returns its bit.
+    /// Return the bits of an object's members, each of which may occur once. `member` reads a value by its
+    /// name, and returns the member's bit.
     pub fn members(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<u8>) -> Option<u8> {
         let mut seen = 0;
         self.entries(|text, name| {
@@ -65,7 +66,7 @@ impl<'a> Text<'a> {
         Some(seen)
     }
 
-    /// Pass over an object: `entry` reads a value by its name.
+    /// Read an object. `entry` reads a value by its name.
     pub fn entries(&mut self, mut entry: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.take(b'{')?;
         if self.take(b'}').is_some() {
@@ -81,8 +82,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The value that comes next as it is written, if its strings are printable, its numbers whole, it is not deep, and it
-    /// is or holds at most `most` values; a member's name counts as one.
+    /// Return the next value as written. None if a string is not printable, a number is not whole, the
+    /// nesting is too deep, or there are more than `most` values; a member's name counts as one.
     pub fn value(&mut self, most: usize) -> Option<&'a [u8]> {
         self.skip_space();
         let (begun, mut left) = (self.0, most);
@@ -111,18 +112,18 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Nothing may be left but space.
+    /// Check that only space is left.
     pub fn end(&mut self) -> Option<()> {
         self.skip_space();
         self.0.is_empty().then_some(())
     }
 
-    /// The string that comes next; an escape ends it early, so that nothing usual is left of it.
+    /// Return the next string. It ends early at an escape, so that the rest has no usual form.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         self.string_of(|byte| !matches!(byte, b'"' | b'\\'))
     }
 
-    /// The string that comes next, if it is of printable ASCII without escapes.
+    /// Return the next string, if it is printable ASCII without escapes.
     pub fn printable(&mut self) -> Option<&'a [u8]> {
         self.string_of(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
     }
@@ -134,8 +135,8 @@ impl<'a> Text<'a> {
         Some(string)
     }
 
-    /// The string that comes next, if it has `size` bytes, for a caller that takes only digits: any bytes pass here, quotes
-    /// too, since to look at each of a thousand hashes twice would take half as long again.
+    /// Return the next string, if it has `size` bytes. The caller must accept digits only, because any bytes
+    /// pass here, quotes included. A second look at each of a thousand hashes would take half as long again.
     pub fn sized(&mut self, size: usize) -> Option<&'a [u8]> {
         self.take(b'"')?;
         let (string, rest) = self.0.split_at_checked(size)?;
@@ -143,7 +144,7 @@ impl<'a> Text<'a> {
         Some(string)
     }
 
-    /// The digits of the whole number that comes next, without a sign.
+    /// Return the digits of the next whole number, without a sign.
     pub fn integer(&mut self) -> Option<&'a [u8]> {
         let size = match self.0.first()? {
             b'0' => 1,
@@ -156,7 +157,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Where the first byte is that `is_mark`. Many are compared at once, which matters for a transaction of 100 KB.
+/// Return the index of the first byte for which `is_mark` is true. Many bytes are compared at once, which
+/// matters for a transaction of 100 KB.
 pub fn find(text: &[u8], is_mark: impl Fn(u8) -> bool) -> Option<usize> {
     let without = |chunk: &&[u8; CHUNK]| chunk.iter().fold(true, |without, byte| without & !is_mark(*byte));
     let passed = CHUNK * text.as_chunks::<CHUNK>().0.iter().take_while(without).count();

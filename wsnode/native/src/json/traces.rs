@@ -2,14 +2,14 @@
 
 use alloy_primitives::{hex, U256};
 
-/// `"0x…"`, two digits a byte.
+/// Write bytes as `"0x…"`, two digits each.
 pub fn data(text: &mut Vec<u8>, bytes: &[u8]) {
     text.extend_from_slice(b"\"0x");
     digits(text, bytes);
     text.push(b'"');
 }
 
-/// `"0x…"` without leading zeros.
+/// Write a number as `"0x…"` without leading zeros.
 pub fn quantity(text: &mut Vec<u8>, number: &U256) {
     let bytes = number.to_be_bytes::<32>();
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(31);
@@ -22,7 +22,7 @@ pub fn quantity(text: &mut Vec<u8>, number: &U256) {
     text.push(b'"');
 }
 
-/// `"0x…"` without leading zeros.
+/// Write a number as `"0x…"` without leading zeros.
 pub fn small_quantity(text: &mut Vec<u8>, number: u64) {
     quantity(text, &U256::from(number));
 }
@@ -40,7 +40,7 @@ pub fn decimal(text: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// A string with its quotes; letters that HTML knows are escaped as Go does.
+/// Write a string with its quotes. As in Go, the letters `<`, `>` and `&` are escaped.
 pub fn string(text: &mut Vec<u8>, words: &str) {
     let quoted = serde_json::Value::from(words).to_string();
     for byte in quoted.bytes() {
@@ -51,12 +51,12 @@ pub fn string(text: &mut Vec<u8>, words: &str) {
     }
 }
 
-/// `[`, what `write` makes of each item, `]`.
+/// Write `[`, the items by `write`, and `]`.
 pub fn list<T>(text: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
     enclosed(text, (b'[', b']'), items, write);
 }
 
-/// `{`, what `write` makes of each item, `}`.
+/// Write `{`, the items by `write`, and `}`.
 pub fn object<T>(text: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl FnMut(&mut Vec<u8>, T)) {
     enclosed(text, (b'{', b'}'), items, write);
 }

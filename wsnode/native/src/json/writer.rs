@@ -1,15 +1,15 @@
-//! The buffer that JSON is written to.
+//! Buffer to which JSON is written.
 
 use super::hex::{number_digits, write_digits};
 
-/// A growing JSON text.
+/// Growing JSON text.
 #[derive(Debug, Default)]
 pub struct Writer {
     text: Vec<u8>,
 }
 
 impl Writer {
-    /// Writes behind what `text` holds.
+    /// Return a writer that appends to `text`.
     pub fn new(text: Vec<u8>) -> Self {
         Self { text }
     }
@@ -18,28 +18,28 @@ impl Writer {
         self.text
     }
 
-    /// Makes room for `length` more bytes at once.
+    /// Reserve room for `length` more bytes at once.
     pub fn reserve(&mut self, length: usize) {
         self.text.reserve(length);
     }
 
-    /// Copies a piece of fixed text: keys, quotes, commas.
+    /// Append a piece of fixed text: keys, quotes, commas.
     #[inline]
     pub fn fixed<const N: usize>(&mut self, text: &[u8; N]) {
         self.text.extend_from_slice(text);
     }
 
-    /// Copies a piece of any text.
+    /// Append a piece of any text.
     pub fn text(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
 
-    /// Takes the end of an object back, to add members.
+    /// Remove the end of an object, so that members can be added.
     pub fn reopen(&mut self) {
         self.text.pop_if(|last| *last == b'}');
     }
 
-    /// The digits of bytes of a fixed length, without prefix.
+    /// Append the digits of bytes of a fixed length, without prefix.
     #[inline]
     pub fn hash<const N: usize>(&mut self, bytes: &[u8; N]) {
         let start = self.text.len();
@@ -47,21 +47,21 @@ impl Writer {
         write_digits(bytes, &mut self.text[start..]);
     }
 
-    /// The digits of any bytes, without prefix.
+    /// Append the digits of any bytes, without prefix.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let start = self.text.len();
         self.text.resize(start + 2 * bytes.len(), 0);
         write_digits(bytes, &mut self.text[start..]);
     }
 
-    /// A string of `0x` and the digits of any bytes.
+    /// Append a string of `0x` and the digits of any bytes.
     pub fn quoted_bytes(&mut self, bytes: &[u8]) {
         self.fixed(b"\"0x");
         self.bytes(bytes);
         self.fixed(b"\"");
     }
 
-    /// The digits of a number, without prefix and without leading zeros.
+    /// Append the digits of a number, without prefix and without leading zeros.
     #[inline]
     pub fn quantity(&mut self, number: u64) {
         if number < 16 {
@@ -72,7 +72,7 @@ impl Writer {
         self.text.extend_from_slice(&shifted[..digits]);
     }
 
-    /// The digits of a number below 2**128, without prefix and without leading zeros.
+    /// Append the digits of a number below 2^128, without prefix and without leading zeros.
     #[inline]
     pub fn wide_quantity(&mut self, number: u128) {
         match u64::try_from(number) {
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    /// The digits of a big-endian number, without prefix and without leading zeros.
+    /// Append the digits of a big-endian number, without prefix and without leading zeros.
     #[inline]
     pub fn big_quantity(&mut self, number: &[u8]) {
         match number {
@@ -95,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// `[` items `]`, separated by commas.
+    /// Append `[`, the items by `write` with commas between them, and `]`.
     #[inline]
     pub fn list<T, E>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The rules for a transaction that need no state, in the order in which geth asks.
+//! Rules of a pooled transaction that need no state, in geth's order.
 
 use alloy_consensus::{Header, Transaction, TxEnvelope, Typed2718};
 use revm::primitives::hardfork::SpecId;
@@ -7,24 +7,24 @@ use super::{fees, gas, refuse, PooledTransaction};
 use crate::error::Error;
 use crate::evm::chain_spec::{ChainSpec, Rules};
 
-/// geth takes four slots of 32 KiB a transaction, and a mebibyte of one with blobs.
+/// Unit of geth's bounds, in bytes: four of them for a transaction, and a mebibyte for one with blobs.
 const SLOT: usize = 32 * 1024;
 const LARGEST: usize = 4 * SLOT;
 const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
 
-/// The pool's requirements beyond the rules of the chain.
+/// Requirements of the pool beyond the rules of the chain.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms {
     pub minimum_tip: u128,
-    /// A block included the transaction, so its blobs are not needed again.
+    /// True if a block included the transaction, so that its blobs are not needed again.
     pub was_included: bool,
-    /// Whether its blobs stay until they are taken.
+    /// True if its blobs are kept until they are taken.
     pub keeps_blobs: bool,
-    /// The gas limit of the next block, if that is decided; otherwise the head's counts, as with geth.
+    /// Gas limit of the next block, if it is decided. By default it is the head's, as in geth.
     pub gas_limit: Option<u64>,
 }
 
-/// Refuse a transaction that no block after `head` could hold, or that the pool does not take.
+/// Refuse a transaction that is invalid in every block after `head`, or against the pool's own terms.
 pub fn check(
     spec: &ChainSpec,
     head: &Header,
@@ -50,7 +50,7 @@ pub fn check(
     check_lists(transaction, terms)
 }
 
-/// The rules of the next block, at the head's time: when the next one comes is not known.
+/// Return the rules of the next block at the head's time, because the next block's time is unknown.
 fn rules_after(spec: &ChainSpec, head: &Header) -> SpecId {
     let is_proof_of_stake = head.difficulty.is_zero() || spec.is_proof_of_stake_after(head);
     Rules::new(spec, is_proof_of_stake).evm(head.number + 1, head.timestamp)
@@ -94,7 +94,7 @@ fn check_init_code(envelope: &TxEnvelope, rules: SpecId, limit: usize) -> Result
     Ok(())
 }
 
-/// Check what only blob transactions and those that set code have.
+/// Check the members of blob transactions and of transactions that set code.
 fn check_lists(transaction: &PooledTransaction, terms: Terms) -> Result<(), Error> {
     match &transaction.envelope {
         TxEnvelope::Eip4844(_) => {

@@ -16,7 +16,7 @@ use crate::evm::block::{impersonated_sender, note_sender};
 use crate::evm::chain_spec::ChainSpec;
 
 impl PooledTransaction {
-    /// The transaction in `bytes`: an envelope, or that of a blob transaction wrapped with its blobs.
+    /// Return the transaction in `bytes`: an envelope, or a blob transaction's envelope with its blobs.
     pub fn decode(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
         let (envelope, sidecar) = read(spec, bytes)?;
         let sender = signer(spec, &envelope)?;
@@ -24,7 +24,7 @@ impl PooledTransaction {
         Self::new(envelope, sender, sidecar, bytes)
     }
 
-    /// An unsigned transaction, whose signature is the placeholder that names the sender.
+    /// Return an unsigned transaction. Its signature must be a placeholder that names the sender.
     pub fn decode_impersonated(spec: &ChainSpec, bytes: &[u8]) -> Result<Self, Error> {
         let (envelope, sidecar) = read(spec, bytes)?;
         check_chain(spec, &envelope)?;
@@ -53,7 +53,7 @@ fn read(spec: &ChainSpec, bytes: &[u8]) -> Result<(TxEnvelope, Sidecar), Error> 
     Ok(unwrap(envelope))
 }
 
-/// A transaction as blocks hold it, and what was around it.
+/// Return a transaction as blocks hold it, and its sidecar.
 fn unwrap(envelope: TxEnvelope) -> (TxEnvelope, Sidecar) {
     let TxEnvelope::Eip4844(signed) = envelope else {
         return (envelope, Sidecar::Absent);
@@ -78,7 +78,7 @@ fn signer(spec: &ChainSpec, envelope: &TxEnvelope) -> Result<Address, Error> {
     envelope.recover_signer().map_err(|_| refuse("signature", words))
 }
 
-/// Whether both numbers are of the curve, the second in its lower half.
+/// Return whether `r` and `s` are in the range of the curve, and `s` in its lower half.
 fn is_in_range(signature: &Signature) -> bool {
     let order = SECP256K1N_HALF * U256::from(2) + U256::ONE;
     let (r, s) = (signature.r(), signature.s());

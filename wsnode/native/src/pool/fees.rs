@@ -1,4 +1,4 @@
-//! What a transaction offers for gas.
+//! Fees that a transaction offers for gas.
 
 use alloy_consensus::{Transaction, TxEnvelope};
 
@@ -13,12 +13,12 @@ pub fn check_order(envelope: &TxEnvelope) -> Result<(), Error> {
     Ok(())
 }
 
-/// Check that the tip is at least the pool's lowest.
+/// Check that the tip is at least the pool's minimum, in wei per gas.
 pub fn check_tip(envelope: &TxEnvelope, minimum: u128) -> Result<(), Error> {
     check_minimum("gas tip cap", tip(envelope), minimum)
 }
 
-/// Check that a blob is worth the least price that there is.
+/// Check that the blob fee is at least 1 wei, the lowest price of blob gas.
 pub fn check_blob_fee(envelope: &TxEnvelope) -> Result<(), Error> {
     check_minimum("blob fee cap", envelope.max_fee_per_blob_gas().unwrap_or(1), 1)
 }

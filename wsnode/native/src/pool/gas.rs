@@ -1,4 +1,4 @@
-//! The gas that a transaction needs before its first instruction.
+//! Gas that a transaction needs before its first instruction.
 
 use alloy_consensus::{Transaction, TxEnvelope};
 use alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
@@ -11,7 +11,8 @@ use super::refuse;
 use crate::error::Error;
 use crate::evm::rules::MAXIMUM_TRANSACTION_GAS;
 
-/// Check the bound of a transaction's gas: Osaka's for all of it (EIP-7825), Amsterdam's for both dimensions together.
+/// Check a transaction's gas limit against its cap: Osaka's for execution (EIP-7825), Amsterdam's for
+/// execution and state together.
 pub fn check_cap(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
     let gas = envelope.gas_limit();
     let cap = match () {
@@ -26,7 +27,7 @@ pub fn check_cap(envelope: &TxEnvelope, rules: SpecId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Check that the gas covers what the transaction costs by its form, and since Prague the floor of its input.
+/// Check that the gas limit covers the intrinsic gas and, since Prague, the floor of the input (EIP-7623).
 pub fn check_needed(envelope: &TxEnvelope, sender: Address, rules: SpecId) -> Result<(), Error> {
     let needed = needed(envelope, sender, rules);
     require_gas(envelope, "intrinsic_gas", "intrinsic gas too low", needed.initial_regular_gas)?;

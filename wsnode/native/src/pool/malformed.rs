@@ -1,7 +1,7 @@
-//! Why bytes are no transaction, in the words that clients know of geth.
+//! Reasons why bytes are no transaction, in geth's words.
 //!
-//! Whether they are one is decided by alloy's decoder, once. Only when it refuses does this module look for a type, or
-//! for values, that no transaction of the chain can have; it is alloy that says what is wrong with any other bytes.
+//! alloy's decoder alone decides whether bytes are a transaction. Only after its refusal does this module
+//! look for a type or for values that are impossible on the chain. For all other bytes the reason is alloy's.
 
 use alloy_eips::eip2718::Eip2718Error;
 use alloy_primitives::U256;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::evm::chain_spec::ChainSpec;
 use crate::json::{Envelope, Price};
 
-/// Why `bytes` are no transaction of the chain; `reason` is the decoder's.
+/// Return the error for `bytes` that are no transaction of the chain. `reason` is the decoder's.
 pub fn explain(spec: &ChainSpec, bytes: &[u8], reason: &Eip2718Error) -> Error {
     match bytes {
         [] | [0..0x80] => refuse("rlp", "typed transaction too short"),
@@ -24,7 +24,7 @@ pub fn explain(spec: &ChainSpec, bytes: &[u8], reason: &Eip2718Error) -> Error {
     }
 }
 
-/// The error in the values of `bytes`, in geth's order of checks; None for others.
+/// Return the error for a wrong value in `bytes`, in geth's order of checks, or None.
 fn wrong_value(spec: &ChainSpec, bytes: &[u8]) -> Option<Error> {
     if let Some(version) = wrapper_version(bytes).filter(|version| *version != [1]) {
         let version = version.first().copied().unwrap_or(0);
@@ -34,7 +34,7 @@ fn wrong_value(spec: &ChainSpec, bytes: &[u8]) -> Option<Error> {
     fees(&envelope).or_else(|| sender(spec, &envelope)).or_else(|| cost(&envelope))
 }
 
-/// What the second item of a wrapped blob transaction is, unless it is a list.
+/// Return the second item of a wrapped blob transaction if it is a string: the version of the wrapper.
 fn wrapper_version(bytes: &[u8]) -> Option<&[u8]> {
     let [3, list @ ..] = bytes else { return None };
     let mut items = Items::of_list(list).ok()?;
@@ -77,7 +77,7 @@ fn sender(spec: &ChainSpec, envelope: &Envelope<'_>) -> Option<Error> {
         .then(|| refuse("signature", "invalid sender: invalid transaction v, r, s values"))
 }
 
-/// The chain that a legacy signature names by geth's arithmetic, which wraps below 35.
+/// Return the chain id in a legacy signature by geth's arithmetic, which wraps below 35, or None.
 fn legacy_chain_id(v: &[u8]) -> Option<U256> {
     let number = v.iter().try_fold(U256::ZERO, |value, byte| shifted(value, *byte))?;
     match u64::try_from(number) {
@@ -91,7 +91,7 @@ fn shifted(value: U256, byte: u8) -> Option<U256> {
     value.checked_mul(U256::from(256))?.checked_add(U256::from(byte))
 }
 
-/// Unpayable amounts: a value above 256 bits, or fees above 128.
+/// Return the error for amounts that nobody can pay: a value above 256 bits, or fees above 128.
 fn cost(envelope: &Envelope<'_>) -> Option<Error> {
     let (fee, tip) = offered(envelope);
     let blob_fee = envelope.max_fee_per_blob_gas.unwrap_or_default();

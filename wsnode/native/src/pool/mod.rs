@@ -1,4 +1,4 @@
-//! Transactions that no block holds yet: read from what a client sends, and held to the rules that need no state.
+//! Pooled transactions: decoded from a client's bytes, and checked by the rules that need no state.
 //!
 //! Order and words of the rules are those of geth's core/txpool/validation.go and core/types.
 
@@ -21,17 +21,17 @@ use crate::error::Error;
 pub use check::{check, Terms};
 pub use sidecar::{blob_proof, cell_proofs, cells, ProvenBlob, Sidecar};
 
-/// A transaction with a valid form and signature, and its sender.
+/// Transaction with a valid form and signature, and its sender.
 #[derive(Debug)]
 pub struct PooledTransaction {
-    /// As blocks hold it: without blobs.
+    /// Envelope as blocks hold it, without blobs.
     pub envelope: TxEnvelope,
     pub sender: Address,
-    /// The envelope's bytes.
+    /// Bytes of the envelope.
     pub encoded: Vec<u8>,
-    /// Bytes of what the client sent, blobs included.
+    /// Length of the client's bytes, blobs included.
     pub size: usize,
-    /// It is unsigned: a development chain impersonates its sender.
+    /// True if the transaction is unsigned, and a development chain impersonates its sender.
     pub is_impersonated: bool,
     sidecar: Mutex<Sidecar>,
 }

@@ -1,4 +1,4 @@
-//! The blobs that come with a transaction, and the proofs that they are those it names.
+//! Blobs of a transaction, and the proofs that they belong to its versioned hashes.
 
 use std::sync::PoisonError;
 
@@ -11,32 +11,32 @@ use c_kzg::{ethereum_kzg_settings, KzgSettings};
 use super::{refuse, PooledTransaction};
 use crate::error::Error;
 
-/// The order of the curve's scalar field (BLS12-381).
+/// Order of the scalar field of BLS12-381.
 const MODULUS: U256 = uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
 
-/// What came with a transaction beside the envelope.
+/// Sidecar of a transaction beside its envelope.
 #[derive(Debug)]
 pub enum Sidecar {
     Absent,
     Unverified(Box<BlobTransactionSidecarVariant>),
-    /// Kept until they are taken.
+    /// Verified blobs that are kept until they are taken.
     Kept(Box<BlobTransactionSidecarVariant>),
-    /// The blobs are dropped: blocks hold only their hashes.
+    /// Verified blobs that were dropped, because blocks hold only their hashes.
     Verified,
 }
 
-/// A blob with what proves that it is the one of a versioned hash.
+/// Blob with the proof of its versioned hash.
 #[derive(Debug)]
 pub struct ProvenBlob {
     pub versioned_hash: B256,
     pub blob: Box<Blob>,
     pub commitment: Bytes48,
-    /// One of the blob, or one of each of its cells.
+    /// Proof of the blob, or proofs of each of its cells.
     pub proofs: Vec<Bytes48>,
 }
 
 impl PooledTransaction {
-    /// Check the blobs once; what is verified is kept only if `keeps`. One that a block held needs none.
+    /// Check the blobs once, and keep them if `keeps`. A transaction that a block included needs no blobs.
     pub fn check_sidecar(&self, was_included: bool, keeps: bool) -> Result<(), Error> {
         let hashes = self.envelope.blob_versioned_hashes().unwrap_or_default();
         let mut sidecar = self.sidecar.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl PooledTransaction {
         Ok(())
     }
 
-    /// The blobs that were verified and kept, in the order of their hashes; they are the caller's from now on.
+    /// Return the verified blobs that were kept, in the order of their hashes, and keep them no longer.
     pub fn take_blobs(&self) -> Vec<ProvenBlob> {
         let mut sidecar = self.sidecar.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*sidecar, Sidecar::Kept(_)) {
@@ -86,7 +86,7 @@ fn proven(sidecar: BlobTransactionSidecarVariant) -> Vec<ProvenBlob> {
         .collect()
 }
 
-/// The proof of a whole blob, as blocks up to Prague travel with; about 20 ms.
+/// Return the proof of a whole blob, as in sidecars up to Prague. It takes about 20 ms.
 pub fn blob_proof(blob: &[u8], commitment: &[u8]) -> Result<Bytes48, Error> {
     let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
     let commitment = c_kzg::Bytes48::from_bytes(commitment).map_err(Error::internal)?;
@@ -94,14 +94,14 @@ pub fn blob_proof(blob: &[u8], commitment: &[u8]) -> Result<Bytes48, Error> {
     Ok(Bytes48::from_slice(proof.to_bytes().as_slice()))
 }
 
-/// The proofs of a blob's cells, as blocks since Osaka travel with; about 200 ms.
+/// Return the proofs of a blob's cells, as in sidecars since Osaka. It takes about 200 ms.
 pub fn cell_proofs(blob: &[u8]) -> Result<Vec<Bytes48>, Error> {
     let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
     let (_, proofs) = settings().compute_cells_and_kzg_proofs(&blob).map_err(Error::internal)?;
     Ok(proofs.iter().map(|proof| Bytes48::from_slice(proof.to_bytes().as_slice())).collect())
 }
 
-/// The cells of a blob extended to twice its length (EIP-7594), one after another.
+/// Return the cells of a blob extended to twice its length (EIP-7594), one after another.
 pub fn cells(blob: &[u8]) -> Result<Vec<u8>, Error> {
     let blob = c_kzg::Blob::from_bytes(blob).map_err(Error::internal)?;
     let cells = settings().compute_cells(&blob).map_err(Error::internal)?;
@@ -160,7 +160,8 @@ fn check_counts(sidecar: &BlobTransactionSidecarVariant, wanted: usize) -> Resul
 
 /// Check the proofs: one of each blob, or one of each of its cells.
 ///
-/// Either kind is taken in every fork: blocks hold neither, and over RPC geth makes the second out of the first.
+/// Both kinds are accepted in every fork, because blocks hold neither, and geth makes the second from the
+/// first over RPC.
 fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
     if !sidecar.blobs().iter().all(|blob| blob.as_chunks().0.iter().all(is_canonical)) {
         let words = "scalar is not canonical when interpreted as a big integer in big-endian";
@@ -176,12 +177,12 @@ fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
     })
 }
 
-/// Whether an element of a blob is below the modulus of its field.
+/// Return whether an element of a blob is below the field's modulus.
 fn is_canonical(element: &[u8; 32]) -> bool {
     U256::from_be_bytes(*element) < MODULUS
 }
 
-/// Without the precomputation, which takes seconds and only helps to make proofs.
+/// Return the KZG settings without the precomputation, which takes seconds and only speeds up making proofs.
 fn settings() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }

@@ -1,4 +1,4 @@
-//! Transactions of clients: their fields and senders, and that no bytes make the decoder panic.
+//! Tests of clients' transactions: their fields and senders, and that no bytes make the decoder panic.
 
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{Header, TxEnvelope};

@@ -1,4 +1,4 @@
-//! A whole trie read from its store, each node held against the hash by which its parent names it.
+//! Inspection of a whole trie in its store. Each node is checked against its hash in the parent.
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
@@ -8,20 +8,20 @@ use super::root_child;
 use super::store::{NodeStore, TrieError};
 use super::walk::read;
 
-/// What is met on the way through a trie.
+/// Item of a trie that is visited.
 #[derive(Debug)]
 pub enum TrieItem<'n> {
-    /// A node with a row of its own.
+    /// Node with a row of its own.
     Row,
     Leaf {
         path: Nibbles,
         value: &'n [u8],
     },
-    /// A node that cannot be read; what lies below it is passed over.
+    /// Node that cannot be read. The nodes below it are skipped.
     Broken(TrieError),
 }
 
-/// Have `visit` see all of the trie with this root, depth first; no more than a path of it is in memory.
+/// Visit the whole trie with this root, depth first. Only one path is in memory at a time.
 pub fn inspect<E>(
     store: &impl NodeStore,
     owner: Option<&B256>,

@@ -1,7 +1,8 @@
 //! Merkle Patricia tries of the head, changed in place.
 //!
-//! Nodes are named by the trie's owner and their path, so the store holds those of one head only. A trie
-//! loads what an operation needs, keeps it, computes a root on demand and gives up its unsaved nodes as rows.
+//! Nodes are named by the trie's owner and their path, so that the store holds those of one head only. A trie
+//! loads the nodes that an operation needs, keeps them in memory, computes a root on demand, and returns its
+//! unsaved nodes as rows.
 
 mod inspection;
 mod node;
@@ -25,7 +26,7 @@ use alloy_trie::{Nibbles, EMPTY_ROOT_HASH};
 use node::{Child, NodeKind};
 use walk::Walk;
 
-/// One trie; every operation is given the store of the head that the trie began from.
+/// Merkle Patricia trie. Every operation needs the store of the head from which the trie began.
 #[derive(Debug)]
 pub struct Trie {
     owner: Option<B256>,
@@ -35,33 +36,33 @@ pub struct Trie {
 }
 
 impl Trie {
-    /// The trie with this root, nothing of it loaded.
+    /// Return the trie with this root, without any loaded node.
     pub fn new(owner: Option<B256>, root: B256) -> Self {
         Self { owner, root: root_child(root), stale: Vec::new(), held: 0 }
     }
 
-    /// The value at `key`.
+    /// Return the value at `key`, or None.
     pub fn get(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.get(&mut self.root, 0, key)
     }
 
-    /// Put `value` at `key`.
+    /// Set the value at `key`.
     pub fn set(&mut self, store: &impl NodeStore, key: &Nibbles, value: &[u8]) -> Result<(), TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.set(&mut self.root, 0, key, value).map(drop)
     }
 
-    /// Remove `key`, if it is there.
+    /// Remove `key`, if it is present.
     pub fn remove(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<(), TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.remove(&mut self.root, 0, key).map(drop)
     }
 
-    /// The root hash, computing again only what changed.
+    /// Return the root hash. Only changed nodes are hashed again.
     pub fn root(&mut self) -> B256 {
         if !self.root.hashed {
             let mut encoded = Vec::with_capacity(600);
@@ -74,13 +75,13 @@ impl Trie {
         self.root.reference.as_hash().unwrap_or(EMPTY_ROOT_HASH)
     }
 
-    /// Drop every node from memory; nothing may be unsaved.
+    /// Drop every node from memory. All nodes must have been saved.
     pub fn unload(&mut self) {
         self.root = root_child(self.root());
         self.held = 0;
     }
 
-    /// Nodes held in memory, at most.
+    /// Return an upper bound of the nodes in memory.
     pub fn held(&self) -> usize {
         self.held
     }
@@ -93,7 +94,7 @@ fn root_child(root: B256) -> Child {
     Child::named(RlpNode::word_rlp(&root))
 }
 
-/// Bring the reference of `link` up to date; `scratch` is left with its encoding.
+/// Compute the reference of `link` again if its node changed. `scratch` is left with the node's encoding.
 fn hash(link: &mut Child, scratch: &mut Vec<u8>) {
     let Some(node) = link.node.as_mut().filter(|_| !link.hashed) else {
         return;

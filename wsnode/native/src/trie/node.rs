@@ -1,38 +1,38 @@
-//! Nodes in memory, and how a parent holds a child: by reference, loaded, or both.
+//! Nodes in memory, and their parents' links to them: by reference, loaded, or both.
 
 use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode, TrieNode};
 use alloy_trie::{Nibbles, TrieMask};
 
-/// The nibbles of a key, which is a hash.
+/// Number of nibbles in a key, which is a hash.
 pub(super) const KEY_NIBBLES: usize = 64;
 
-/// The sixteen children of a branch.
+/// Sixteen children of a branch.
 pub(super) type Children = Box<[Child; 16]>;
 
-/// A parent's view of a child; keeping the reference here lets a branch be hashed without
-/// touching its unchanged children.
+/// Link of a parent to a child. With the reference here, a branch is hashed without a look at its unchanged
+/// children.
 #[derive(Debug)]
 pub(super) struct Child {
-    /// What stands in the parent's encoding: a hash, a short node itself, or nothing.
+    /// Child's item in the parent's encoding: a hash, a short node itself, or nothing.
     pub(super) reference: RlpNode,
-    /// Whether `reference` agrees with `node`.
+    /// True if `reference` is that of `node`.
     pub(super) hashed: bool,
-    /// The node, once loaded or made.
+    /// Node, once loaded or created.
     pub(super) node: Option<Box<Node>>,
 }
 
-/// A node and how it relates to the store's row at its path.
+/// Node, and its relation to the store's row at its path.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) kind: NodeKind,
-    /// The store has a row at this node's path, perhaps of an earlier node.
+    /// True if the store has a row at this node's path, perhaps of an earlier node.
     pub(super) stored: bool,
-    /// This node or one below differs from the store; then so do all above.
+    /// True if this node or one below differs from the store. Then all nodes above it are unsaved too.
     pub(super) unsaved: bool,
 }
 
-/// What a node holds; keys are the nibbles below the node's own path.
+/// Content of a node. Keys are the nibbles below the node's own path.
 #[derive(Debug)]
 pub(super) enum NodeKind {
     Leaf { key: Nibbles, value: Vec<u8> },
@@ -41,17 +41,17 @@ pub(super) enum NodeKind {
 }
 
 impl Child {
-    /// No child.
+    /// Return a link to no child.
     pub(super) fn empty() -> Self {
         Self::named(RlpNode::default())
     }
 
-    /// A child known by its reference only.
+    /// Return a link that is known by its reference only.
     pub(super) fn named(reference: RlpNode) -> Self {
         Self { reference, hashed: true, node: None }
     }
 
-    /// A node just made, at a path where the store has no row.
+    /// Return a link to a new node at a path where the store has no row.
     pub(super) fn made(kind: NodeKind) -> Self {
         let node = Node { kind, stored: false, unsaved: true };
         Self { reference: RlpNode::default(), hashed: false, node: Some(Box::new(node)) }
@@ -61,7 +61,7 @@ impl Child {
         self.node.is_none() && self.reference.is_empty()
     }
 
-    /// Note that the node, or one below it, has changed.
+    /// Mark the node as changed, or as above a changed one.
     pub(super) fn touch(&mut self) {
         self.hashed = false;
         if let Some(node) = &mut self.node {
@@ -71,7 +71,7 @@ impl Child {
 }
 
 impl Node {
-    /// The node that `encoded` holds; `stored` says whether it has a row of its own.
+    /// Return the node in the RLP `encoded`. `stored` is true if it has a row of its own.
     pub(super) fn decode(mut encoded: &[u8], stored: bool) -> alloy_rlp::Result<Self> {
         let kind = match TrieNode::decode(&mut encoded)? {
             TrieNode::EmptyRoot => return Err(alloy_rlp::Error::Custom("an empty node inside a trie")),
@@ -96,7 +96,7 @@ impl Node {
         Ok(Self { kind, stored, unsaved: false })
     }
 
-    /// Whether the node fits at a depth, in nibbles: nothing lies below the end of a key.
+    /// Return whether the node fits at a depth in nibbles: no node lies below the end of a key.
     pub(super) fn fits_at(&self, depth: usize) -> bool {
         match &self.kind {
             NodeKind::Leaf { key, .. } => depth + key.len() <= KEY_NIBBLES,
@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Append the node's RLP to `out`; every child must be hashed.
+    /// Append the node's RLP to `out`. Every child must be hashed.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match &self.kind {
             NodeKind::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
@@ -126,7 +126,7 @@ fn encode_branch(children: &[Child; 16], out: &mut Vec<u8>) {
     BranchNodeRef::new(&stack[..count], TrieMask::new(mask)).encode(out);
 }
 
-/// Sixteen empty places.
+/// Return sixteen empty children.
 pub(super) fn no_children() -> Children {
     Box::new(core::array::from_fn(|_| Child::empty()))
 }

@@ -1,4 +1,4 @@
-//! The nodes that prove a value, or its absence.
+//! Nodes that prove a value or its absence.
 
 use super::node::{Child, Node, NodeKind};
 use super::store::{NodeStore, TrieError};
@@ -8,7 +8,7 @@ use alloy_primitives::Bytes;
 use alloy_trie::Nibbles;
 
 impl Trie {
-    /// The RLP of the nodes from the root towards `key`; short nodes are part of their parents.
+    /// Return the RLP of the nodes from the root towards `key`. Short nodes are part of their parents.
     pub fn proof(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<Vec<Bytes>, TrieError> {
         self.root();
         let mut walk =

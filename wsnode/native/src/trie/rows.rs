@@ -1,23 +1,23 @@
-//! What a trie wants written: the rows of unsaved nodes, and the paths whose rows must go.
+//! Rows that bring a store to a trie's state: new and changed nodes, and paths to delete.
 
 use super::node::{Child, NodeKind};
 use super::Trie;
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
 
-/// Rows of one trie. Deletions come first: a path may be left and taken again.
+/// Rows of one trie. Deletions come first, because a path may be left and used again.
 #[derive(Debug, Default)]
 pub struct NodeRows {
-    /// The account whose storage it is; none for the trie of accounts.
+    /// Hashed address of the account whose storage it is; None for the trie of accounts.
     pub owner: Option<B256>,
-    /// Paths without a node of their own any more.
+    /// Paths that no longer have a node of their own.
     pub deleted: Vec<Nibbles>,
     /// Paths and RLP of new and changed nodes.
     pub written: Vec<(Nibbles, Vec<u8>)>,
 }
 
 impl Trie {
-    /// The rows that bring the store to this trie; empty if it is there already.
+    /// Return the rows that bring the store to this trie's state; empty if there is no change.
     pub fn rows(&mut self) -> NodeRows {
         self.root();
         let mut rows = NodeRows { owner: self.owner, deleted: self.stale.clone(), ..NodeRows::default() };
@@ -25,7 +25,7 @@ impl Trie {
         rows
     }
 
-    /// Note that the rows were written.
+    /// Mark all nodes as saved after their rows were written.
     pub fn saved(&mut self) {
         self.stale.clear();
         mark(&mut self.root);

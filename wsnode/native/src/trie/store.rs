@@ -1,26 +1,27 @@
-//! Where a trie finds the nodes that it does not hold in memory.
+//! Store of the nodes that a trie does not hold in memory.
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
 
-/// Reads the rows of one committed head.
+/// Reader of the rows of one committed head.
 pub trait NodeStore {
-    /// The RLP of the node at `path` of the trie of `owner` (an account's hashed address; none for the
-    /// trie of accounts).
+    /// Return the RLP of the node at `path` in the trie of `owner`, or None. The owner is an account's hashed
+    /// address, or None for the trie of accounts.
     fn node(&self, owner: Option<&B256>, path: &Nibbles) -> Result<Option<&[u8]>, TrieError>;
 
-    /// The RLP of the node with this hash, where nodes are kept by that as well: asked for if none is at the path.
+    /// Return the RLP of the node with this hash, or None. It is called if there is no node at the path, and
+    /// finds nodes only in stores by hash.
     fn named(&self, _hash: &B256) -> Result<Option<&[u8]>, TrieError> {
         Ok(None)
     }
 
-    /// Whether nodes may be missing that no value known depends on.
+    /// Return whether nodes may be missing on which no known value depends.
     fn is_partial(&self) -> bool {
         false
     }
 }
 
-/// A store without nodes, for tries that begin empty.
+/// Store without nodes, for tries that begin empty.
 #[derive(Debug, Clone, Copy)]
 pub struct NoNodes;
 
@@ -30,7 +31,7 @@ impl NodeStore for NoNodes {
     }
 }
 
-/// A trie could not be read; it must not be used any further.
+/// Error of a trie that could not be read. The trie must not be used again.
 #[derive(Debug, thiserror::Error)]
 pub enum TrieError {
     #[error("trie node {0:?} is missing")]
@@ -43,10 +44,10 @@ pub enum TrieError {
     Store(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A node that a parent names.
+/// Node that a parent names.
 #[derive(Debug)]
 pub struct NodeRef {
-    /// The account whose storage it belongs to, by its hashed address.
+    /// Hashed address of the account whose storage it belongs to; None for the trie of accounts.
     pub owner: Option<B256>,
     pub path: Nibbles,
     pub hash: B256,

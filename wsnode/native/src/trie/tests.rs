@@ -1,4 +1,4 @@
-//! The tries against alloy's hash builder, over a store of rows in memory.
+//! Tests of the tries against alloy's hash builder, over a store of rows in memory.
 
 use super::*;
 use alloy_primitives::{Address, U256};
@@ -6,7 +6,7 @@ use alloy_trie::proof::verify_proof;
 use alloy_trie::{HashBuilder, TrieAccount};
 use std::collections::{BTreeMap, HashMap};
 
-/// A small deterministic source of numbers (splitmix64).
+/// Deterministic source of numbers (splitmix64).
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
@@ -48,14 +48,15 @@ fn expected_root(leaves: &BTreeMap<Nibbles, Vec<u8>>) -> B256 {
     builder.root()
 }
 
-/// Rows that a trie of these leaves has, by building it anew.
+/// Return the number of rows of a new trie with these leaves.
 fn expected_rows(leaves: &BTreeMap<Nibbles, Vec<u8>>) -> usize {
     let mut trie = Trie::new(None, EMPTY_ROOT_HASH);
     leaves.iter().for_each(|(key, value)| trie.set(&NoNodes, key, value).unwrap());
     trie.rows().written.len()
 }
 
-/// Keys that differ in few nibbles only, so that extensions, deep branches and inline nodes occur.
+/// Return a key that differs from others in few nibbles. Extensions, deep branches and inline nodes occur
+/// among such keys.
 fn crowded_key(numbers: &mut Numbers) -> Nibbles {
     let mut key = [0x11u8; 32];
     for index in [0, 1, 2, 9, 30, 31] {
@@ -171,7 +172,7 @@ fn model_root(model: &Model) -> B256 {
     }))
 }
 
-/// A change of one account of the model, small storages and removals included.
+/// Change one account of the model, small storages and removals included, and return the change.
 fn change(model: &mut Model, numbers: &mut Numbers) -> AccountChange {
     let address = Address::left_padding_from(&numbers.below(60).to_be_bytes());
     let hashed_address = keccak256(address);

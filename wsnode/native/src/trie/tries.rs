@@ -1,4 +1,4 @@
-//! The trie of accounts and the storage tries under it, moved from block to block together.
+//! Trie of accounts and the storage tries under it, moved together from block to block.
 
 use super::rows::NodeRows;
 use super::store::{NodeStore, TrieError};
@@ -8,7 +8,7 @@ use alloy_primitives::{Bytes, B256, U256};
 use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH};
 
-/// What becomes of an account; its storage root follows from its slots.
+/// Update of an account. Its storage root follows from its slots.
 #[derive(Debug, Clone, Copy)]
 pub enum AccountUpdate {
     Unchanged,
@@ -16,12 +16,13 @@ pub enum AccountUpdate {
     Set { nonce: u64, balance: U256, code_hash: B256 },
 }
 
-/// The change of one account. A removed account's slots must all be set to zero, unless it is emptied.
+/// Change of one account. All slots of a removed account must be set to zero, unless it is emptied.
 #[derive(Debug)]
 pub struct AccountChange {
     pub hashed_address: B256,
     pub update: AccountUpdate,
-    /// Its storage goes before the slots are set: for tries that are never written, which keep no rows of it.
+    /// True if its storage is emptied before the slots are set. Only tries that are never written may use it,
+    /// because the rows of the old nodes are not deleted.
     pub is_emptied: bool,
     /// Hashed slots and their new values.
     pub slots: Vec<(B256, U256)>,
@@ -32,11 +33,11 @@ pub struct AccountChange {
 pub struct StateTries {
     accounts: Trie,
     storage: B256Map<LoadedTrie>,
-    /// Storage tries with something to write.
+    /// Owners of storage tries with unsaved nodes.
     unsaved: B256Set,
-    /// Nodes of the storage tries in memory, at most.
+    /// Upper bound of the storage tries' nodes in memory.
     held: usize,
-    /// Counts the calls of `apply`, to know which storage tries rest.
+    /// Number of calls of `apply`, by which the age of a storage trie's last use is known.
     clock: u64,
     encoded: Vec<u8>,
 }
@@ -48,7 +49,7 @@ struct LoadedTrie {
 }
 
 impl StateTries {
-    /// The state with this root, nothing of it loaded.
+    /// Return the state with this root, without any loaded node.
     pub fn new(root: B256) -> Self {
         Self {
             accounts: Trie::new(None, root),
@@ -97,7 +98,7 @@ impl StateTries {
         self.held -= self.storage.insert(owner, empty).map_or(0, |used| used.trie.held());
     }
 
-    /// The storage root after the change, `root` being the one before.
+    /// Return the storage root after the change. `root` is the one before it.
     fn storage_root(
         &mut self,
         store: &impl NodeStore,
@@ -123,7 +124,7 @@ impl StateTries {
         Ok(root)
     }
 
-    /// Use the storage trie of `owner`, begun from `root` if it is not in memory.
+    /// Run `operate` on the storage trie of `owner`, begun from `root` if it is not in memory.
     fn with_storage<T>(
         &mut self,
         owner: B256,
@@ -138,12 +139,12 @@ impl StateTries {
         done
     }
 
-    /// Nodes of all tries in memory, at most.
+    /// Return an upper bound of the nodes of all tries in memory.
     pub fn held(&self) -> usize {
         self.accounts.held() + self.held
     }
 
-    /// The account in its trie, with its storage root.
+    /// Return the account in its trie, with its storage root, or None.
     pub fn account(
         &mut self,
         store: &impl NodeStore,
@@ -152,7 +153,7 @@ impl StateTries {
         decode(self.accounts.get(store, &Nibbles::unpack_array(&hashed_address.0))?)
     }
 
-    /// The nodes that prove an account.
+    /// Return the nodes that prove an account.
     pub fn account_proof(
         &mut self,
         store: &impl NodeStore,
@@ -161,7 +162,7 @@ impl StateTries {
         self.accounts.proof(store, &Nibbles::unpack_array(&hashed_address.0))
     }
 
-    /// The nodes that prove a slot of an account.
+    /// Return the nodes that prove a slot of an account.
     pub fn slot_proof(
         &mut self,
         store: &impl NodeStore,
@@ -174,7 +175,7 @@ impl StateTries {
         self.with_storage(*hashed_address, root, |used| used.trie.proof(store, &path))
     }
 
-    /// The rows that bring the store to this state.
+    /// Return the rows that bring the store to this state.
     pub fn rows(&mut self) -> Vec<NodeRows> {
         let storage = self.unsaved.iter().filter_map(|owner| Some(self.storage.get_mut(owner)?.trie.rows()));
         let mut rows: Vec<_> = storage.collect();
@@ -182,8 +183,8 @@ impl StateTries {
         rows
     }
 
-    /// Note that the rows were written, and keep at most `limit` nodes in memory: storage tries that
-    /// rested longest go first.
+    /// Mark all nodes as saved after their rows were written. If more than `limit` nodes are in memory, drop
+    /// the storage tries with the oldest last use until half of it is left.
     pub fn saved(&mut self, limit: usize) {
         for owner in self.unsaved.drain() {
             if let Some(used) = self.storage.get_mut(&owner) {

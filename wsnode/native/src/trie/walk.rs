@@ -1,4 +1,4 @@
-//! Reading and changing a trie along one key.
+//! Reads and changes of a trie along one key.
 
 use super::node::{no_children, Child, Children, Node, NodeKind};
 use super::store::{NodeRef, NodeStore, TrieError};
@@ -6,18 +6,18 @@ use alloy_primitives::{keccak256, B256};
 use alloy_trie::nodes::RlpNode;
 use alloy_trie::Nibbles;
 
-/// One operation's surroundings: where nodes come from and what it leaves behind.
+/// Context of one operation: the store of the nodes, and the records of the operation.
 pub(super) struct Walk<'a, S> {
     pub(super) store: &'a S,
     pub(super) owner: Option<&'a B256>,
     /// Paths whose rows no longer belong to a node.
     pub(super) stale: &'a mut Vec<Nibbles>,
-    /// Nodes loaded or made, as a measure of memory.
+    /// Number of nodes loaded or created, as a measure of memory.
     pub(super) held: &'a mut usize,
 }
 
 impl<S: NodeStore> Walk<'_, S> {
-    /// The value at `key`.
+    /// Return the value at `key`, or None.
     pub(super) fn get<'c>(
         &mut self,
         link: &'c mut Child,
@@ -39,7 +39,7 @@ impl<S: NodeStore> Walk<'_, S> {
         }
     }
 
-    /// Put `value` at `key`; returns whether anything changed.
+    /// Set the value at `key`, and return whether anything changed.
     pub(super) fn set(
         &mut self,
         link: &mut Child,
@@ -110,7 +110,7 @@ impl<S: NodeStore> Walk<'_, S> {
         node.kind = self.branch_below(key.slice(..common), children);
     }
 
-    /// Remove `key`; returns whether it was there.
+    /// Remove `key`, and return whether it was present.
     pub(super) fn remove(
         &mut self,
         link: &mut Child,
@@ -163,7 +163,7 @@ impl<S: NodeStore> Walk<'_, S> {
         Ok(true)
     }
 
-    /// The node of `prefix` followed by `child`, which stands at `path`.
+    /// Return the node of `prefix` followed by `child`. `path` is the child's path.
     fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<NodeKind, TrieError> {
         if self.store.is_partial() {
             if let Err(TrieError::Missing(_)) = self.load(&mut child, || path) {
@@ -189,7 +189,8 @@ impl<S: NodeStore> Walk<'_, S> {
         Ok(kind)
     }
 
-    /// The node of `link`, which is not empty, read from its parent or from the store if need be.
+    /// Return the node of `link`, which is not empty, decoded from its parent or from the store if it is not
+    /// loaded.
     pub(super) fn load<'c>(
         &mut self,
         link: &'c mut Child,
@@ -220,7 +221,8 @@ impl<S: NodeStore> Walk<'_, S> {
     }
 }
 
-/// The node of a reference: what stands in the reference itself, or the row at its path, held against the hash.
+/// Return the node of a reference: the short node in the reference itself, or the row at its path, checked
+/// against the hash.
 pub(super) fn read(
     store: &impl NodeStore,
     owner: Option<&B256>,
@@ -258,7 +260,7 @@ fn child_of<'c>(children: &'c mut Children, key: &Nibbles, depth: usize) -> &'c 
     &mut children[nibble(key, depth)]
 }
 
-/// The child and its nibble when there is exactly one, taken out.
+/// Return the only child and its nibble, and take it out. None if there is more or less than one.
 fn only_child(children: &mut Children) -> Option<(u8, Child)> {
     let mut present = (0u8..).zip(children.iter_mut()).filter(|(_, child)| !child.is_empty());
     let (index, only) = present.next()?;

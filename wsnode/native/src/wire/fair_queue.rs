@@ -1,66 +1,69 @@
-//! Sockets that wait to be read, in the order of what their peers have taken of the time so far.
+//! Fair queue of waiting sockets, ordered by the time that their peers have taken so far.
 //!
-//! Weighted fair queuing with equal weights: each place in the queue has the (virtual) time at which its work would end
-//! if all places ran side by side, and the earliest comes first. A peer that asks for little waits for little, even
-//! beside peers with ten thousand sockets or with long bursts, which wait for each other.
+//! Weighted fair queuing with equal weights: each place in the queue has the virtual time at which its work
+//! would end if all places ran side by side, and the earliest comes first. A peer with few requests waits
+//! little, even beside peers with ten thousand sockets or long bursts. Those wait for each other.
 //!
-//! Places whose last bursts were quick wait in a line, all others in a heap. One that takes its turn from the line, and is
-//! quick again, owes nothing more than the line's common price, which `pop` has charged. Now and then one may take longer:
-//! memory may have been busy. While both have some, each gets about half of the time at least: thousands which come at
-//! once delay a quick place by one of them, and thousands that are quick no new one.
+//! Places whose last bursts were quick wait in a line, all others in a heap. A place from the line that is
+//! quick again owes no more than the line's common price, charged by `pop`. Now and then one may take longer,
+//! because memory was busy. While both have places, each gets at least about half of the time. Thousands of
+//! places arriving at once therefore delay a quick place by one of them, and thousands of quick places delay
+//! a new one as little.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// A socket, by its number.
+/// Socket by its descriptor.
 pub type Descriptor = i32;
-/// A key or an address; None for a socket that stands for itself.
+/// Key or address of a peer; None for a socket that is a place by itself.
 pub type Peer = Option<Arc<str>>;
 
 /// Seconds that the first burst of a place is expected to take.
 const UNKNOWN_COST: f64 = 0.002;
-/// Seconds that every quick burst costs alike, so that quick places take turns in their order.
+/// Price of every quick burst in seconds. It is the same for all, so that quick places take turns in their
+/// order.
 pub const QUICK_COST: f64 = 0.0002;
-/// Seconds that a longer burst, or a pause within one, keeps its place waiting beside others at the most.
+/// Longest price in seconds of a longer burst, or of a pause within it, beside others.
 const LONGEST_PENALTY: f64 = 0.02;
-/// Seconds that it costs however many others wait: more than a quick one.
+/// Lowest price in seconds of a longer burst, however many others wait: more than a quick one's.
 const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
-/// A burst counts for one part in so many of its place's moving average.
+/// Divisor of a burst in the moving average of its place.
 const AVERAGED: f64 = 8.0;
-/// The most by which a burst, or a pause within it, counts as longer than a quick one, in seconds before that division.
+/// Highest excess in seconds of a burst, or of a pause within it, over a quick one, before that division.
 const LONGEST_COUNTED: f64 = 0.0008;
-/// Seconds of a burst that is more than a quick one which others have delayed.
+/// Shortest large burst in seconds: too long for a quick one that others have delayed.
 const LARGE_COST: f64 = 0.001;
-/// Quick bursts that have to follow a large one: a message of 100 KB arrives in two or more, of which but the last has
-/// any work, and ten such places that counted as quick meanwhile kept another waiting for 55 ms.
+/// Number of quick bursts that must follow a large one. A message of 100 KB arrives in two or more bursts, of
+/// which only the last has any work. Ten such places that counted as quick meanwhile kept another waiting for
+/// 55 ms.
 const BEHIND_A_LARGE: u8 = 4;
-/// Quick bursts by which a new place shows that it is quick: the first one is often a handshake, which tells nothing of
-/// calls, and 240 such places kept another waiting for 65 ms. With four, a new client whose calls are quick waited longer
-/// beside others that are new (140 ms; both by `bench.hostile`).
+/// Number of quick bursts after which a new place is quick. The first one is often a handshake, without any
+/// calls: 240 such places kept another waiting for 65 ms. With four, a new client with quick calls waited
+/// longer beside other new ones (140 ms; both by `bench.hostile`).
 const OF_A_NEW: u8 = 2;
-/// Places that came last and are remembered, with up to as many others.
+/// Number of recent places that are remembered, with up to as many older ones.
 const MOST_KNOWN: usize = 16_384;
 
-/// A socket without a peer, or a peer with all of its sockets.
+/// Socket without a peer, or a peer with all of its sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Flow {
     Socket(Descriptor),
     Peer(Arc<str>),
 }
 
-/// What the last bursts of a place were.
+/// Record of a place's last bursts.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// The moving average of what they were longer than a quick one, in seconds.
+    /// Moving average of the excess over a quick burst, in seconds.
     Quick { average: f64 },
-    /// The virtual time at which the last one ended, what it cost, in seconds, and how many quick ones would have to
-    /// follow for the place to be a quick one.
+    /// Virtual end of the last burst, its cost in seconds, and the number of quick bursts that must follow
+    /// before the place is quick.
     Long { end: f64, cost: f64, wanted: u8 },
 }
 
-/// A place in the heap.
+/// Place in the heap.
 #[derive(Debug)]
 struct Waiting {
     expected_end: f64,
@@ -89,7 +92,7 @@ impl PartialEq for Waiting {
 
 impl Eq for Waiting {}
 
-/// The sockets of a peer in the queue, each once.
+/// Sockets of a peer in the queue, each once.
 #[derive(Debug, Default)]
 struct Sockets {
     order: VecDeque<Descriptor>,
@@ -110,32 +113,32 @@ impl Sockets {
     }
 }
 
-/// The turn that `pop` began last.
+/// Turn that the last `pop` began.
 #[derive(Debug)]
 struct Turn {
-    /// None once it is forgotten.
+    /// Place of the turn; None once it is forgotten.
     flow: Option<Flow>,
     start: f64,
-    /// Whether the place has more sockets.
+    /// True if the place has more sockets.
     has_rest: bool,
     is_of_the_line: bool,
 }
 
-/// A queue of sockets, in which a peer has one place however many it has.
+/// Queue of sockets in which a peer has one place for all its sockets.
 #[derive(Debug)]
 pub struct FairQueue {
-    /// Those whose last burst was quick, in their order.
+    /// Places whose last burst was quick, in their order.
     line: VecDeque<Flow>,
-    /// All others.
+    /// All other places.
     others: BinaryHeap<Reverse<Waiting>>,
-    /// The sockets of each place in the queue; none for a socket that stands for itself.
+    /// Sockets of each place in the queue; None for a socket that is a place by itself.
     queued: HashMap<Flow, Option<Sockets>>,
     history: HashMap<Flow, Known>,
-    /// What is known of places that have not come since `history` began anew.
+    /// Records of places that have not come since `history` began anew.
     former: HashMap<Flow, Known>,
-    /// The virtual time.
+    /// Virtual time in seconds.
     now: f64,
-    /// The seconds that the line has had more than all others, since both have had places.
+    /// Seconds that the line has had more than all others, since both have had places.
     lead: f64,
     arrivals: u64,
     turn: Option<Turn>,
@@ -158,17 +161,17 @@ impl Default for FairQueue {
 }
 
 impl FairQueue {
-    /// The number of places that wait.
+    /// Return the number of places that wait.
     pub fn waiting(&self) -> usize {
         self.line.len() + self.others.len()
     }
 
-    /// Of how many places it remembers what they have taken.
+    /// Return the number of places whose last bursts are recorded.
     pub fn known(&self) -> usize {
         self.history.len() + self.former.len()
     }
 
-    /// Have a socket wait behind its peer's others, if it does not wait already.
+    /// Make a socket wait behind its peer's others, if it does not wait already.
     pub fn add(&mut self, descriptor: Descriptor, peer: Peer) {
         let flow = peer.map_or(Flow::Socket(descriptor), Flow::Peer);
         match self.queued.entry(flow) {
@@ -205,7 +208,7 @@ impl FairQueue {
         }));
     }
 
-    /// Remove and return the first socket of the first place, which `charge` is to follow.
+    /// Remove and return the first socket of the first place. A call of `charge` must follow.
     pub fn pop(&mut self) -> Option<Descriptor> {
         let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
         let has_lead = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
@@ -226,7 +229,7 @@ impl FairQueue {
         Some(descriptor)
     }
 
-    /// The first socket of a place, and whether it has more.
+    /// Remove the first socket of a place, and return it with true if the place has more.
     fn take_socket(&mut self, flow: &Flow) -> Option<(Descriptor, bool)> {
         if let Flow::Socket(descriptor) = flow {
             self.queued.remove(flow);
@@ -241,7 +244,7 @@ impl FairQueue {
         Some((descriptor, has_rest))
     }
 
-    /// Have the place of the last socket pay for its turn, and wait again if it has more.
+    /// Charge the place of the last socket for its turn of `seconds`, and make it wait again if it has more.
     pub fn charge(&mut self, seconds: f64) {
         let is_quick = seconds <= QUICK_COST;
         let Some(turn) = self.turn.take() else {
@@ -282,7 +285,7 @@ impl FairQueue {
             if do_others_wait { (self.lead + more).clamp(-LONGEST_PENALTY, LONGEST_PENALTY) } else { 0.0 };
     }
 
-    /// The average of a quick place after a burst of `seconds`; None if it is not quick.
+    /// Return the average of a quick place after a burst of `seconds`, or None if the place is not quick.
     fn quick_average(&self, flow: &Flow, seconds: f64) -> Option<f64> {
         let longer = (seconds - QUICK_COST).max(0.0);
         match self.history.get(flow) {
@@ -295,7 +298,7 @@ impl FairQueue {
         }
     }
 
-    /// How many quick bursts have to follow one of `seconds` for a place to be a quick one.
+    /// Return the number of quick bursts that must follow one of `seconds` before a place is quick.
     fn wanted(&self, flow: &Flow, seconds: f64) -> u8 {
         let before = match self.history.get(flow) {
             Some(Known::Long { wanted, .. }) => *wanted,
@@ -312,7 +315,8 @@ impl FairQueue {
         }
     }
 
-    /// Note that a place has come, and return what is known of it; from before `history` began anew it is kept longer.
+    /// Return the record of a place that has come, or None. A record from before `history` began anew is kept
+    /// longer.
     fn recall(&mut self, flow: &Flow) -> Option<Known> {
         if let Some(known) = self.history.get_mut(flow) {
             if let Known::Quick { average } = known {
@@ -325,7 +329,7 @@ impl FairQueue {
         Some(known)
     }
 
-    /// Drop what is known of a socket that stands for itself.
+    /// Drop the record of a socket that is a place by itself.
     pub fn forget(&mut self, descriptor: Descriptor) {
         let flow = Flow::Socket(descriptor);
         self.history.remove(&flow);

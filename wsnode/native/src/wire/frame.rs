@@ -4,23 +4,24 @@ const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
 const PONG: u8 = 0x8a;
 const MASKED: u8 = 0x80;
-/// The longest payload of a control frame, in bytes.
+/// Longest payload of a control frame, in bytes.
 const LONGEST_CONTROL: u8 = 125;
-/// The head of a client's frame with the shortest form of its length, in bytes.
+/// Length of the head of a client's frame with the shortest form of its length, in bytes.
 const SHORT_HEAD: usize = 6;
 
-/// A whole message of a client's: one masked frame, without extensions, that has arrived to its end.
+/// Whole message of a client: one masked frame without extensions that has arrived completely.
 #[derive(Debug)]
 pub struct Whole<'a> {
     pub is_text: bool,
     mask: [u8; 4],
     payload: &'a [u8],
-    /// The bytes of the frame, its head included.
+    /// Length of the frame in bytes, its head included.
     pub size: usize,
 }
 
 impl<'a> Whole<'a> {
-    /// The message at the start of `data`; None for anything else, or for one longer than `limit`.
+    /// Return the message at the start of `data`. None if there is another frame, or a message longer than
+    /// `limit` bytes.
     pub fn read(data: &'a [u8], limit: usize) -> Option<Self> {
         let [first @ (TEXT | BINARY), second, rest @ ..] = data else {
             return None;
@@ -42,18 +43,18 @@ impl<'a> Whole<'a> {
         Some(Self { is_text: *first == TEXT, mask: *mask, payload, size: data.len() - rest.len() + length })
     }
 
-    /// The size of the message.
+    /// Return the length of the message, in bytes.
     pub fn message_size(&self) -> usize {
         self.payload.len()
     }
 
-    /// Write the message into `target`, which has its size.
+    /// Write the message without its mask into `target`, which must have its length.
     pub fn unmask(&self, target: &mut [u8]) {
         unmask(self.payload, self.mask, target);
     }
 }
 
-/// Write what a mask hides into `target`, which is as long (RFC 6455, section 5.3).
+/// Write masked bytes without their mask into `target`, which must be as long (RFC 6455, section 5.3).
 pub fn unmask(masked: &[u8], mask: [u8; 4], target: &mut [u8]) {
     let (sources, source) = masked.as_chunks();
     let (targets, target) = target.as_chunks_mut();
@@ -66,7 +67,7 @@ pub fn unmask(masked: &[u8], mask: [u8; 4], target: &mut [u8]) {
     }
 }
 
-/// The size of the whole pong that `data` begins with; None for anything else, or if it has not arrived to its end.
+/// Return the length in bytes of the pong at the start of `data`, or None if there is no complete pong.
 pub fn pong_size(data: &[u8]) -> Option<usize> {
     let [PONG, second, ..] = data else {
         return None;
@@ -75,7 +76,7 @@ pub fn pong_size(data: &[u8]) -> Option<usize> {
     Some(SHORT_HEAD + usize::from(length)).filter(|size| *size <= data.len())
 }
 
-/// Append the head of a text message of `size` bytes.
+/// Append the head of a server's text frame with a message of `size` bytes.
 pub fn write_head(frames: &mut Vec<u8>, size: usize) {
     frames.push(TEXT);
     match (u8::try_from(size), u16::try_from(size)) {

@@ -1,16 +1,16 @@
-//! Texts that are known to be JSON: where their values lie, and how many there are. Nothing is built for it.
+//! Positions and number of the values in a text that is known to be JSON. No value is built.
 
 use std::ops::Range;
 
 use crate::json::find;
 
-/// What ends a number or a word.
+/// Bytes that end a number or a word.
 const ENDS: &[u8] = b",]}: \t\r\n";
 
-/// The members whose values are read of a request with its outline.
+/// Members of a request whose values the outline keeps.
 const READ: [&str; 3] = ["jsonrpc", "method", "id"];
 
-/// The rest of a JSON text, from a position on. Where it turns out to be none, it ends.
+/// Walk through a JSON text from a position on. It ends at the first syntax error.
 struct JsonWalk<'a> {
     text: &'a [u8],
     position: usize,
@@ -24,12 +24,12 @@ impl<'a> JsonWalk<'a> {
         self.text.get(self.position).copied()
     }
 
-    /// Pass over a mark, if it comes next.
+    /// Skip a mark, if it comes next.
     fn take(&mut self, mark: u8) -> Option<()> {
         (self.peek()? == mark).then(|| self.position += 1)
     }
 
-    /// Pass over a string, which comes next; return what is between its quotes.
+    /// Skip the next string, and return its content between the quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
         self.take(b'"')?;
         let begin = self.position;
@@ -44,7 +44,7 @@ impl<'a> JsonWalk<'a> {
         }
     }
 
-    /// Pass over the value that comes next; return where it lies.
+    /// Skip the next value, and return its range.
     fn value(&mut self) -> Option<Range<usize>> {
         let first = self.peek()?;
         let begin = self.position;
@@ -79,7 +79,7 @@ impl<'a> JsonWalk<'a> {
     }
 }
 
-/// Where the first items of an array lie, `most` of them at most; none if the text is no array.
+/// Return the ranges of the first `most` items of an array, or an empty list if the text is no array.
 pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
     let mut walk = JsonWalk { text, position: 0 };
     let mut found = Vec::new();
@@ -94,7 +94,7 @@ pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the last value of an object lies that is called `id`, escapes in its name or not.
+/// Return the range of the value of an object's last member `id`. The name may contain escapes.
 pub fn identity(text: &[u8]) -> Option<Range<usize>> {
     let mut walk = JsonWalk { text, position: 0 };
     let mut found = None;
@@ -117,13 +117,13 @@ fn member<'a>(walk: &mut JsonWalk<'a>) -> Option<(&'a [u8], Range<usize>)> {
     Some((name, walk.value()?))
 }
 
-/// Whether a name between quotes is `word`, of letters and digits, some of which may be escaped.
+/// Return whether a name between quotes is `word`, of letters and digits. Some of them may be escaped.
 fn is_named(name: &[u8], word: &str) -> bool {
     let mut rest = name;
     word.bytes().all(|letter| is_next(&mut rest, letter)) && rest.is_empty()
 }
 
-/// Pass over the next letter of a name; return whether it is `letter`, escaped or not.
+/// Skip the next letter of a name, and return whether it is `letter`, escaped or not.
 fn is_next(rest: &mut &[u8], letter: u8) -> bool {
     let escaped = format!("\\u00{letter:02x}");
     let (length, is_it) = match rest.get(..escaped.len()) {
@@ -134,8 +134,8 @@ fn is_next(rest: &mut &[u8], letter: u8) -> bool {
     is_it
 }
 
-/// The object with `0` for the value of each member but those that a request's reader reads, and where the last value
-/// lies that is called `params`; None if the text is no object.
+/// Return the object with `0` for the value of each member but `jsonrpc`, `method` and `id`, and the range of
+/// the last `params`. None if the text is no object.
 pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
     let mut walk = JsonWalk { text, position: 0 };
     walk.take(b'{')?;
@@ -157,7 +157,7 @@ pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
     Some((outline, params))
 }
 
-/// How many values a text may hold: no fewer than it does, and no more than twice as many and one.
+/// Return an upper bound of the number of values in a text: at most one more than twice the number.
 pub fn count_values(text: &[u8]) -> usize {
     let mut walk = JsonWalk { text, position: 0 };
     let mut count = 1;
@@ -177,7 +177,7 @@ pub fn count_values(text: &[u8]) -> usize {
     count
 }
 
-/// The text with `\ufffd` for each escape that stands for half a character, if there are any.
+/// Return the text with `\ufffd` for each escape of half a character, or None if there is none.
 pub fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     const REPLACEMENT: &[u8; 6] = br"\ufffd";
     let mut repaired: Option<Vec<u8>> = None;
@@ -198,7 +198,7 @@ pub fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     repaired
 }
 
-/// The half of a character that the escape at `position` stands for.
+/// Return the half of a character for which the escape at `position` stands, or None.
 fn surrogate(text: &[u8], position: usize) -> Option<u16> {
     let digits = text.get(position..position + 6)?.strip_prefix(br"\u")?;
     let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;

@@ -1,7 +1,7 @@
-//! What passes over a connection: WebSocket frames, the plainest of the requests in them, and their answers.
+//! Data on a connection: WebSocket frames, the simplest requests in them, and their replies.
 //!
-//! Only the usual form is parsed as a request. Of any other text, valid or not, only the places of its parts are
-//! found.
+//! Only the usual form of a request is parsed. In any other text, valid or not, only the positions of its
+//! parts are found.
 
 pub mod fair_queue;
 pub mod frame;

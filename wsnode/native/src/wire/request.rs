@@ -1,4 +1,4 @@
-//! JSON-RPC requests, whose parameters and id stay text.
+//! JSON-RPC requests, with parameters and id as text.
 
 use crate::json::Text;
 
@@ -11,25 +11,26 @@ enum RequestMember {
     Parameters = 8,
 }
 
-/// A request, its parts as they were sent.
+/// Request with its parts as sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// A whole number or a string, or nothing: then it is a notification.
+    /// Whole number or string, or empty for a notification.
     pub identity: &'a [u8],
     pub method: &'a str,
-    /// Nothing, if there are none.
+    /// Parameters, or empty if there are none.
     pub params: &'a [u8],
 }
 
 impl<'a> Envelope<'a> {
-    /// The request in `text`; None if any part of it is unusual, valid or not.
+    /// Return the request in `text`. None if any part of it is unusual, valid or not.
     ///
-    /// Its members are the four of the specification, each once. All is ASCII, and strings have no escapes.
+    /// Its members must be the four of the specification, each once. All is ASCII, and strings have no
+    /// escapes.
     pub fn read(text: &'a [u8]) -> Option<Self> {
         Self::read_short(text, usize::MAX)
     }
 
-    /// The same, None also if its parameters hold more than `most` values.
+    /// Return the request as `read` does. None also if its parameters hold more than `most` values.
     pub fn read_short(text: &'a [u8], most: usize) -> Option<Self> {
         let mut text = Text(text);
         let envelope = Self::next(&mut text, most)?;
@@ -37,7 +38,7 @@ impl<'a> Envelope<'a> {
         Some(envelope)
     }
 
-    /// The requests of the batch that `text` is, on the same conditions, if there are no more than `most`.
+    /// Return the requests of the batch in `text` as `read` does, if there are at most `most`.
     pub fn read_batch(text: &'a [u8], most: usize) -> Option<Vec<Self>> {
         let mut text = Text(text);
         let mut left = most;
@@ -74,7 +75,7 @@ impl<'a> Envelope<'a> {
         has_version.then_some(Self { identity, method: method?, params })
     }
 
-    /// Whether it is a call without parameters.
+    /// Return whether it is a call without parameters.
     pub fn is_bare(&self) -> bool {
         let list = self.params.strip_prefix(b"[").and_then(|list| list.strip_suffix(b"]"));
         !self.identity.is_empty() && list.unwrap_or(self.params).trim_ascii().is_empty()

@@ -1,12 +1,12 @@
-//! Sockets that do not block, by their numbers.
+//! System calls on sockets that do not block, by their descriptors.
 
 use std::io::{Error, ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// Read to the beginning of `target` what has arrived at a socket, and return how much that is; None if nothing has. It
-/// has ended at 0 bytes, or an error.
+/// Read the bytes that have arrived at a socket to the beginning of `target`, and return their number. None
+/// if there are none yet; 0 at the end of the stream or after an error.
 pub fn receive_now(descriptor: RawFd, target: &mut [MaybeUninit<u8>]) -> Option<usize> {
     loop {
         // SAFETY: no more is written than the target has room for.
@@ -22,10 +22,10 @@ pub fn receive_now(descriptor: RawFd, target: &mut [MaybeUninit<u8>]) -> Option<
     }
 }
 
-/// Send what the system accepts of `data` on a socket, and return how much that is.
+/// Send as much of `data` on a socket as the system accepts, and return the number of bytes, 0 if none.
 ///
 /// # Errors
-/// The other side is gone, or there is no such socket.
+/// If the peer has closed the connection, or there is no such socket.
 pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
     loop {
         // SAFETY: the bytes are only read. Python has the signal ignored that an ended stream raises.
@@ -42,11 +42,11 @@ pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
     }
 }
 
-/// The events that wait at an epoll, `most` at the most: each socket, and what it has. It waits for the first one for
-/// up to `time`, in whole milliseconds, rounded up.
+/// Return up to `most` events of an epoll: each socket, and its event bits. Wait for the first one for up to
+/// `time`, in whole milliseconds, rounded up.
 ///
 /// # Errors
-/// There is no such epoll, or none on this system; or a signal came.
+/// If there is no such epoll, if the system has none, or if a signal interrupted the wait.
 #[cfg(target_os = "linux")]
 pub fn waiting_events(epoll: RawFd, most: usize, time: Duration) -> Result<Vec<(RawFd, u32)>> {
     let mut events = Vec::<libc::epoll_event>::with_capacity(most);
@@ -60,7 +60,7 @@ pub fn waiting_events(epoll: RawFd, most: usize, time: Duration) -> Result<Vec<(
     Ok(events.into_iter().map(|event| (descriptor_of(event.u64), event.events)).collect())
 }
 
-/// The descriptor in an event's data, a union: Python sets no more of it.
+/// Return the descriptor in an event's data. The data is a union in which Python sets the descriptor alone.
 #[cfg(target_os = "linux")]
 fn descriptor_of(data: u64) -> RawFd {
     let [a, b, c, d, ..] = data.to_ne_bytes();

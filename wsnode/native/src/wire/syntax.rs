@@ -1,12 +1,12 @@
-//! Whether a text is JSON. Nothing is built of it.
+//! Syntax check of JSON that builds no values.
 
 use serde_json::value::RawValue;
 
-/// How deep lists and objects may be in each other, less than what Python's decoder bears.
+/// Highest nesting of lists and objects, below the limit of Python's decoder.
 const DEEPEST: usize = 900;
 
-/// What is wrong with a text that is no JSON in UTF-8, or too deep; None of any other. Escapes for half a character
-/// are not wrong.
+/// Return the fault of a text that is no JSON in UTF-8 or nested too deeply, or None. An escape for half a
+/// character is no fault.
 pub fn fault(text: &[u8]) -> Option<String> {
     match serde_json::from_slice::<&RawValue>(text) {
         Err(error) => Some(error.to_string()),
@@ -14,7 +14,7 @@ pub fn fault(text: &[u8]) -> Option<String> {
     }
 }
 
-/// How deep a text is that is JSON.
+/// Return the nesting of a JSON text.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = text.iter();

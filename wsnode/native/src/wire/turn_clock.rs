@@ -1,21 +1,21 @@
-//! How long turns take that follow each other in one thread.
+//! Time of consecutive turns in one thread.
 
 use std::time::{Duration, Instant};
 
 use crate::wire::fair_queue::QUICK_COST;
 
-/// A clock that is read at the end of each turn, which begins the next one.
+/// Clock that is read at the end of each turn, where the next turn begins.
 ///
-/// A reply wakes its client, which may take the very core: to be put aside then (0.2 to 0.5 ms) must not make a quick
-/// place a slow one. So a turn that seems long took no more than the thread has used of a processor, unless it waited
-/// for the disk. To ask for that takes a microsecond, a fourth of a quick turn, so it is asked for only then, and where
-/// others wait.
+/// A reply wakes its client, and the client may take the same core. The thread is then suspended for 0.2 to
+/// 0.5 ms, and a quick place must not become slow by that. So a turn that seems long counts only the
+/// processor time of the thread, unless it waited for the disk. Reading the processor time takes a
+/// microsecond, a fourth of a quick turn. It is read only after a long turn, and only if others wait.
 pub struct TurnClock {
     began: Instant,
     now: Instant,
-    /// What the thread had used when this was asked for last; None where nobody else waits.
+    /// Processor time and page faults of the thread at their last reading; None if nobody else waits.
     used: Option<Used>,
-    /// What quick turns have taken since, in seconds.
+    /// Seconds of quick turns since that reading.
     quick: f64,
 }
 
@@ -26,12 +26,12 @@ impl TurnClock {
         Self { began: now, now, used: others_wait.then(Used::by_thread), quick: 0.0 }
     }
 
-    /// The time of all turns that have ended.
+    /// Return the time of all turns that have ended.
     pub fn elapsed(&self) -> Duration {
         self.now - self.began
     }
 
-    /// The seconds of the turn that ends now.
+    /// Return the seconds of the turn that ends now.
     pub fn turn(&mut self) -> f64 {
         let ended = Instant::now();
         let seemed = (ended - self.now).as_secs_f64();
@@ -39,7 +39,7 @@ impl TurnClock {
         self.counted(seemed)
     }
 
-    /// What counts of the seconds that a turn has taken, which has ended just now.
+    /// Return the counted seconds of a turn that has just ended and seemed to take `seemed` seconds.
     pub fn counted(&mut self, seemed: f64) -> f64 {
         if seemed <= QUICK_COST {
             self.quick += seemed;
@@ -55,17 +55,18 @@ impl TurnClock {
     }
 }
 
-/// What this thread has used so far.
+/// Resources that this thread has used so far.
 #[derive(Debug, Clone, Copy)]
 struct Used {
-    /// Of a processor.
+    /// Processor time in seconds.
     seconds: f64,
-    /// Pages that it waited for until they were read from the disk, where the system counts them by thread.
+    /// Page faults with a read from the disk, on systems that count them by thread.
     faults: libc::c_long,
 }
 
 impl Used {
-    /// What counts of a turn of `seemed` seconds, before which quick ones have taken `quick` since `before`.
+    /// Return the counted seconds of a turn of `seemed` seconds. `quick` are the seconds of quick turns since
+    /// `before`.
     fn of_a_turn(self, before: Self, quick: f64, seemed: f64) -> f64 {
         if self.faults > before.faults {
             return seemed;

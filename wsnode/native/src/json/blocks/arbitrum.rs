@@ -1,6 +1,7 @@
-//! What blocks of Arbitrum show besides: members that their headers hold in other members' places.
+//! Members of Arbitrum's blocks that its headers hold in place of other members.
 //!
-//! Layouts: Offchain Labs' go-ethereum, core/types/arb_types.go (HeaderInfo, and the data of a submitted ticket).
+//! Layouts: Offchain Labs' go-ethereum, core/types/arb_types.go (HeaderInfo, and the data of a submitted
+//! ticket).
 
 use std::borrow::Cow;
 
@@ -12,21 +13,21 @@ use crate::json::Writer;
 
 /// Selector of `submitRetryable`.
 const SELECTOR: [u8; 4] = [0xc9, 0xf9, 0x5d, 0x32];
-/// The byte of the mix hash whose lowest bit says that tips are paid.
+/// Index of the byte in the mix hash whose lowest bit is set if tips are paid.
 const FLAGS: usize = 25;
 
-/// What a header says of L1 and of fees.
+/// Values in an Arbitrum header about L1 and fees.
 #[derive(Debug, Clone, Copy)]
 pub struct L1Position<'a> {
     send_root: &'a [u8],
     send_count: u64,
     block_number: u64,
-    /// Whether transactions pay more than the base fee.
+    /// True if transactions pay more than the base fee.
     pub pays_tips: bool,
 }
 
 impl<'a> L1Position<'a> {
-    /// What the header of a block says; nothing in a block of another family.
+    /// Return the values in a block's header, or None for a block of another family.
     pub fn of_block(fields: &HeaderFields<'a>, body: &BodyRow<'_>) -> Result<Option<Self>, RowError> {
         let first = body.transaction(0)?;
         let is_arbitrum = first.is_some_and(|first| first.envelope.first() == Some(&INTERNAL));
@@ -43,7 +44,7 @@ impl<'a> L1Position<'a> {
         }
     }
 
-    /// Writes the members of a block, each with a comma before it.
+    /// Write the members of a block, each with a comma before it.
     pub fn write_block_members(&self, text: &mut Writer) {
         self.write_receipt_members(text);
         text.fixed(b",\"sendCount\":\"0x");
@@ -53,7 +54,7 @@ impl<'a> L1Position<'a> {
         text.fixed(b"\"");
     }
 
-    /// Writes the member of a receipt, with a comma before it.
+    /// Write the member of a receipt, with a comma before it.
     pub fn write_receipt_members(&self, text: &mut Writer) {
         text.fixed(b",\"l1BlockNumber\":\"0x");
         text.quantity(self.block_number);
@@ -61,7 +62,8 @@ impl<'a> L1Position<'a> {
     }
 }
 
-/// The data that a system transaction shows: a submitted ticket's is a call that its members would be.
+/// Return the member `input` of a system transaction. For a submitted ticket it is the call that would submit
+/// it.
 pub fn input<'a>(fields: &SystemFields<'a>) -> Cow<'a, [u8]> {
     match fields.row.kind {
         SUBMIT_RETRYABLE => Cow::Owned(submission(fields)),
@@ -94,7 +96,7 @@ fn submission(fields: &SystemFields<'_>) -> Vec<u8> {
     call
 }
 
-/// A number as a word of a call's data.
+/// Return a number as a word of a call's data.
 fn word(number: usize) -> [u8; 32] {
     B256::left_padding_from(&(number as u64).to_be_bytes()).0
 }

@@ -11,7 +11,7 @@ use super::transaction::write_transaction;
 use super::withdrawals::write_withdrawals;
 use crate::json::Writer;
 
-/// Whether and how a block object carries `totalDifficulty`.
+/// Form of the member `totalDifficulty` in a block object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalDifficulty {
     Absent,
@@ -19,12 +19,12 @@ pub enum TotalDifficulty {
     Known(U256),
 }
 
-/// What a block object shows.
+/// Form of a block object.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockStyle {
-    /// Transaction objects instead of their hashes.
+    /// True for transaction objects instead of hashes.
     pub full: bool,
-    /// Members that only a sealed block has are null.
+    /// True if members of a sealed block alone are null.
     pub pending: bool,
     pub total_difficulty: TotalDifficulty,
 }
@@ -54,7 +54,8 @@ pub fn render_block(
     write_end(text, &fields, body)
 }
 
-/// Writes the ommer at `index`, as a block without transactions; false, and nothing written, when there is none.
+/// Write the ommer at `index` as a block without transactions, and return true; without such an ommer, write
+/// nothing and return false.
 pub fn render_uncle(
     text: &mut Writer,
     body: &BodyRow<'_>,
@@ -73,7 +74,8 @@ pub fn render_uncle(
     Ok(true)
 }
 
-/// The size of a block of only a header of `header` bytes: two empty lists and the prefix of the whole.
+/// Return the length in bytes of a block's RLP with a header of `header` bytes, two empty lists and the
+/// list's prefix.
 fn empty_block_size(header: usize) -> usize {
     alloy_rlp::Header { list: true, payload_length: header + 2 }.length_with_payload()
 }
@@ -133,7 +135,7 @@ fn write_end(text: &mut Writer, fields: &HeaderFields<'_>, body: &BodyRow<'_>) -
     Ok(())
 }
 
-/// Writes the last member of a block, if it has it, and `}`.
+/// Write the withdrawals root, a block's last member, if there is one, and `}`.
 fn write_withdrawals_root(text: &mut Writer, fields: &HeaderFields<'_>) {
     if let Some(root) = fields.withdrawals_root {
         write_hash(text, b",\"withdrawalsRoot\":\"0x", root);

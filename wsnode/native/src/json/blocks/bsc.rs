@@ -1,16 +1,16 @@
-//! The time in milliseconds that blocks of BNB Smart Chain show (BEP-520).
+//! Member `milliTimestamp` of BNB Smart Chain's blocks (BEP-520).
 //!
-//! It is the timestamp in seconds, and the milliseconds that the header has as its mix hash since Lorentz.
+//! It is the timestamp in seconds with the milliseconds that the header has in its mix hash since Lorentz.
 
 use alloy_primitives::B256;
 
 use crate::chain::rows::HeaderFields;
 use crate::json::Writer;
 
-/// Bytes of extra data that every producer writes: 32 of its choice, and the 65 of its seal.
+/// Length of the extra data that every producer writes: 32 bytes of its choice, and 65 of its seal.
 const SEALED_LENGTH: usize = 97;
 
-/// Writes the member, with a comma before it; nothing for a block of another chain.
+/// Write the member with a comma before it, or nothing for a block of another chain.
 pub fn write_milli_timestamp(text: &mut Writer, fields: &HeaderFields<'_>) {
     if let Some(time) = milli_timestamp(fields) {
         text.fixed(b",\"milliTimestamp\":\"0x");
@@ -19,10 +19,11 @@ pub fn write_milli_timestamp(text: &mut Writer, fields: &HeaderFields<'_>) {
     }
 }
 
-/// The milliseconds since 1970 of a block of BNB Smart Chain.
+/// Return the time of a block of BNB Smart Chain in milliseconds since 1970, or None for another chain's
+/// block.
 ///
-/// Headers do not name their chain. This one alone has a difficulty and a seal beside a parent beacon block root, which
-/// is zero: elsewhere blocks with that member are proof of stake's, of difficulty 0.
+/// Headers do not name their chain. This chain alone has a difficulty and a seal beside a parent beacon block
+/// root of zero. On other chains a block with that member is one of proof of stake, of difficulty 0.
 fn milli_timestamp(fields: &HeaderFields<'_>) -> Option<u64> {
     let is_sealed = !fields.difficulty.is_empty() && fields.extra_data.len() >= SEALED_LENGTH;
     if !is_sealed || fields.parent_beacon_block_root != Some(&B256::ZERO) {

@@ -1,4 +1,4 @@
-//! What the objects of a block share: its hash, number, timestamp and fees.
+//! Common members of a block's objects: its hash, number, timestamp and fees.
 
 use alloy_primitives::B256;
 
@@ -6,7 +6,7 @@ use crate::chain::rows::{HeaderRow, RowError};
 
 use crate::json::Writer;
 
-/// The parts of a block that its transactions, receipts and logs carry.
+/// Members of a block that its transactions, receipts and logs show.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockContext<'a> {
     pub hash: &'a B256,
@@ -14,14 +14,14 @@ pub struct BlockContext<'a> {
     pub timestamp: u64,
     pub base_fee: Option<u64>,
     pub blob_base_fee: Option<u128>,
-    /// The block is not sealed yet: its objects do not name it.
+    /// True if the block is not sealed yet, so that its objects do not name it.
     pub pending: bool,
-    /// The block is of the chain no longer: its logs say so.
+    /// True if the block has left the chain, so that its logs are marked as removed.
     pub removed: bool,
 }
 
 impl<'a> BlockContext<'a> {
-    /// What the objects of the block of `row` share.
+    /// Return the common members of the objects in the block of `row`.
     pub fn new(row: &HeaderRow<'a>, pending: bool) -> Result<Self, RowError> {
         let fields = row.fields()?;
         Ok(Self {
@@ -35,7 +35,7 @@ impl<'a> BlockContext<'a> {
         })
     }
 
-    /// Writes `{"blockHash":` to `"from":"0x`, the start of a transaction object.
+    /// Write the beginning of a transaction object, from `{"blockHash":` to `"from":"0x`.
     #[inline]
     pub fn write_transaction_start(&self, text: &mut Writer) {
         if self.pending {
@@ -51,7 +51,7 @@ impl<'a> BlockContext<'a> {
         text.fixed(b"\",\"from\":\"0x");
     }
 
-    /// Writes `"blockHash":` to the number and a comma, the start of a receipt object.
+    /// Write the beginning of a receipt object, from `"blockHash":` to the comma after the number.
     #[inline]
     pub fn write_receipt_start(&self, text: &mut Writer) {
         text.fixed(b"\"blockHash\":\"0x");
@@ -62,7 +62,7 @@ impl<'a> BlockContext<'a> {
     }
 }
 
-/// Writes `","to":` and the recipient, or null.
+/// Write `","to":` and the recipient, or null.
 pub fn write_recipient(text: &mut Writer, to: Option<&[u8; 20]>) {
     match to {
         Some(address) => {

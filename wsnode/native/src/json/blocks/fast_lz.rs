@@ -1,9 +1,11 @@
-//! Length that FastLZ (level 1) compresses bytes to, by which the OP stack estimates what data costs on L1.
+//! Length of bytes after compression by FastLZ (level 1), from which the OP stack estimates the cost of data
+//! on L1.
 //!
-//! The length decides fees, so the search for matches is part of the protocol (specs.optimism.io, protocol/fjord).
+//! The length decides fees, so the search for matches is part of the protocol (specs.optimism.io,
+//! protocol/fjord).
 
 const TABLE: usize = 1 << 13;
-/// Bytes at the end that no match begins in.
+/// Bytes at the end in which no match begins.
 const TAIL: usize = 13;
 const LONGEST_LITERALS: usize = 32;
 const LONGEST_MATCH: usize = 262;
@@ -29,12 +31,13 @@ pub fn compressed_length(input: &[u8]) -> u64 {
 struct Search<'a> {
     input: &'a [u8],
     limit: usize,
-    /// Where each hash of three bytes was met last.
+    /// Last position of each hash of three bytes.
     seen: Box<[usize; TABLE]>,
 }
 
 impl Search<'_> {
-    /// The next place from `position` on whose three bytes were met before, and where that was.
+    /// Return the earlier and the later position of the next match of three bytes, searched from `position`
+    /// on; None if there is none.
     fn next_match(&mut self, mut position: usize) -> Option<(usize, usize)> {
         while position < self.limit {
             let three = self.three(position);
@@ -49,7 +52,7 @@ impl Search<'_> {
         None
     }
 
-    /// One more than the bytes that are equal at two places, up to a bound before the end.
+    /// Return one more than the number of equal bytes at two positions, up to a bound before the end.
     fn matched(&self, earlier: usize, later: usize) -> usize {
         let most = self.limit + 9 - later;
         let equal =
@@ -71,13 +74,13 @@ fn hash(three: u32) -> usize {
     ((2_654_435_769 * u64::from(three)) >> 19) as usize & (TABLE - 1)
 }
 
-/// Bytes that so many literal bytes take.
+/// Return the length of `count` literal bytes in the compressed form, in bytes.
 fn literals(count: usize) -> usize {
     let rest = count % LONGEST_LITERALS;
     (LONGEST_LITERALS + 1) * (count / LONGEST_LITERALS) + if rest == 0 { 0 } else { rest + 1 }
 }
 
-/// Bytes that a match of a length takes.
+/// Return the length of a match in the compressed form, in bytes.
 fn copy(length: usize) -> usize {
     let beyond = length - 1;
     3 * (beyond / LONGEST_MATCH) + if beyond % LONGEST_MATCH >= 6 { 3 } else { 2 }

@@ -1,4 +1,4 @@
-//! A header alone, as subscribers to new heads get it.
+//! Header alone, as sent to subscribers of `newHeads`.
 
 use alloy_primitives::B256;
 
@@ -8,10 +8,10 @@ use super::bsc::write_milli_timestamp;
 use super::header::write_hash;
 use crate::json::Writer;
 
-/// Writes the header in the order of its RLP, its hash last.
+/// Write the header's members in the order of its RLP, the hash last.
 ///
-/// Unlike a block object it has a null for each member that its fork does not know yet, as geth's core/types has it
-/// (gen_header_json.go).
+/// Unlike a block object it has null for each member that its fork does not know, as geth's header has
+/// (core/types/gen_header_json.go).
 pub fn render_header(text: &mut Writer, header: &HeaderRow<'_>) -> Result<(), RowError> {
     let fields = header.fields()?;
     text.reserve(2048);

@@ -1,4 +1,4 @@
-//! The members of a block object that come from its header, in alphabetical order as geth prints them.
+//! Members of a block object from its header, in alphabetical order as geth prints them.
 
 use alloy_primitives::B256;
 
@@ -7,7 +7,7 @@ use crate::chain::rows::HeaderFields;
 use super::bsc::write_milli_timestamp;
 use crate::json::Writer;
 
-/// Writes `{` and the members before `stateRoot`, in whose middle `hash`, bloom and nonce are null while pending.
+/// Write `{` and the members up to `timestamp`. With `pending`, hash, bloom and nonce are null.
 pub fn write_header(text: &mut Writer, fields: &HeaderFields<'_>, hash: &B256, size: usize, pending: bool) {
     text.fixed(b"{");
     write_gas(text, fields);
@@ -57,7 +57,7 @@ fn write_gas(text: &mut Writer, fields: &HeaderFields<'_>) {
     text.fixed(b"\",");
 }
 
-/// Writes a member that a block has only once it is sealed.
+/// Write a member that a block has only after it is sealed, or null for a pending block.
 fn write_sealed<const N: usize, const M: usize>(
     text: &mut Writer,
     key: &[u8; N],

@@ -1,7 +1,7 @@
-//! What a transaction of the OP stack pays for its data on L1, out of its block's first deposit.
+//! Fees of an OP stack transaction for its data on L1, computed from its block's first deposit.
 //!
-//! Layouts and formulas: specs.optimism.io (protocol/exec-engine, ecotone, fjord, isthmus, jovian). Nodes tell these
-//! members in receipts and commit to none of them, so they are computed.
+//! Layouts and formulas: specs.optimism.io (protocol/exec-engine, ecotone, fjord, isthmus, jovian). Nodes
+//! send these members in receipts, but no root commits to them, so they are computed here.
 
 use alloy_primitives::U256;
 
@@ -15,18 +15,18 @@ const ECOTONE: [u8; 4] = [0x44, 0x0a, 0x5e, 0x20];
 const ISTHMUS: [u8; 4] = [0x09, 0x89, 0x99, 0xbe];
 const JOVIAN: [u8; 4] = [0x3d, 0xb6, 0xbe, 0x2b];
 
-/// Factors of the estimate of a transaction's compressed size, times a million.
+/// Factors in the estimate of a transaction's compressed size, times a million.
 const SIZE_FACTOR: u64 = 836_500;
 const SIZE_OFFSET: u64 = 42_585_600;
 const LEAST_SIZE: u64 = 100_000_000;
 const MILLION: u64 = 1_000_000;
 
-/// What the first deposit of a block says of L1.
+/// Values of L1 in the first deposit of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct L1Terms<'a> {
     base_fee: U256,
     price: L1Price<'a>,
-    /// Scalar and constant, where they are not both zero.
+    /// Scalar and constant of the operator fee, if they are not both zero.
     operator: Option<(u64, u64)>,
     footprint_scalar: Option<u64>,
 }
@@ -38,7 +38,8 @@ enum L1Price<'a> {
 }
 
 impl<'a> L1Terms<'a> {
-    /// The terms of a block; nothing in a block of another family, or with deposits alone.
+    /// Return the values in a block, or None for a block of another family or without an L1 attributes
+    /// deposit.
     pub fn of_block(body: &BodyRow<'a>) -> Result<Option<Self>, RowError> {
         let Some(first) = body.transaction(0)? else { return Ok(None) };
         let Some(fields) = SystemFields::read(first.envelope)? else { return Ok(None) };
@@ -76,7 +77,7 @@ impl<'a> L1Terms<'a> {
         Some(Self { base_fee: word(data, 36)?, price, operator, footprint_scalar })
     }
 
-    /// Writes the members of the receipt of a signed transaction, each with a comma before it.
+    /// Write the members of a signed transaction's receipt, each with a comma before it.
     pub fn write_members(&self, text: &mut Writer, envelope: &[u8]) {
         let size = estimated_size(envelope);
         let (gas_used, fee) = self.price.fee(envelope, size, self.base_fee);
@@ -96,7 +97,7 @@ impl<'a> L1Terms<'a> {
 }
 
 impl L1Price<'_> {
-    /// The gas that a transaction's data uses on L1, and what is paid for it, in wei.
+    /// Return the gas of a transaction's data on L1, and the fee for it in wei.
     fn fee(&self, envelope: &[u8], size: u64, base_fee: U256) -> (U256, U256) {
         let million = U256::from(MILLION);
         match self {
@@ -133,7 +134,7 @@ impl L1Price<'_> {
     }
 }
 
-/// A scalar as the fraction of a million that it is, in decimal digits.
+/// Return a scalar, counted in millionths, in decimal digits.
 fn decimal(scalar: U256) -> String {
     let (whole, rest) = scalar.div_rem(U256::from(MILLION));
     let digits = format!("{:06}", rest.to::<u64>());
@@ -143,12 +144,12 @@ fn decimal(scalar: U256) -> String {
     }
 }
 
-/// Estimate of a transaction's compressed size, in millionths of a byte.
+/// Return the estimated compressed size of a transaction, in millionths of a byte.
 fn estimated_size(envelope: &[u8]) -> u64 {
     (SIZE_FACTOR * compressed_length(envelope)).saturating_sub(SIZE_OFFSET).max(LEAST_SIZE)
 }
 
-/// The gas of bytes as calldata before EIP-7623.
+/// Return the gas of bytes as calldata before EIP-7623.
 fn data_gas(envelope: &[u8]) -> U256 {
     let zeros = envelope.iter().filter(|byte| **byte == 0).count();
     U256::from(4 * zeros + 16 * (envelope.len() - zeros))

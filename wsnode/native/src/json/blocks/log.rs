@@ -5,7 +5,7 @@ use crate::chain::rows::{BodyRow, HeaderRow, LogRow, ReceiptsRow, RowError};
 use super::context::BlockContext;
 use crate::json::Writer;
 
-/// Logs of one block: those of the given numbers within the block, or all.
+/// Logs of one block: those with the given numbers within the block, or all.
 #[derive(Debug)]
 pub struct LogSelection<'a> {
     pub header: HeaderRow<'a>,
@@ -20,7 +20,8 @@ impl LogSelection<'_> {
     }
 }
 
-/// Writes the selected logs, separated by commas and without brackets; `separate` puts a comma before the first.
+/// Write the selected logs, separated by commas and without brackets. `separate` puts a comma before the
+/// first one.
 pub fn render_logs(
     text: &mut Writer,
     selection: &LogSelection<'_>,
@@ -39,7 +40,7 @@ pub fn render_logs(
     }
 }
 
-/// Writes the log at `number` alone.
+/// Write the log with `number` in the block.
 pub fn render_log(
     text: &mut Writer,
     block: &BlockContext<'_>,
@@ -57,7 +58,7 @@ fn transaction_hash<'a>(body: &BodyRow<'a>, index: usize) -> Result<&'a [u8; 32]
     body.transaction_hash(index)?.map(|hash| &hash.0).ok_or(RowError::Corrupt("log of no transaction"))
 }
 
-/// Bytes to set aside for the text of a log.
+/// Return the number of bytes to reserve for a log's text.
 fn expected_length(log: &LogRow<'_>) -> usize {
     512 + 3 * log.topics.len() + 2 * log.data.len()
 }

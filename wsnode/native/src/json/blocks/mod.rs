@@ -1,6 +1,7 @@
-//! JSON text written straight from rows, member for member as geth prints it.
+//! JSON text written directly from rows, member for member as geth prints it.
 //!
-//! A value is decoded only as far as its text needs: a hash goes from the row to the text through one loop without a table.
+//! A value is decoded only as far as its text needs. A hash is copied from the row to the text in one loop
+//! without a table.
 
 mod arbitrum;
 mod block;

@@ -8,7 +8,8 @@ use super::header::write_hash;
 use super::withdrawals::write_withdrawals;
 use crate::json::Writer;
 
-/// Writes the payload of a block after the merge, with the RLP of its access list from Amsterdam on.
+/// Write the payload of a block after the merge. `access_list` is the RLP of its block access list, from
+/// Amsterdam on.
 pub fn render_payload(
     text: &mut Writer,
     header: &HeaderRow<'_>,
@@ -44,7 +45,7 @@ pub fn render_payload(
     Ok(())
 }
 
-/// Access list beside a payload's body: absent in the first version, and null where a block has none.
+/// Member `blockAccessList` of a payload's body: absent in the first version, null for a block without one.
 #[derive(Debug, Clone, Copy)]
 pub enum BodyList<'a> {
     Absent,
@@ -52,7 +53,7 @@ pub enum BodyList<'a> {
     Rlp(&'a [u8]),
 }
 
-/// Writes what a block holds beside its header; the withdrawals are null before there were any.
+/// Write a payload's body: transactions, and withdrawals or null before Shanghai.
 pub fn render_payload_body(
     text: &mut Writer,
     body: &BodyRow<'_>,

@@ -1,4 +1,4 @@
-//! Transactions that no block holds yet, as objects.
+//! Transaction objects for transactions that are in no block.
 
 use alloy_primitives::{Address, B256};
 
@@ -8,7 +8,7 @@ use super::context::BlockContext;
 use super::transaction::write_transaction;
 use crate::json::Writer;
 
-/// What such a transaction has instead of a block: it is shown with the whole fee as its price.
+/// Context of a transaction outside any block. Its price is the whole fee cap.
 const NO_BLOCK: BlockContext<'static> = BlockContext {
     hash: &B256::ZERO,
     number: 0,
@@ -19,7 +19,7 @@ const NO_BLOCK: BlockContext<'static> = BlockContext {
     removed: false,
 };
 
-/// Writes the transaction that `envelope` is, with nulls for its place.
+/// Write the transaction in `envelope`, with null for its block and index.
 pub fn render_pooled_transaction(
     text: &mut Writer,
     hash: &B256,

@@ -17,7 +17,7 @@ use crate::json::Writer;
 
 const GAS_PER_BLOB: u64 = 131_072;
 
-/// Writes the receipt at `index`; false, and nothing written, when there is none.
+/// Write the receipt at `index` and return true; without such a receipt, write nothing and return false.
 pub fn render_receipt(
     text: &mut Writer,
     header: &HeaderRow<'_>,
@@ -33,7 +33,7 @@ pub fn render_receipt(
     Ok(true)
 }
 
-/// Writes the list of all receipts of a block.
+/// Write the list of all receipts of a block.
 pub fn render_receipts(
     text: &mut Writer,
     header: &HeaderRow<'_>,
@@ -55,12 +55,12 @@ fn numbered<T>((index, row): (usize, Result<T, RowError>)) -> Result<(usize, T),
     row.map(|row| (index, row))
 }
 
-/// What the receipts of a block share.
+/// Common values of a block's receipts.
 struct ReceiptsContext<'a> {
     block: BlockContext<'a>,
-    /// What its transactions pay on L1, in a block of the OP stack.
+    /// Fees on L1, in a block of the OP stack.
     terms: Option<L1Terms<'a>>,
-    /// What the header says of L1, in a block of Arbitrum.
+    /// Values of L1 in the header, in a block of Arbitrum.
     position: Option<L1Position<'a>>,
 }
 
@@ -70,7 +70,8 @@ impl<'a> ReceiptsContext<'a> {
         Ok(Self { block, terms, position: L1Position::of_block(&header.fields()?, body)? })
     }
 
-    /// The price that a transaction paid, by what it offered.
+    /// Return the price that a transaction paid in wei per gas. `offered` is its price, None for a system
+    /// transaction.
     fn price(&self, offered: Option<&Price<'_>>) -> Result<u128, RowError> {
         match (&self.position, offered) {
             (None, None) => Ok(0),
@@ -81,11 +82,11 @@ impl<'a> ReceiptsContext<'a> {
     }
 }
 
-/// Members of a transaction that its receipt shows or follows from.
+/// Members of a transaction from which its receipt is written.
 struct Receipted<'a> {
     kind: u8,
     to: Option<&'a [u8; 20]>,
-    /// The nonce of the account that it is from, if the block has it.
+    /// Nonce of the sender, if the block contains it.
     nonce: Option<u64>,
     price: u128,
 }
@@ -152,7 +153,7 @@ fn write_receipt(
     Ok(())
 }
 
-/// Writes what receipts of other families than Ethereum's have besides.
+/// Write the members of receipts outside Ethereum's family.
 fn write_family_members(
     text: &mut Writer,
     context: &ReceiptsContext<'_>,
@@ -191,9 +192,9 @@ fn write_blob_gas(
     Ok(())
 }
 
-/// Writes the address of the contract that the transaction was to create, or null, with a comma after it.
+/// Write the address of the contract that the transaction creates, or null, with a comma after it.
 ///
-/// Nothing is written of a contract whose creator has a nonce that no root commits to.
+/// Nothing is written if no root commits to the creator's nonce, from which the address follows.
 fn write_created(text: &mut Writer, sender: &Address, shown: &Receipted<'_>) {
     match (shown.to, shown.nonce) {
         (Some(_), _) => text.fixed(b"\"contractAddress\":null,"),
@@ -220,7 +221,7 @@ fn write_logs(
     })
 }
 
-/// Writes the status, or before Byzantium the state root.
+/// Write the status, or before Byzantium the state root.
 fn write_outcome(text: &mut Writer, outcome: ReceiptOutcome<'_>) {
     match outcome {
         ReceiptOutcome::Success => text.fixed(b"\",\"status\":\"0x1"),

@@ -7,10 +7,10 @@ use crate::json::Writer;
 use super::arbitrum::input;
 use super::context::{write_recipient, BlockContext};
 
-/// Members that every transaction object has, under these names.
+/// Members with these names that every transaction object has.
 const COMMON: [&str; 7] = ["from", "to", "gas", "value", "input", "nonce", "isSystemTx"];
 
-/// Writes a system transaction as its chain's own node gives it.
+/// Write a system transaction in the form of its chain's own node.
 pub fn write_system_transaction(
     text: &mut Writer,
     block: &BlockContext<'_>,
@@ -52,7 +52,8 @@ pub fn write_system_transaction(
     text.fixed(b"}");
 }
 
-/// Writes the nonce, which a deposit has in its receipt alone: where that does not commit to it, it is not proved.
+/// Write the nonce. A deposit has it in its receipt alone, and nothing is written if the receipt does not
+/// prove it.
 fn write_nonce(text: &mut Writer, row: &TransactionRow<'_>, fields: &SystemFields<'_>) {
     let deposit = row.deposit.map(|deposit| deposit.nonce.to_be_bytes());
     let nonce = match (fields.row.kind, &deposit) {

@@ -9,7 +9,8 @@ use super::system::write_system_transaction;
 use super::tx_envelope::{legacy_chain_id, Envelope, Price};
 use crate::json::Writer;
 
-/// Writes the transaction at `index`; false, and nothing written, when there is none.
+/// Write the transaction at `index` and return true; without such a transaction, write nothing and return
+/// false.
 pub fn render_transaction(
     text: &mut Writer,
     header: &HeaderRow<'_>,
@@ -24,7 +25,7 @@ pub fn render_transaction(
     Ok(true)
 }
 
-/// Bytes to set aside for the text of a transaction of `length` bytes.
+/// Return the number of bytes to reserve for the text of a transaction of `length` bytes.
 pub fn expected_length(length: usize) -> usize {
     900 + 2 * length
 }

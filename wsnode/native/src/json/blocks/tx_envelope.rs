@@ -1,18 +1,18 @@
-//! The members of a transaction, as slices of its envelope.
+//! Members of a transaction as slices of its envelope.
 
 use crate::chain::rows::rlp::{wide_number, Items};
 use crate::chain::rows::RowError;
 
-/// A transaction's members. Numbers without a type of their own are big-endian bytes.
+/// Members of a transaction. A number without its own type is big-endian bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     pub kind: u8,
-    /// Nothing in a legacy transaction, whose chain is a part of `v`.
+    /// Chain id, or None in a legacy transaction, where `v` contains it.
     pub chain_id: Option<&'a [u8]>,
     pub nonce: u64,
     pub price: Price<'a>,
     pub gas: u64,
-    /// Nothing when the transaction creates a contract.
+    /// Recipient, or None if the transaction creates a contract.
     pub to: Option<&'a [u8; 20]>,
     pub value: &'a [u8],
     pub input: &'a [u8],
@@ -20,13 +20,13 @@ pub struct Envelope<'a> {
     pub max_fee_per_blob_gas: Option<&'a [u8]>,
     pub blob_versioned_hashes: Option<Items<'a>>,
     pub authorization_list: Option<Items<'a>>,
-    /// The parity of `y` in a typed transaction.
+    /// `v` of the signature; in a typed transaction, the parity of `y`.
     pub v: &'a [u8],
     pub r: &'a [u8],
     pub s: &'a [u8],
 }
 
-/// What a transaction offers for gas.
+/// Gas price of a transaction, in wei per gas as big-endian bytes.
 #[derive(Debug, Clone, Copy)]
 pub enum Price<'a> {
     Fixed(&'a [u8]),
@@ -34,7 +34,7 @@ pub enum Price<'a> {
 }
 
 impl Price<'_> {
-    /// The price paid in a block of `base_fee`.
+    /// Return the price that is paid in a block with `base_fee`, in wei per gas.
     pub fn effective(&self, base_fee: Option<u64>) -> Result<u128, RowError> {
         match self {
             Self::Fixed(price) => wide_number(price),
@@ -47,7 +47,7 @@ impl Price<'_> {
 }
 
 impl<'a> Envelope<'a> {
-    /// The members of the transaction that `encoded` is: an RLP list, or a type byte before one.
+    /// Return the members of the transaction in `encoded`: an RLP list, or a type byte before one.
     pub fn new(encoded: &'a [u8]) -> Result<Self, RowError> {
         match encoded {
             [0xc0..=0xff, ..] => Self::of_items(0, Items::of_list(encoded)?),
@@ -56,7 +56,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The members in the list of a transaction of type `kind`.
+    /// Return the members in the list of a transaction of type `kind`.
     #[inline]
     pub fn of_items(kind: u8, mut items: Items<'a>) -> Result<Self, RowError> {
         Ok(Self {
@@ -78,7 +78,7 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// Hashes of the blobs that the transaction carries.
+    /// Return the number of blobs, by the length of their hashes.
     pub fn blob_count(&self) -> usize {
         self.blob_versioned_hashes.map_or(0, |hashes| hashes.encoded_length() / 33)
     }
@@ -108,7 +108,7 @@ fn recipient(bytes: &[u8]) -> Result<Option<&[u8; 20]>, RowError> {
     bytes.try_into().map(Some).map_err(|_| RowError::Corrupt("recipient"))
 }
 
-/// The chain that a legacy signature names, if it does.
+/// Return the chain id in a legacy signature, or None.
 pub fn legacy_chain_id(v: &[u8]) -> Result<Option<u128>, RowError> {
     match wide_number(v)? {
         27 | 28 => Ok(None),

@@ -5,7 +5,7 @@ use crate::chain::rows::RowError;
 
 use crate::json::Writer;
 
-/// Writes the list of the withdrawals that `encoded` is.
+/// Write the list of the withdrawals in the RLP `encoded`.
 pub fn write_withdrawals(text: &mut Writer, encoded: &[u8]) -> Result<(), RowError> {
     text.list(Items::of_list(encoded)?.lists(), write_withdrawal)
 }

@@ -1,4 +1,5 @@
-//! Methods that the engine answers without Python, from the text of the parameters to that of the result.
+//! Native methods: answered by the engine without Python, from the text of the parameters to the text of the
+//! result.
 
 mod replies;
 mod state;
@@ -11,18 +12,20 @@ use alloy_primitives::{Address, B256, U256};
 use crate::chain::tables::{ChainError, ChainTables, Txn};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::evm::call::{CallBatch, CallEnv, CallLimits, Layer, WorkBudget};
+use crate::evm::call::{CallEnv, CallLimits, CallBatch, Layer, WorkBudget};
 use crate::json::Writer;
 use crate::state::HistoryView;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
 
-/// A block with a longer body row is left to those who know how long a reply may be.
+/// Longest body row in bytes of a block that is written here. Beyond it Python answers, where the bound of a
+/// reply is known.
 const LONGEST_BODY: usize = 256 * 1024;
-/// So is one with its transactions: in one text with others it is copied once more, a seventh of 65 us for 84 KB.
+/// Longest body row in bytes of a block with transaction objects. Its text among others is copied once more,
+/// a seventh of 65 us for 84 KB.
 const LONGEST_FULL_BODY: usize = 8 * 1024;
 
-/// The methods without limits of their own, one a row: its name, and what reads it.
+/// Methods without limits of their own: name, and kind with its reader.
 const METHODS: &[(&str, NativeMethod)] = &[
     ("eth_getBalance", NativeMethod::Account(state::write_balance)),
     ("eth_getTransactionCount", NativeMethod::Account(state::write_transaction_count)),
@@ -37,14 +40,14 @@ const METHODS: &[(&str, NativeMethod)] = &[
 type WriteState<Key> = fn(&HistoryView<'_>, Key, &mut Writer) -> Result<(), Error>;
 type WriteFound = fn(&ChainTables, &Txn<'_>, &B256, &mut Writer) -> Result<bool, ChainError>;
 
-/// The parameters of such a method, and what writes its result.
+/// Native method: the form of its parameters, and the function that writes its result.
 #[derive(Debug, Clone, Copy)]
 pub enum NativeMethod {
-    /// `[address, block]`.
+    /// Parameters `[address, block]`.
     Account(WriteState<Address>),
-    /// `[address, slot, block]`.
+    /// Parameters `[address, slot, block]`.
     Slot(WriteState<(Address, U256)>),
-    /// `[hash]`.
+    /// Parameters `[hash]`.
     Found(WriteFound),
     BlockByNumber,
     BlockByHash,
@@ -52,7 +55,8 @@ pub enum NativeMethod {
 }
 
 impl NativeMethod {
-    /// The method of this name, if it is one of them; a call's limits are its gas, in gas limits of a block, and its work.
+    /// Return the method with this name, or None. The limits of `eth_call` are its gas, as a multiple of a
+    /// block's gas limit, and its work in jumps.
     pub fn named(name: &str, limits: &[u64]) -> Option<Self> {
         match (name, limits) {
             ("eth_call", &[gas_blocks, budget]) => Some(Self::Call(CallLimits { gas_blocks, budget })),
@@ -61,34 +65,35 @@ impl NativeMethod {
         }
     }
 
-    /// Whether an answer may take a hundred times as long as others.
+    /// Return whether an answer may take a hundred times as long as others.
     pub fn may_be_slow(self) -> bool {
         matches!(self, Self::Call(_) | Self::BlockByNumber | Self::BlockByHash)
     }
 }
 
-/// Where calls run, once there has been one.
+/// Environment of calls, created by the first call.
 pub type LazyEnv<'m> = Option<CallEnv<'m>>;
 
-/// One moment of a chain: its state and its tables as of one head.
+/// Snapshot of a chain: its state and its tables after one head.
 pub struct HeadSnapshot<'s, 'm> {
     engine: &'m Engine,
     chain: &'m ChainTables,
     txn: &'m Txn<'m>,
     head: BlockNumHash,
-    /// Whether blocks have no members but a node's usual ones.
+    /// True if blocks have the standard members only.
     is_plain: bool,
-    /// The state after the head, once it has been asked for.
+    /// State after the head, from its first read on.
     latest: Option<HistoryView<'m>>,
     work_budget: &'m WorkBudget,
-    /// Until there is a batch of calls.
+    /// Place for the environment of calls, until the batch of calls begins.
     env: Option<&'s mut LazyEnv<'m>>,
-    /// The calls so far.
+    /// Series of the calls so far.
     batch: Option<CallBatch<'s, 'm>>,
 }
 
 impl<'s, 'm> HeadSnapshot<'s, 'm> {
-    /// Calls will run on the `env`, which is empty, under a `work_budget` with a budget.
+    /// Return the snapshot. Calls run on `env`, which must be empty, and under `work_budget`. The budget must
+    /// be bounded.
     pub fn new(
         engine: &'m Engine,
         chain: &'m ChainTables,
@@ -100,8 +105,8 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
         Self { engine, chain, txn, head, is_plain, latest: None, work_budget, env: Some(env), batch: None }
     }
 
-    /// Write the result of a call; whether there is one. There is none where anything is unusual, right or wrong, and
-    /// `text` may then hold a part of one.
+    /// Write the result of a call and return true. Return false if anything is unusual, valid or not; `text`
+    /// may then hold a part of a result.
     pub fn write(&mut self, read: NativeMethod, params: &[u8], text: &mut Writer) -> bool {
         match read {
             NativeMethod::Account(write) => {
@@ -122,13 +127,13 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
         }
     }
 
-    /// Write a block in a node's plain form, if that is the caller's; whether it was written.
+    /// Write a block in the standard form, and return whether it was written.
     fn write_block(&self, number: u64, full: bool, text: &mut Writer) -> bool {
         let longest = if full { LONGEST_FULL_BODY } else { LONGEST_BODY };
         self.is_plain && self.chain.write_block(self.txn, number, full, longest, text).unwrap_or(false)
     }
 
-    /// Run a call on the head's state, if it is a short one that succeeds.
+    /// Run a call on the head's state and write its result. None if it is long, or does not succeed.
     fn write_call(&mut self, params: &[u8], limits: CallLimits, text: &mut Writer) -> Option<()> {
         let CallText { message, block, overrides } = parameters::call::read(params)?;
         if block.is_some_and(|block| block != self.head.number) || !overrides.is_empty() {

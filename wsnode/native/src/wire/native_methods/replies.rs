@@ -1,4 +1,4 @@
-//! Replies to the plainest calls of a turn or a batch, one behind another.
+//! Replies to the simplest calls of a turn or a batch.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
@@ -8,37 +8,37 @@ use crate::json::Writer;
 use crate::wire::frame::{write_head, Whole};
 use crate::wire::request::Envelope;
 
-/// How many calls are answered at the most, and how long others are begun.
+/// Highest number of calls that are answered. `SLICE` is the time in which further calls are begun.
 const MOST: usize = 64;
 const SLICE: Duration = Duration::from_millis(1);
-/// Longer texts are read by themselves.
+/// Longest text in bytes; Python reads longer ones.
 const LONGEST: usize = 256 * 1024;
-/// Frames with longer messages are read by themselves, too.
+/// Longest message in bytes of a frame that is answered directly.
 const SHORT: usize = 1024;
 /// Calls between two readings of the clock.
 const STRETCH: usize = 8;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
-/// What stands around each reply.
+/// Form of the text around each reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyFormat {
-    /// The head of a text frame, before it.
+    /// Head of a text frame before each reply.
     Frames,
     /// Commas between replies, as in a batch.
     Joined,
 }
 
-/// What replies may take, in bytes.
+/// Limits of replies, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyLimits {
-    /// A single reply.
+    /// Longest single reply.
     pub largest: usize,
-    /// All replies together.
+    /// Longest text of all replies together.
     pub whole: usize,
 }
 
-/// The replies so far, and what further calls are answered with.
+/// Replies so far, and the sources of further ones.
 pub struct Replies<'a, 's, 'm> {
     pub form: ReplyFormat,
     room: ReplyLimits,
@@ -47,13 +47,13 @@ pub struct Replies<'a, 's, 'm> {
     methods: &'a [(String, NativeMethod)],
     snapshot: Option<HeadSnapshot<'s, 'm>>,
     text: Vec<u8>,
-    /// The bytes of the replies in `text`, without what stands around them.
+    /// Bytes of the replies in `text`, without frame heads and commas.
     size: usize,
-    /// For each of `results`, and then of `methods`.
+    /// Number of answered calls for each of `results`, then for each of `methods`.
     counted: Vec<usize>,
-    /// The result of the current call; kept for its memory.
+    /// Result of the current call. The buffer is reused.
     result: Vec<u8>,
-    /// Whether the last call may have taken long.
+    /// True if the last call may have taken long.
     was_slow: bool,
 }
 
@@ -80,9 +80,9 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         }
     }
 
-    /// Answer `calls` up to the first that is left to others, or until they are many or have taken long.
+    /// Answer `calls` up to the first that is left to Python, or until a bound of number or time.
     ///
-    /// `answer` is given each of them, and says whether it was answered.
+    /// `answer` answers one call, and returns whether it did.
     pub fn answer_all<Call, Failure>(
         &mut self,
         calls: impl Iterator<Item = Call>,
@@ -97,8 +97,8 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         Ok(())
     }
 
-    /// Answer the calls in the frames that `data` begins with, and return the size of those frames: up to the first
-    /// that is left to others, or until they are many or have taken long.
+    /// Answer the calls in the frames at the start of `data`, and return the length of those frames in bytes.
+    /// It ends at the first call that is left to Python, or at a bound of number or time.
     pub fn answer_frames(&mut self, data: &[u8]) -> usize {
         let (mut message, mut size, began) = ([0; SHORT], 0, Instant::now());
         for count in 0..MOST {
@@ -118,12 +118,12 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         size
     }
 
-    /// Answer the call that a message is; whether it was not left to others.
+    /// Answer the call in a message, and return false if it is left to Python.
     pub fn answer_message(&mut self, text: &[u8]) -> bool {
         text.len() <= LONGEST && Envelope::read(text).is_some_and(|call| self.answer(&call))
     }
 
-    /// Answer a call; whether it was not left to others.
+    /// Answer a call, and return false if it is left to Python.
     pub fn answer(&mut self, call: &Envelope<'_>) -> bool {
         let mut result = std::mem::take(&mut self.result);
         result.clear();
@@ -136,18 +136,20 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         is_pushed
     }
 
-    /// Whether no more calls are to be begun after `count`.
+    /// Return whether no more calls are begun after `count`.
     fn is_late(&mut self, count: usize, began: Instant) -> bool {
         let is_due = std::mem::take(&mut self.was_slow) || count % STRETCH == STRETCH - 1;
         is_due && began.elapsed() > SLICE
     }
 
-    /// The text of all replies, and how many there are for each of the results and then of the methods.
+    /// Return the text of all replies, and the number of replies for each of the results, then for each of
+    /// the methods.
     pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
         (self.text, self.counted)
     }
 
-    /// Write the result of a call, and return the index of its method's counter; None if it is left to Python.
+    /// Write the result of a call, and return the index of its method's counter; None if it is left to
+    /// Python.
     fn write_result(&mut self, call: &Envelope<'_>, result: &mut Vec<u8>) -> Option<usize> {
         if call.identity.is_empty() {
             return None;
@@ -167,7 +169,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         is_written.then_some(self.results.len() + index)
     }
 
-    /// Add a reply, unless it is too long.
+    /// Append a reply, and return false if it is too long.
     fn push(&mut self, identity: &[u8], result: &[u8]) -> bool {
         let length = OPENING.len() + identity.len() + MIDDLE.len() + result.len() + 1;
         if length > self.room.largest || self.size + length > self.room.whole {

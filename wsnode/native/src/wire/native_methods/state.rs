@@ -1,4 +1,4 @@
-//! What state says of an account, as JSON.
+//! Members of an account as JSON.
 
 use alloy_primitives::{Address, U256};
 

@@ -1,4 +1,4 @@
-//! The form in which nearly all calls come, read straight from the text of their parameters.
+//! Parameters of calls in their usual form, read directly from the text.
 
 use alloy_primitives::{hex, Bytes, TxKind};
 
@@ -7,11 +7,11 @@ use super::{address, digits, quantity};
 use crate::evm::call::{Message, Overrides};
 use crate::json::Text;
 
-/// `[call, block, state overrides]`, each member in its usual form.
+/// Parameters `[call, block, state overrides]`, each in its usual form.
 #[derive(Debug)]
 pub struct CallText {
     pub message: Message,
-    /// Nothing stands for the latest.
+    /// Block number; None for the latest block.
     pub block: Option<u64>,
     pub overrides: Overrides,
 }
@@ -27,7 +27,7 @@ enum CallMember {
     Input = 32,
 }
 
-/// The call that `params` describe; None if any part of them is unusual, valid or not.
+/// Return the call in `params`. None if any part of them is unusual, valid or not.
 pub fn read(params: &[u8]) -> Option<CallText> {
     let mut text = Text(params);
     text.take(b'[')?;

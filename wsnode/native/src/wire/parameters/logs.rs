@@ -1,4 +1,4 @@
-//! The filter of logs.
+//! Filter of logs.
 
 use alloy_primitives::{Address, B256};
 
@@ -8,19 +8,19 @@ use crate::json::Text;
 
 const MAX_TOPICS: usize = 4;
 
-/// Which logs of a range of blocks.
+/// Criteria of logs, and a range of blocks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
-    /// Nothing stands for the latest.
+    /// First block; None for the latest. `last` is the last one.
     pub first: Option<u64>,
     pub last: Option<u64>,
-    /// None stands for any.
+    /// Addresses; none for any.
     pub addresses: Vec<Address>,
-    /// The alternatives of each position; none stands for any.
+    /// Alternative topics of each position; none for any.
     pub topics: Vec<Vec<B256>>,
 }
 
-/// A member as a bit.
+/// Member of a filter, as a bit.
 #[derive(Clone, Copy)]
 enum FilterMember {
     First = 1,
@@ -29,7 +29,7 @@ enum FilterMember {
     Topics = 8,
 }
 
-/// `[filter]`, of a range of blocks.
+/// Return the filter in the parameters `[filter]`, if it is for a range of blocks; otherwise None.
 pub fn log_parameters(params: &[u8]) -> Option<LogFilter> {
     let mut text = Text(params);
     text.take(b'[')?;

@@ -1,6 +1,6 @@
-//! Parameters in the form in which nearly all come, read straight from their text.
+//! Parameters in their usual form, read directly from the text.
 //!
-//! Each function has an answer for what is usual and right, and none for anything else, be it right or wrong.
+//! Each function returns None for parameters in any other form, valid or not.
 
 pub mod call;
 mod logs;
@@ -13,7 +13,7 @@ pub use values::{address, block, digits, hash, quantity, slot};
 use crate::json::Text;
 use alloy_primitives::{Address, B256, U256};
 
-/// `[address, block]`.
+/// Return the address and the block of `[address, block]`. The block is None for the latest.
 pub fn account_parameters(params: &[u8]) -> Option<(Address, Option<u64>)> {
     let mut text = Text(params);
     text.take(b'[')?;
@@ -21,7 +21,8 @@ pub fn account_parameters(params: &[u8]) -> Option<(Address, Option<u64>)> {
     Some((address, last_block(&mut text)?))
 }
 
-/// `[address, slot, block]`.
+/// Return the address with the slot, and the block, of `[address, slot, block]`. The block is None for the
+/// latest.
 pub fn slot_parameters(params: &[u8]) -> Option<((Address, U256), Option<u64>)> {
     let mut text = Text(params);
     text.take(b'[')?;
@@ -31,12 +32,12 @@ pub fn slot_parameters(params: &[u8]) -> Option<((Address, U256), Option<u64>)> 
     Some(((address, slot), last_block(&mut text)?))
 }
 
-/// `[block, whether in full]`.
+/// Return the block of `[block, flag]`, None for the latest, and the flag for transaction objects.
 pub fn block_parameters(params: &[u8]) -> Option<(Option<u64>, bool)> {
     with_flag(params, block)
 }
 
-/// `[hash of a block, whether in full]`.
+/// Return the block hash of `[hash, flag]`, and the flag for transaction objects.
 pub fn block_hash_parameters(params: &[u8]) -> Option<(B256, bool)> {
     with_flag(params, hash)
 }
@@ -52,7 +53,7 @@ fn with_flag<T>(params: &[u8], read: impl FnOnce(&[u8]) -> Option<T>) -> Option<
     Some((first, flag))
 }
 
-/// `[hash]`.
+/// Return the hash of `[hash]`.
 pub fn hash_parameters(params: &[u8]) -> Option<B256> {
     let mut text = Text(params);
     text.take(b'[')?;
@@ -62,7 +63,7 @@ pub fn hash_parameters(params: &[u8]) -> Option<B256> {
     Some(hash)
 }
 
-/// The block that comes last, the latest if none does; nothing stands for that.
+/// Return the block of the last parameter: None for the latest, also without the parameter.
 pub fn last_block(text: &mut Text<'_>) -> Option<Option<u64>> {
     let block = match text.take(b',') {
         Some(()) => block(text.string()?)?,

@@ -1,4 +1,4 @@
-//! State overrides.
+//! State overrides in their usual form.
 
 use alloy_primitives::map::AddressSet;
 use alloy_primitives::{hex, Address, Bytes};
@@ -8,17 +8,17 @@ use super::{address, digits, hash, quantity};
 use crate::evm::call::{AccountChanges, Overrides, Slots};
 use crate::json::Text;
 
-/// A member as a bit.
+/// Member of an account's overrides, as a bit.
 #[derive(Clone, Copy)]
 enum OverrideMember {
     Nonce = 1,
     Balance = 2,
     Code = 4,
-    /// `state` or `stateDiff`: both contradict each other.
+    /// Either `state` or `stateDiff`; both contradict each other.
     Storage = 8,
 }
 
-/// The object that comes next: what is to be different in accounts, each of which is named once.
+/// Return the state overrides in the next object. Each account may occur once.
 pub fn state_overrides(text: &mut Text<'_>) -> Option<Overrides> {
     let (mut accounts, mut named) = (Vec::new(), AddressSet::default());
     text.entries(|text, name| {
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Accounts by their addresses, and of each slot the last value.
+    /// Return the accounts in the order of their addresses, as text, each slot with its last value.
     fn sorted(overrides: Overrides) -> String {
         let table = |slots: Slots| slots.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
         let accounts = overrides.into_accounts().into_iter().map(|(address, mut account)| {

@@ -1,12 +1,12 @@
-//! Values as nearly all clients write them.
+//! Values of parameters in their usual form.
 
 use alloy_primitives::{hex, Address, B256, U256};
 
-/// Bytes of the text of an address, and of a hash.
+/// Length of an address as text in bytes. `HASH` is a hash's.
 pub const ADDRESS: usize = 42;
 pub const HASH: usize = 66;
 
-/// Nothing stands for the latest.
+/// Return a block number, or Some(None) for "latest".
 pub fn block(text: &[u8]) -> Option<Option<u64>> {
     if text == b"latest" {
         return Some(None);
@@ -15,33 +15,33 @@ pub fn block(text: &[u8]) -> Option<Option<u64>> {
     (number < 1 << 63).then_some(Some(number))
 }
 
-/// What follows the prefix.
+/// Return the digits after the prefix `0x`.
 pub fn digits(text: &[u8]) -> Option<&[u8]> {
     // What reads the digits would pass over a second prefix.
     text.strip_prefix(b"0x").filter(|digits| !digits.starts_with(b"0x"))
 }
 
-/// The address that 40 digits write.
+/// Return the address written in 40 hex digits.
 pub fn address(text: &[u8]) -> Option<Address> {
     let mut address = Address::ZERO;
     hex::decode_to_slice(digits(text)?, address.as_mut_slice()).ok()?;
     Some(address)
 }
 
-/// The hash that 64 digits write.
+/// Return the hash written in 64 hex digits.
 pub fn hash(text: &[u8]) -> Option<B256> {
     let mut hash = B256::ZERO;
     hex::decode_to_slice(digits(text)?, hash.as_mut_slice()).ok()?;
     Some(hash)
 }
 
-/// Without leading zeros, of 256 bits at most.
+/// Return a number of at most 256 bits, written without leading zeros.
 pub fn quantity(text: &[u8]) -> Option<U256> {
     let digits = digits(text)?;
     (digits.len() == 1 || !digits.starts_with(b"0")).then(|| number(digits))?
 }
 
-/// With or without leading zeros, of 256 bits at most.
+/// Return a number of at most 256 bits, written with or without leading zeros.
 pub fn slot(text: &[u8]) -> Option<U256> {
     number(digits(text)?)
 }

@@ -1,4 +1,4 @@
-//! Blocks, transactions and uncles.
+//! Tests of blocks, transactions and uncles.
 
 use alloy_consensus::transaction::{Recovered, TransactionInfo};
 use alloy_consensus::TxEnvelope;
@@ -22,7 +22,7 @@ impl Sample {
         value(|text| render_block(text, &header, &body, style))
     }
 
-    /// The block as alloy's RPC types print it.
+    /// Return the block as alloy's RPC types print it.
     fn expected(&self) -> Value {
         let mut transactions = self.transactions().into_iter();
         let block = Block::from_consensus(self.block.clone(), None)

@@ -1,4 +1,4 @@
-//! A block like those of a busy chain.
+//! Block of a busy chain.
 
 use alloy_consensus::{
     Block, BlockBody, Header, Receipt, ReceiptEnvelope, SignableTransaction, Transaction, TxEip1559,
@@ -10,7 +10,7 @@ use super::random::Random;
 use super::samples::Sample;
 use crate::chain::rows::encode_receipts;
 
-/// Rows of blocks like those of a busy chain: 100 token transfers with a log each.
+/// Return the header, body and receipts rows of a block with 100 token transfers, each with one log.
 pub fn busy_block(random: &mut Random) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
     let header = Header { number: 500, timestamp: 1_750_000_000, ..random.header() };
     let transactions: Vec<TxEnvelope> = (0..100).map(|index| transfer(random, index)).collect();

@@ -1,4 +1,4 @@
-//! Damaged rows: a typed error or some text, never a panic.
+//! Tests of damaged rows: they give a typed error or some text, never a panic.
 
 use super::super::{
     render_block, render_header, render_logs, render_receipts, render_uncle, BlockStyle, LogSelection,

@@ -1,4 +1,4 @@
-//! The renderer against alloy's RPC types, over real blocks and random ones.
+//! Tests of the renderer against alloy's RPC types, over real and random blocks.
 
 mod blocks;
 mod busy;
@@ -14,14 +14,14 @@ use serde_json::Value;
 use crate::chain::rows::RowError;
 use crate::json::Writer;
 
-/// What `write` writes, as text.
+/// Return the text that `write` writes.
 fn text<T>(write: impl FnOnce(&mut Writer) -> Result<T, RowError>) -> Vec<u8> {
     let mut writer = Writer::default();
     write(&mut writer).unwrap();
     writer.into_text()
 }
 
-/// What `write` writes, as a value.
+/// Return the JSON value that `write` writes.
 fn value<T>(write: impl FnOnce(&mut Writer) -> Result<T, RowError>) -> Value {
     let text = text(write);
     serde_json::from_slice(&text)

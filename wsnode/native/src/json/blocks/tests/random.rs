@@ -17,7 +17,7 @@ impl Random {
         (self.number() % bound as u64) as usize
     }
 
-    /// A number of any length, so that leading zeros occur.
+    /// Return a number of any length, so that leading zeros occur.
     pub fn quantity(&mut self) -> u64 {
         let shift = self.below(65);
         self.number().checked_shr(shift as u32).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Receipts, logs and the log index.
+//! Tests of receipts, logs and the log index.
 
 use alloy_consensus::{ReceiptEnvelope, Transaction, TxEnvelope};
 use alloy_primitives::Address;
@@ -17,7 +17,7 @@ fn with_receipts(random: &mut Random) -> (Sample, Vec<ReceiptEnvelope>) {
     (sample, receipts)
 }
 
-/// The receipts as alloy's RPC types print them.
+/// Return the receipts as alloy's RPC types print them.
 fn expected(sample: &Sample, receipts: &[ReceiptEnvelope]) -> Vec<Value> {
     let header = &sample.block.header;
     let (mut logs, mut gas) = (0, 0);

@@ -11,7 +11,7 @@ use crate::chain::rows::{encode_body, encode_header};
 
 const CHAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/execution-apis/chain.rlp");
 
-/// A block with its senders, as values and as rows.
+/// Block with its senders, as values and as rows.
 pub struct Sample {
     pub block: Block<TxEnvelope>,
     pub senders: Vec<Address>,
@@ -31,7 +31,7 @@ impl Sample {
     }
 }
 
-/// The blocks of the conformance chain.
+/// Return the blocks of the conformance chain.
 pub fn chain() -> Vec<Sample> {
     let bytes = std::fs::read(CHAIN).unwrap();
     let mut rest = &bytes[..];
@@ -68,7 +68,8 @@ impl Random {
         }
     }
 
-    /// A block of up to `bound - 1` transactions; of blobs only where the header knows them.
+    /// Return a block of up to `bound - 1` transactions. It has blob transactions only with a header that
+    /// allows them.
     pub fn sample(&mut self, bound: usize) -> Sample {
         let header = self.header();
         let wanted = self.below(bound);
@@ -104,7 +105,7 @@ impl Random {
         }
     }
 
-    /// Receipts of `transactions`, some without logs, some with more than fit a sparse bloom.
+    /// Return receipts of `transactions`, some without logs, some with too many for a sparse bloom.
     pub fn receipts(&mut self, transactions: &[TxEnvelope]) -> Vec<ReceiptEnvelope> {
         let mut cumulative_gas_used = 0;
         let mut receipt = |transaction: &TxEnvelope| {

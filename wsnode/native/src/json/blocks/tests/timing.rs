@@ -12,7 +12,7 @@ use super::random::Random;
 use crate::chain::rows::{log_entries, BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::json::Writer;
 
-/// The least time of writing into a buffer that is used again, and the length of the text.
+/// Print the shortest time of writing into a reused buffer, and the length of the text.
 fn measure(name: &str, rounds: usize, mut write: impl FnMut(&mut Writer) -> Result<(), RowError>) {
     let mut buffer = Vec::new();
     let (mut least, mut length) = (Duration::MAX, 0);
