@@ -1,4 +1,4 @@
-//! Open files that Python hands in by their numbers.
+//! Open files, passed by Python as descriptors.
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use pyo3::exceptions::PyValueError;
 use pyo3::PyResult;
 
-/// The file that the descriptor `number` has open, which its caller closes on its own.
+/// Return a duplicate of the open file with the descriptor `number`. The caller closes the descriptor itself.
 pub fn duplicate(number: i32) -> PyResult<File> {
     if number < 0 {
         return Err(PyValueError::new_err("there is no such descriptor"));

@@ -1,4 +1,4 @@
-//! The exceptions of the module, and the one place where the engine's errors become them.
+//! Exceptions of the module, and the conversion of the engine's errors into them.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -65,14 +65,14 @@ create_exception!(wsnode._native.evm, WrongProofError, EngineError, "A proof doe
 create_exception!(wsnode._native.evm, StoppedError, StateError, "It was cancelled.");
 create_exception!(wsnode._native.chain, CorruptRowError, EngineError, "A stored row cannot be read.");
 
-/// Run `work`, turning what it fails with into a Python exception, and a panic into an `EngineError`:
-/// a `PanicException` would pass every `except Exception`.
+/// Run `work` and return its result. Its error becomes a Python exception. A panic becomes an `EngineError`,
+/// because a `PanicException` would pass every `except Exception`.
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     caught(work)?.map_err(PyErr::from)
 }
 
-/// As `guard`, but `work` goes on without what is unknown of the state, so as to find all that it lacks at once; it
-/// must write nothing.
+/// Run `work` as `guard` does. Unknown values of the state do not end the run, so that its error names all of
+/// them at once. `work` must write nothing.
 pub fn guard_collecting_misses<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     match caught(|| collecting_misses(work))? {
         (done, misses) if misses.is_empty() => done.map_err(PyErr::from),
@@ -80,7 +80,7 @@ pub fn guard_collecting_misses<T>(work: impl FnOnce() -> Result<T, Error>) -> Py
     }
 }
 
-/// Run `work`, turning only a panic into a Python exception.
+/// Run `work` and return its result. Only a panic becomes a Python exception.
 pub fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -104,7 +104,7 @@ impl From<Error> for PyErr {
     }
 }
 
-/// The exception that names an invalid block and the rule that it breaks.
+/// Return the exception for an invalid block, with the rule that the block breaks.
 pub fn invalid_block(py: Python<'_>, invalid: &InvalidBlock) -> PyErr {
     let error = InvalidBlockError::new_err(invalid.to_string());
     let value = error.value(py);
@@ -165,10 +165,10 @@ fn state_error(message: String, error: &StoreError) -> PyErr {
     }
 }
 
-/// Accounts by their addresses, and slots of accounts.
+/// Addresses of accounts, and slots with their accounts' addresses.
 pub type MissedValues<'py> = (Vec<Bound<'py, PyBytes>>, Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>);
 
-/// The accounts and slots among what is lacking.
+/// Return the accounts and slots among the missing values.
 pub fn values<'py>(py: Python<'py>, misses: &[Miss]) -> MissedValues<'py> {
     let (mut accounts, mut slots) = MissedValues::default();
     for miss in misses {
@@ -214,12 +214,12 @@ fn reorganised(py: Python<'_>, message: String, number: u64, wanted: &B256, foun
     set.err().unwrap_or(error)
 }
 
-/// The error with the table and the key of a damaged row.
+/// Return the error with the table and the key of a damaged row.
 pub fn damaged(error: PyErr, row: &DamagedRow) -> PyErr {
     Python::attach(|py| set_damage(error.value(py), &row.table, &row.key).err().unwrap_or(error))
 }
 
-/// Set what an exception, or its type, says of a damaged row.
+/// Set the table and the key of a damaged row in an exception, or in its type.
 pub fn set_damage(of: &Bound<'_, PyAny>, table: &str, key: &[u8]) -> PyResult<()> {
     of.setattr("table", table)?;
     of.setattr("key", PyBytes::new(of.py(), key))

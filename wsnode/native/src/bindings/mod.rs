@@ -1,4 +1,4 @@
-//! The Python face: thin classes and functions over the engine's modules, a submodule a subject.
+//! Python bindings: classes and functions over the engine's modules, one submodule for each subject.
 
 mod beacon;
 mod chain;
@@ -13,7 +13,7 @@ mod wire;
 
 use pyo3::prelude::*;
 
-/// The module `wsnode._native`.
+/// Fill the module `wsnode._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "evm", evm::register)?;
@@ -28,7 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
-/// Add a submodule with what `register` gives it.
+/// Add a submodule with the members that `register` adds to it.
 fn add(module: &Bound<'_, PyModule>, name: &str, register: Register) -> PyResult<()> {
     let py = module.py();
     let path = format!("wsnode._native.{name}");

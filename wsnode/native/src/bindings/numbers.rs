@@ -1,11 +1,11 @@
-//! Numbers and fixed-length bytes between Python and Rust.
+//! Numbers and bytes of fixed length between Python and Rust.
 
 use alloy_primitives::{Address, B256, U256};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-/// A Python int from 0 to 2**256 - 1.
+/// Python int from 0 to 2^256 - 1.
 pub struct Number(pub U256);
 
 impl<'py> FromPyObject<'_, 'py> for Number {
@@ -36,12 +36,12 @@ impl<'py> IntoPyObject<'py> for Number {
     }
 }
 
-/// The 32 bytes of a hash or a slot.
+/// Return the 32 bytes of a hash or a slot, or a ValueError about `name` for another length.
 pub fn hash(name: &str, bytes: &[u8]) -> PyResult<B256> {
     B256::try_from(bytes).map_err(|_| wrong_length(name, bytes, 32))
 }
 
-/// The 20 bytes of an address.
+/// Return the 20 bytes of an address, or a ValueError about `name` for another length.
 pub fn address(name: &str, bytes: &[u8]) -> PyResult<Address> {
     Address::try_from(bytes).map_err(|_| wrong_length(name, bytes, 20))
 }

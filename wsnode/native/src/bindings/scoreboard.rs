@@ -1,4 +1,4 @@
-//! Words in memory that processes share.
+//! Words in memory that several processes share.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -13,7 +13,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SharedWords>()
 }
 
-/// Keeps the memory where it is as long as it is there.
+/// Shared words, whose buffer keeps the memory in place.
 #[pyclass(frozen, module = "wsnode._native.scoreboard")]
 struct SharedWords(PyBuffer<u8>);
 

@@ -1,4 +1,4 @@
-//! Rows of blocks put at the end of the canonical chain and taken off it, and what adds up along it.
+//! Append, prepend and remove rows of canonical blocks, and read the running totals of logs and difficulty.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -24,7 +24,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 type Rows<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Append a run of blocks, given by their header, body and receipts rows; returns how many logs were before them.
+/// Append consecutive blocks by their header, body and receipts rows, and return the number of logs in the
+/// blocks before them.
 #[pyfunction]
 #[pyo3(signature = (writer, blocks, /))]
 fn append_blocks(writer: &Bound<'_, Writer>, blocks: Vec<Rows<'_>>) -> PyResult<u64> {
@@ -50,7 +51,8 @@ fn remove_last_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
     caught(|| tables.remove_last(&reader.transaction, number))?.map_err(|error| raised(reader, error))
 }
 
-/// Put a block below the first canonical one, given by its header, body and receipts row; returns its first log's number.
+/// Put a block below the first canonical one, by its header, body and receipts row. Return the number of its
+/// first log.
 #[pyfunction]
 #[pyo3(signature = (writer, header, body, receipts, /))]
 fn prepend_block(writer: &Bound<'_, Writer>, header: &[u8], body: &[u8], receipts: &[u8]) -> PyResult<u64> {
@@ -69,7 +71,7 @@ fn remove_first_block(writer: &Bound<'_, Writer>, number: u64) -> PyResult<()> {
     caught(|| tables.remove_first(&reader.transaction, number))?.map_err(|error| raised(reader, error))
 }
 
-/// How many logs the canonical blocks before this one have.
+/// Return the number of logs in the canonical blocks before this one.
 #[pyfunction]
 #[pyo3(signature = (reader, number, /))]
 fn logs_before(reader: &Bound<'_, Reader>, number: u64) -> PyResult<u64> {
@@ -79,7 +81,7 @@ fn logs_before(reader: &Bound<'_, Reader>, number: u64) -> PyResult<u64> {
     before.map(|totals| totals.logs).map_err(|error| raised(reader, error))
 }
 
-/// The logs and the difficulty of a canonical block and all before it, added up.
+/// Return the number of logs and the total difficulty of a canonical block and all before it.
 #[pyfunction]
 #[pyo3(signature = (reader, number, /))]
 fn chain_totals(reader: &Bound<'_, Reader>, number: u64) -> PyResult<(u64, Number)> {

@@ -1,4 +1,4 @@
-//! What a filter wants of logs, looked up in the index or compared with the logs of blocks.
+//! Criteria of a log filter, looked up in the log index or compared with the logs of blocks.
 
 use alloy_primitives::{Address, B256};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::bindings::store::Reader;
 use crate::chain::rows::Criteria;
 use crate::chain::tables::Txn;
 
-/// The addresses and topics of a filter.
+/// Addresses and topics of a filter.
 #[pyclass(frozen, module = "wsnode._native.chain")]
 pub struct LogCriteria(pub Criteria);
 
@@ -29,20 +29,20 @@ impl LogCriteria {
         Ok(Self(Criteria::new(addresses, topics)))
     }
 
-    /// How many addresses and topics are named.
+    /// Return the number of addresses and topics.
     #[getter]
     fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// Keys of the log index without their chunks: of each group a log must have one.
+    /// Return groups of keys of the log index without their chunks. A matching log has one key of each group.
     fn groups<'py>(&self, py: Python<'py>) -> Vec<Vec<Bound<'py, PyBytes>>> {
         let group = |keys: Vec<Vec<u8>>| keys.iter().map(|key| PyBytes::new(py, key)).collect();
         self.0.groups().into_iter().map(group).collect()
     }
 
-    /// The matching ones of the logs numbered `begin` to before `end`, as `locate_logs` returns them, and the number of the
-    /// log behind those that were compared, at most so many.
+    /// Return the matching logs among those numbered `begin` to before `end` in the form of `locate_logs`,
+    /// and the number of the log behind the compared ones. At most `most` logs are compared.
     #[pyo3(signature = (reader, begin, end, most, /))]
     fn find<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! The header of a row, as an object.
+//! Header of a row, as an object.
 
 use alloy_consensus as consensus;
 use alloy_primitives::U256;
@@ -13,7 +13,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(header_fields, module)?)
 }
 
-/// The members of a header that Python works with.
+/// Members of a header that Python uses.
 #[pyclass(frozen, module = "wsnode._native.chain")]
 pub struct Header {
     #[pyo3(get)]
@@ -65,7 +65,7 @@ impl Header {
         })
     }
 
-    /// The members that the next block's fees follow from; the others are not set.
+    /// Return the members from which the next block's fees follow. The others are not set.
     pub fn fee_members(&self) -> consensus::Header {
         consensus::Header {
             number: self.number,

@@ -13,7 +13,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log_values, module)?)
 }
 
-/// The logs of a block with these numbers, each a text of its own.
+/// Return the logs of a block at these indices, each as a JSON text.
 #[pyfunction]
 #[pyo3(signature = (header, body, receipts, indices, *, removed=false))]
 fn render_each_log<'py>(
@@ -38,7 +38,7 @@ fn render_each_log<'py>(
 
 type LogValues<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>);
 
-/// The address and the topics of each log of a block.
+/// Return the address and the topics of each log of a block.
 #[pyfunction]
 fn log_values<'py>(py: Python<'py>, receipts: Row<'_>) -> PyResult<Vec<LogValues<'py>>> {
     let receipts = ReceiptsRow::new(&receipts).map_err(corrupt)?;

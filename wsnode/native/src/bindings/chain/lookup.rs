@@ -22,7 +22,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stored_log_texts, module)?)
 }
 
-/// A canonical transaction's block number and its index there.
+/// Return the block number of a canonical transaction and its index there, or None.
 #[pyfunction]
 #[pyo3(signature = (reader, hash, /))]
 fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<(u64, usize)>> {
@@ -51,10 +51,12 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
 
 pub type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
-/// The blocks of logs, `most` at most, each with the indices of its logs; and the first position that was not looked up.
+/// Return the blocks of logs, at most `most`, each with the indices of its logs, and the first index in
+/// `positions` that was not used.
 ///
-/// A log's number is `base` plus its position; `positions` are ascending, 32 bits each in native order, and are looked up
-/// from `start` on. As a list of Python's numbers they took a tenth of a search for 10,000 logs.
+/// A log's number is `base` plus its position. `positions` are ascending, 32 bits each in native order, and
+/// are used from index `start` on. As a list of Python's numbers they took a tenth of a search for 10,000
+/// logs.
 #[pyfunction]
 #[pyo3(signature = (reader, base, positions, start, most, /))]
 fn locate_logs<'py>(
@@ -90,7 +92,8 @@ fn locate_logs<'py>(
     Ok((located, index))
 }
 
-/// Ascending numbers; a range is cheaper than a list, and logs of one kind are often neighbours.
+/// Return ascending numbers as a range if they are consecutive, else as a list. A range is cheaper, and logs
+/// of one kind are often neighbours.
 pub fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>> {
     if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
         if last - first == numbers.len() as u64 - 1 {
@@ -100,7 +103,8 @@ pub fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>
     Ok(PyList::new(py, numbers)?.into_any())
 }
 
-/// The blocks that have the logs numbered `begin` to before `end`, at most `most`, and the number of the log behind.
+/// Return the blocks of the logs numbered `begin` to before `end`, at most `most`, and the number of the next
+/// log.
 #[pyfunction]
 #[pyo3(signature = (reader, begin, end, most, /))]
 fn blocks_of_logs(
@@ -123,7 +127,8 @@ fn blocks_of_logs(
     caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
 
-/// Logs of canonical blocks, given as `locate_logs` does, or None for all logs of a block; without brackets.
+/// Return logs of canonical blocks as JSON without brackets. The blocks are given as by `locate_logs`, or
+/// with None for all logs of a block.
 #[pyfunction]
 #[pyo3(signature = (reader, blocks, /))]
 fn stored_logs<'py>(
@@ -138,7 +143,8 @@ fn stored_logs<'py>(
     text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
-/// Those of these logs that fit `room` bytes, each with a comma behind it; the texts are without the commas.
+/// Return the texts of the first of these logs that fit into `room` bytes, each with a comma counted behind
+/// it.
 #[pyfunction]
 #[pyo3(signature = (reader, blocks, room, /))]
 fn stored_log_texts<'py>(
@@ -158,7 +164,7 @@ fn stored_log_texts<'py>(
 
 pub type Write = fn(&ChainTables, &Txn<'_>, &B256, &mut Text) -> Result<bool, ChainError>;
 
-/// What `write` writes of a transaction, if there is one.
+/// Return the text that `write` writes of a transaction, or None if there is none.
 pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
     let reader = reader.get();
     let tables = reader.chain()?;

@@ -1,4 +1,4 @@
-//! Members of rows that Python works with.
+//! Members of rows that Python uses.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -60,7 +60,7 @@ fn transaction_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py
 
 type Parties<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
-/// The sender and the receiver of each transaction.
+/// Return the sender and the receiver of each transaction; None for the receiver of a creation.
 #[pyfunction]
 fn transaction_parties<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Vec<Parties<'py>>> {
     let body = BodyRow::new(&body).map_err(corrupt)?;

@@ -26,14 +26,14 @@ pub fn corrupt(error: RowError) -> PyErr {
     Error::from(error).into()
 }
 
-/// A buffer up to this size is kept for the next text; beyond it, memory counts more than warm pages.
+/// Longest buffer in bytes that is kept for the next text. Beyond it, memory counts more than warm pages.
 const KEPT_BUFFER: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The bytes that `write` writes, and what it returned.
+/// Return the bytes that `write` writes, and its result.
 pub fn rendered<'py, T>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<T, RowError>,
@@ -41,7 +41,7 @@ pub fn rendered<'py, T>(
     try_rendered(py, write).map_err(corrupt)
 }
 
-/// The bytes that `write` writes, and what it returned; for errors other than a row's.
+/// Return the bytes that `write` writes, and its result. The error may be of any type.
 pub fn try_rendered<'py, T, E>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<T, E>,
@@ -57,7 +57,7 @@ pub fn try_rendered<'py, T, E>(
     bytes
 }
 
-/// The bytes that `write` writes, or None when it says that there is nothing.
+/// Return the bytes that `write` writes, or None if it returns false.
 fn rendered_if<'py>(
     py: Python<'py>,
     write: impl FnOnce(&mut Writer) -> Result<bool, RowError>,
@@ -65,7 +65,7 @@ fn rendered_if<'py>(
     rendered(py, write).map(|(bytes, exists)| exists.then_some(bytes))
 }
 
-/// The JSON of a block access list, given by its RLP.
+/// Return the JSON of the block access list in RLP.
 #[pyfunction]
 #[pyo3(signature = (encoded, /))]
 fn render_access_list<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -141,7 +141,7 @@ fn render_header<'py>(py: Python<'py>, header: &[u8]) -> PyResult<Bound<'py, PyB
     rendered(py, |text| json::render_header(text, &HeaderRow::new(header)?)).map(|(bytes, ())| bytes)
 }
 
-/// The integer as 256 bits; an OverflowError when it is negative or longer.
+/// Return the integer as 256 bits, or an OverflowError if it is negative or longer.
 fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
     if let Ok(value) = value.extract::<u64>() {
         return Ok(U256::from(value));
@@ -150,7 +150,7 @@ fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
     Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
 }
 
-/// The payload of a block, as the Engine API has it.
+/// Return the payload of a block as JSON of the Engine API.
 #[pyfunction]
 #[pyo3(signature = (header, body, access_list=None))]
 fn render_payload<'py>(
@@ -165,7 +165,7 @@ fn render_payload<'py>(
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
-/// What a block holds beside its header, as the Engine API has it.
+/// Return the body of a payload as JSON of the Engine API.
 #[pyfunction]
 #[pyo3(signature = (body, access_list=None, *, with_access_list=false))]
 fn render_payload_body<'py>(

@@ -1,4 +1,4 @@
-//! A row as the store hands it out.
+//! Row of the store as an argument.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Bytes, or a view of the store's pages: to copy a row costs more than to render what is wanted of it.
+/// Bytes, or a view of the store's pages. Copying a row costs more than rendering a part of it.
 pub enum Row<'a> {
     Bytes(&'a [u8]),
     View(PyBuffer<u8>),

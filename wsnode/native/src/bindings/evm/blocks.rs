@@ -12,7 +12,7 @@ use crate::chain::rows::Transaction;
 use crate::error::InvalidBlock;
 use crate::evm::block;
 
-/// A block whose form is right and whose senders are known.
+/// Block with a valid encoding and known senders.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct UnverifiedBlock(pub Arc<block::UnverifiedBlock>);
 
@@ -53,7 +53,7 @@ impl UnverifiedBlock {
         self.0.transactions.len()
     }
 
-    /// The versioned hashes of all blob transactions, in their order.
+    /// Return the versioned hashes of all blob transactions, in their order.
     #[getter]
     fn blob_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let signed = self.0.transactions.iter().filter_map(Transaction::signed);
@@ -61,32 +61,32 @@ impl UnverifiedBlock {
         hashes.flatten().map(|hash| PyBytes::new(py, hash.as_slice())).collect()
     }
 
-    /// The hash of the block access list, or nothing before Amsterdam.
+    /// Return the hash of the block access list, or None before Amsterdam.
     #[getter]
     fn access_list_hash<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.0.header.block_access_list_hash.map(|hash| PyBytes::new(py, hash.as_slice()))
     }
 
-    /// Whether the body is the one that the header commits to.
+    /// Return whether the header commits to this body.
     #[getter]
     fn has_own_body(&self) -> bool {
         self.0.has_own_body()
     }
 
-    /// The header row.
+    /// Return the header row.
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.header_row)
     }
 
-    /// The body row.
+    /// Return the body row.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.body_row)
     }
 }
 
-/// A block that keeps every rule.
+/// Block that keeps every rule.
 #[pyclass(frozen, subclass, module = "wsnode._native.evm")]
 pub struct VerifiedBlock(pub Arc<block::VerifiedBlock>);
 
@@ -132,32 +132,32 @@ impl VerifiedBlock {
         self.0.log_count
     }
 
-    /// The header row.
+    /// Return the header row.
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.header_row)
     }
 
-    /// The body row.
+    /// Return the body row.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.body_row)
     }
 
-    /// The receipts row.
+    /// Return the receipts row.
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.receipts_row)
     }
 
-    /// The RLP of the block access list, or nothing before Amsterdam and where it is not known.
+    /// Return the RLP of the block access list, or None before Amsterdam and if it is unknown.
     #[getter]
     fn access_list<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.0.access_list.as_ref().map(|list| PyBytes::new(py, list))
     }
 }
 
-/// The blocks that a run verified, and what is wrong with the one after them.
+/// Blocks that were verified, and the violation of the block after them, if any.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Execution {
     verified: Vec<Arc<block::VerifiedBlock>>,
@@ -184,7 +184,7 @@ impl Execution {
     }
 }
 
-/// The exception object for an invalid block, not raised.
+/// Return the exception object for an invalid block, not raised.
 pub fn exception(py: Python<'_>, invalid: &InvalidBlock) -> Py<PyAny> {
     invalid_block(py, invalid).into_value(py).into_any()
 }

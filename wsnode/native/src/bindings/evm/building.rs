@@ -1,4 +1,4 @@
-//! `BlockAttributes`, `BuiltBlock` and hashing.
+//! `BlockAttributes`, `BuiltBlock`, and the Keccak-256 hash.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::engine::verified_with_receipts;
 use crate::evm::build::{self, Base};
 use crate::state::StateAfter;
 
-/// The attributes of a block that its proposer decides.
+/// Attributes of a new block that its proposer chooses.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct BlockAttributes(pub build::BlockAttributes);
 
@@ -25,7 +25,7 @@ type WithdrawalTuple = (u64, u64, Vec<u8>, u64);
 
 #[pymethods]
 impl BlockAttributes {
-    /// Withdrawals are tuples of index, validator index, address, and amount in gwei.
+    /// Return the attributes. Withdrawals are tuples of index, validator index, address, and amount in gwei.
     #[new]
     #[pyo3(signature = (
         *, timestamp, fee_recipient, prev_randao, gas_limit, parent_beacon_block_root, base_fee=None, extra_data=None,
@@ -64,7 +64,7 @@ fn withdrawal((index, validator_index, recipient, amount): &WithdrawalTuple) -> 
     Ok(Withdrawal { index: *index, validator_index: *validator_index, address, amount: *amount })
 }
 
-/// A block that is not committed, and the state after it.
+/// Executed block that is not committed, and the state after it.
 #[pyclass(frozen, extends = VerifiedBlock, module = "wsnode._native.evm")]
 pub struct BuiltBlock(pub Arc<build::BuiltBlock>);
 
@@ -76,32 +76,33 @@ impl BuiltBlock {
 
 #[pymethods]
 impl BuiltBlock {
-    /// What the block asks of the consensus layer, each request's type before its content.
+    /// Return the requests to the consensus layer, each as its type byte and its content.
     #[getter]
     fn requests<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
     }
 
-    /// Why it lacks requests of system contracts.
+    /// Return the error messages of failed system contracts, whose requests the block lacks.
     #[getter]
     fn failed_calls(&self) -> Vec<String> {
         self.0.failed_calls.clone()
     }
 
-    /// The same block on another instance of its parent, or on the committed one.
+    /// Return the same block on another instance of its parent, or on the committed parent.
     #[pyo3(signature = (parent))]
     fn rebased(&self, py: Python<'_>, parent: Option<PyRef<'_, Self>>) -> PyResult<Py<Self>> {
         Py::new(py, Self::new(self.0.rebased(parent.map(|parent| parent.0.clone()))))
     }
 
-    /// Bytes in memory, roughly, without those of the blocks below it.
+    /// Return the approximate bytes that it takes in memory, without its uncommitted ancestors.
     #[getter]
     fn size(&self) -> usize {
         self.0.size()
     }
 }
 
-/// A block verified by its header and receipts and not executed, or which rule it breaks; so with its access list.
+/// Return a block that is verified by its header, receipts and access list without execution, or its
+/// violation.
 #[pyfunction]
 #[pyo3(signature = (spec, block, receipts, access_list=None))]
 fn verify_with_receipts(
@@ -119,7 +120,7 @@ fn verify_with_receipts(
     }
 }
 
-/// A block after which state is read: number and hash of a committed one, or a built one.
+/// Block after which state is read: number and hash of a committed one, or a built one.
 pub enum Block {
     Committed(BlockNumHash),
     Built(Arc<build::BuiltBlock>),
@@ -154,7 +155,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Block {
     }
 }
 
-/// A block in which something runs: the header row of a committed one, or a built one.
+/// Block in which a message runs: the header row of a committed one, or a built one.
 pub enum Header {
     Row(PyBackedBytes),
     Built(Arc<build::BuiltBlock>),
@@ -180,7 +181,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Header {
     }
 }
 
-/// The Keccak-256 hash.
+/// Return the Keccak-256 hash, 32 bytes.
 #[pyfunction]
 fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, alloy_primitives::keccak256(content).as_slice())

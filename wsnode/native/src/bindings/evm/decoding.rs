@@ -16,7 +16,7 @@ use crate::evm::chain_spec::Family;
 use crate::evm::environment::arbos;
 use crate::evm::{block, dump};
 
-/// The blocks before the first malformed one, and its error; senders are recovered on all cores.
+/// Return the blocks before the first malformed one, and its error. Senders are recovered on all cores.
 #[pyfunction]
 #[pyo3(signature = (spec, encoded, *, with_unsigned=false))]
 fn decode_blocks(
@@ -36,13 +36,13 @@ fn decode_blocks(
     Ok((blocks, malformed.map(|invalid| exception(py, &invalid))))
 }
 
-/// A block from its stored rows.
+/// Return a block from its stored rows.
 #[pyfunction]
 fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<UnverifiedBlock> {
     guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
 }
 
-/// The RLP of a block from another node's JSON.
+/// Return the RLP of a block from another node's JSON.
 #[pyfunction]
 fn encode_json_block<'py>(
     py: Python<'py>,
@@ -56,14 +56,15 @@ fn encode_json_block<'py>(
     py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
 }
 
-/// The row of a block's receipts, from another node's JSON.
+/// Return the row of a block's receipts from another node's JSON.
 #[pyfunction]
 fn encode_json_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
     let encode = || guard(|| block::encode_json_receipts(&receipts));
     py.detach(encode).map(|row| PyBytes::new(py, &row))
 }
 
-/// The row of the receipts of a block in RLP, out of another node's JSON, if they are the block's.
+/// Return the row of a block's receipts from another node's JSON, if the header in the block's RLP commits to
+/// them.
 #[pyfunction]
 #[pyo3(signature = (block, receipts, family="ethereum"))]
 fn encode_proved_receipts<'py>(
@@ -77,7 +78,7 @@ fn encode_proved_receipts<'py>(
     Ok(PyBytes::new(py, &row))
 }
 
-/// Number, hash and parent's hash of the header in another node's JSON of a block.
+/// Return number, hash and parent's hash of the header in another node's JSON of a block.
 #[pyfunction]
 fn read_json_header<'py>(
     py: Python<'py>,
@@ -88,16 +89,16 @@ fn read_json_header<'py>(
     Ok((header.number, PyBytes::new(py, hash.as_slice()), PyBytes::new(py, parent.as_slice())))
 }
 
-/// The fork of Ethereum whose rules of the EVM ArbOS has at another node's JSON of a block.
+/// Return the fork whose EVM rules ArbOS has at a block of another node's JSON: `prague` or `osaka`.
 #[pyfunction]
 fn arbos_fork(block: &[u8]) -> PyResult<&'static str> {
     Ok(arbos::fork_name(&guard(|| block::read_json_header(block))?))
 }
 
-/// An account of a dump: address, nonce, balance and code in hex, slots as JSON text.
+/// Account of a dump: address, nonce, balance and code in hex, slots as JSON text.
 type Dumped<'py> = (Bound<'py, PyBytes>, u64, String, String, Bound<'py, PyBytes>);
 
-/// The accounts of a state dump in anvil's format.
+/// Return the accounts of a state dump in anvil's format.
 #[pyfunction]
 fn read_dump(py: Python<'_>, text: PyBackedBytes) -> PyResult<Vec<Dumped<'_>>> {
     let read = || {
@@ -113,20 +114,20 @@ fn read_dump(py: Python<'_>, text: PyBackedBytes) -> PyResult<Vec<Dumped<'_>>> {
     Ok(dumped.collect())
 }
 
-/// A payload of the Engine API, whose form alone is right.
+/// Payload of the Engine API whose JSON has the right form; nothing else is verified.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Payload(block::Payload);
 
 #[pymethods]
 impl Payload {
-    /// From its JSON.
+    /// Parse the JSON of a payload.
     #[new]
     fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
         let read = py.detach(|| guard(|| Ok(block::Payload::read(text))))?;
         read.map(Self).map_err(PyValueError::new_err)
     }
 
-    /// Which version of the structure it has.
+    /// Return the version of the payload's structure, 1 for Paris.
     #[getter]
     fn version(&self) -> u8 {
         self.0.version as u8
@@ -142,7 +143,7 @@ impl Payload {
         self.0.timestamp()
     }
 
-    /// The hash that it says it has.
+    /// Return the payload's `blockHash` as sent, 32 bytes; not verified.
     #[getter]
     fn block_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.block_hash().as_slice())
@@ -153,7 +154,7 @@ impl Payload {
         PyBytes::new(py, self.0.parent_hash().as_slice())
     }
 
-    /// Its block, or which rule that breaks.
+    /// Return the payload's block, or the exception for the rule that it breaks, not raised.
     #[pyo3(signature = (spec, *, parent_beacon_block_root=None, requests=None))]
     fn block(
         &self,

@@ -26,14 +26,14 @@ use crate::state::{collecting_misses, Bounds as StateBounds, ChangedKeys, Miss, 
 
 const LIMIT_EXCEEDED: i64 = -32005;
 const INTERNAL: i64 = -32603;
-/// Values that calls lack, from which on these are fetched before others run.
+/// Number of missing values from which on they are fetched before other calls run.
 const MOST_LACKS: usize = 128;
 
-/// The live calls of a chain, and what is known of their outcomes.
+/// Live calls of a chain, and their known outcomes.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct LiveCalls(Mutex<LiveTable>);
 
-/// The bytes of the live calls of all chains that share a bound.
+/// Bytes of the live calls of all chains that share a bound.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct LiveBytes(Arc<AtomicUsize>);
 
@@ -45,7 +45,7 @@ impl LiveBytes {
     }
 }
 
-/// For how many seconds calls are run, and one of them at most; cancelled where nobody waits for them any more.
+/// Seconds for all calls and for each call, and the flag that is set when nobody waits for them any more.
 #[derive(Clone, Copy)]
 struct Time<'a> {
     slice: f64,
@@ -63,7 +63,7 @@ impl LiveCalls {
         Self(Mutex::new(LiveTable::new(Bounds { gas, gas_blocks, reads, bytes }, Arc::clone(&all_bytes.0))))
     }
 
-    /// Whether there is room for the calls of a subscription.
+    /// Return whether there is room for the calls of a subscription.
     fn admits(&self, messages: Vec<PyRef<'_, Message>>) -> bool {
         self.table().admits(messages.iter().map(|message| &message.0))
     }
@@ -78,15 +78,18 @@ impl LiveCalls {
         self.table().remove(list);
     }
 
-    /// Return if what the calls read is known after a block, where other nodes prove that.
+    /// Return if all values of the state in the calls' last runs are known after a block.
     ///
-    /// Of what is unknown the error names `most` values, or some more, and those of other calls the next time.
+    /// It is for states of other nodes' proofs. The error names about `most` unknown values, and those of
+    /// other calls the next time.
     fn require_proved(&self, py: Python<'_>, state: &State, header: &[u8], most: usize) -> PyResult<()> {
         py.detach(|| guard(|| self.require_proved_after(&state.0, header, most)))
     }
 
-    /// Go on to the state after a block. What changed since block `since`, whose state is that of `step`, is in lists of at
-    /// most `changes` bytes, or follows from proved values; else everything may have.
+    /// Go on to the state after a block. The state of `step` is that after block `since`.
+    ///
+    /// The changes since are in lists of at most `changes` bytes, or follow from proved values. Otherwise
+    /// everything may have changed.
     #[pyo3(signature = (state, header, *, since, step, changes))]
     fn step(
         &self,
@@ -119,17 +122,18 @@ impl LiveCalls {
         py.detach(|| guard(|| self.run_due(&state.0, header, time)))
     }
 
-    /// Pin the lists that may be late no more to the last step.
+    /// Pin the lists that are too late to the last step, and return whether there are any.
     fn pin_late(&self) -> bool {
         self.table().pin_late()
     }
 
-    /// Have no list pinned.
+    /// Unpin all lists.
     fn unpin(&self) {
         self.table().unpin();
     }
 
-    /// Run calls of pinned lists for some seconds on the state of their step; True once there is none.
+    /// Run calls of pinned lists for some seconds on the state of their step, and return true once there is
+    /// none.
     #[pyo3(signature = (state, header, *, slice_seconds, call_seconds, cancel))]
     fn run_late(
         &self,
@@ -144,12 +148,13 @@ impl LiveCalls {
         py.detach(|| guard(|| self.run_late_due(&state.0, header, time)))
     }
 
-    /// The pinned lists whose calls have all ended since the last call, as `take_ready` has others.
+    /// Return the pinned lists whose calls have all ended since the last time, in the form of `take_ready`.
     fn take_late_ready<'py>(&self, py: Python<'py>) -> Vec<ReadyTuple<'py>> {
         ready_tuples(py, self.table().take_late_ready())
     }
 
-    /// The digests of a list's outcomes after a block, from one place on, as many as there was time for.
+    /// Return the digests of a list's outcomes after a block, from index `start` on, as many as there was
+    /// time for.
     #[pyo3(signature = (state, header, list, start, *, slice_seconds, call_seconds, cancel))]
     #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
     fn digests<'py>(
@@ -168,7 +173,7 @@ impl LiveCalls {
         Ok(PyBytes::new(py, &found))
     }
 
-    /// Have the calls run again that lacked values of the state.
+    /// Make the calls run again that lacked values of the state.
     fn retry_lacking(&self) {
         self.table().retry_lacking();
     }
@@ -178,19 +183,21 @@ impl LiveCalls {
         self.table().fail_lacking(code, message);
     }
 
-    /// The lists that are complete since the last call and differ from what was sent: the step after
-    /// which their subscribers had all, the entries to send, and the digests of what was sent; no entries where nothing was.
+    /// Return the lists that have become complete and differ from the entries sent before.
+    ///
+    /// Each has the last step after which it was complete, the entries to send, and the digests sent before;
+    /// the last two only if something was sent before.
     fn take_ready<'py>(&self, py: Python<'py>) -> Vec<ReadyTuple<'py>> {
         ready_tuples(py, self.table().take_ready())
     }
 
-    /// The number of the last step.
+    /// Return the number of the last step.
     #[getter]
     fn steps(&self) -> u64 {
         self.table().steps()
     }
 
-    /// The last step after which a list's subscribers had all outcomes; None before the first one.
+    /// Return the last step after which a list's subscribers had all outcomes; None before the first one.
     fn complete_since(&self, list: ListId) -> Option<u64> {
         self.table().complete_since(list)
     }
@@ -199,12 +206,12 @@ impl LiveCalls {
         self.table().is_complete(list)
     }
 
-    /// The digests of what a list's subscribers were sent last.
+    /// Return the digests of the outcomes that a list's subscribers were sent last.
     fn told<'py>(&self, py: Python<'py>, list: ListId) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.table().told(list))
     }
 
-    /// The entries of a list that differ from those with these digests, with commas between.
+    /// Return the entries of a list whose outcomes have other digests than these, joined by commas.
     fn changes<'py>(&self, py: Python<'py>, list: ListId, digests: &[u8]) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.table().changes(list, digests))
     }
@@ -214,7 +221,7 @@ impl LiveCalls {
         self.table().has_due()
     }
 
-    /// Whether a list may not be later than it is.
+    /// Return whether a list is too late.
     #[getter]
     fn is_too_late(&self) -> bool {
         self.table().is_too_late()
@@ -281,7 +288,7 @@ impl LiveCalls {
         })?)
     }
 
-    /// What differs between the states after two blocks of a chain, patches included.
+    /// Return the keys that differ between the states after two blocks of a chain, patches included.
     fn changed_since(
         &self,
         engine: &Engine,
@@ -378,7 +385,7 @@ impl LiveCalls {
     }
 }
 
-/// Have `next` run calls after a block, one at a time, until it returns that there is none, or there is no time left.
+/// Run calls after a block by `next`, one at a time, until it returns false or no time is left.
 fn at(
     engine: &Engine,
     header: &[u8],
@@ -398,7 +405,7 @@ fn at(
     })
 }
 
-/// How a call ended; None if nobody waits for it any more.
+/// Return the result of a run, or None if nobody waits for it any more.
 fn ended(ran: Result<Option<Ran>, Error>, time: Time<'_>) -> Option<Ran> {
     match ran {
         Ok(Some(ran)) => Some(ran),

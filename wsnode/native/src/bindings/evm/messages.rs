@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::call;
 
-/// What is to be run; absent members have geth's defaults.
+/// Message to run. Absent members have geth's defaults.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Message(pub call::Message);
 
@@ -58,12 +58,12 @@ impl Message {
     }
 }
 
-/// The value that `text` is the JSON of.
+/// Return the value in the JSON `text`, or a ValueError about `name`.
 pub fn json<T: DeserializeOwned>(name: &str, text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("{name}: {reason}")))
 }
 
-/// Messages to the console, and how many more there were.
+/// Return the console messages, and the number of dropped ones.
 pub fn console_tuple<'py>(
     py: Python<'py>,
     console_messages: &call::ConsoleMessages,
@@ -74,7 +74,7 @@ pub fn console_tuple<'py>(
     )
 }
 
-/// Ends the run that was given it, from any thread.
+/// Flag by which any thread ends a run.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 #[derive(Default)]
 pub struct CancelFlag(pub Arc<AtomicBool>);
@@ -96,7 +96,7 @@ impl CancelFlag {
     }
 }
 
-/// A run that came to its end.
+/// Outcome of a run that succeeded.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Success {
     output: Bytes,
@@ -114,7 +114,7 @@ impl Success {
     }
 }
 
-/// A run that the contract took back.
+/// Outcome of a run that the contract reverted.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Revert {
     output: Bytes,
@@ -130,20 +130,20 @@ impl Revert {
     }
 }
 
-/// A run that broke a rule of the EVM; the reason is in geth's words.
+/// Outcome of a run that broke a rule of the EVM, with the reason in geth's words.
 #[pyclass(frozen, get_all, module = "wsnode._native.evm")]
 pub struct Halt {
     reason: String,
     gas_used: u64,
 }
 
-/// A run that went beyond its budget or was cancelled.
+/// Outcome of a run that exceeded its budget or was cancelled.
 #[pyclass(frozen, get_all, module = "wsnode._native.evm")]
 pub struct Interrupted {
     cancelled: bool,
 }
 
-/// The object that stands for an outcome.
+/// Return the Python object for an outcome.
 pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
     Ok(match outcome {
         call::Outcome::Success { output, gas_used, gas_refunded, .. } => {
@@ -155,19 +155,19 @@ pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// The message of the error of a call that reverted.
+/// Return the error message of a reverted call.
 #[pyfunction]
 fn revert_message(output: &[u8]) -> String {
     call::revert_message(output)
 }
 
-/// The message of the error of a call that cannot begin.
+/// Return the error message of a call that cannot begin.
 #[pyfunction]
 fn with_supplied_gas(reason: &str, gas: u64) -> String {
     call::with_supplied_gas(reason, gas)
 }
 
-/// The gas that a call may have: `blocks` times that of its block.
+/// Return the most gas of a call: `blocks` times its block's gas limit, at most 2^63 - 1.
 #[pyfunction]
 #[pyo3(signature = (gas_limit, blocks, /))]
 fn call_gas_cap(gas_limit: u64, blocks: u64) -> u64 {

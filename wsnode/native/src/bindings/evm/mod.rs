@@ -1,4 +1,4 @@
-//! Chains, their state, and what runs on it.
+//! Chains, their state, and the blocks and messages that run on it.
 
 mod blocks;
 pub mod building;

@@ -22,7 +22,7 @@ fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
 }
 
-/// The trace of a transaction of a block, as JSON in the requested form; or a refusal's word.
+/// Return the traces of a transaction as JSON in the requested form, or a word if there are none.
 #[pyfunction]
 #[pyo3(signature = (state, rows, form, *, index, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
@@ -42,7 +42,7 @@ fn parity_transaction(
     traced(py, result)
 }
 
-/// Outputs and traces of these types of all transactions of a block, as a JSON array.
+/// Return outputs and traces of these types of all transactions of a block, as a JSON array.
 #[pyfunction]
 #[pyo3(signature = (state, rows, types, *, seconds, size, cancel))]
 fn parity_block(
@@ -60,7 +60,7 @@ fn parity_block(
     traced(py, result)
 }
 
-/// The traces of a block that match a filter, joined by commas, and how many were found, `skip` included.
+/// Return the matching traces of a block, joined by commas, and the number found, skipped ones included.
 #[pyfunction]
 #[pyo3(signature = (state, rows, filter, *, skip, count, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
@@ -85,7 +85,7 @@ fn parity_filter(
     }
 }
 
-/// The indices of a block's transactions that have to do with an account.
+/// Return the indices of a block's transactions in whose traces an account occurs.
 #[pyfunction]
 #[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
 fn parity_touching(
@@ -106,7 +106,8 @@ fn parity_touching(
     }
 }
 
-/// The hash of the transaction of a block that created a contract, and what created it, or nothing.
+/// Return the hash of the transaction of a block that created a contract, and the address of its creator, or
+/// None.
 #[pyfunction]
 #[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
 fn parity_creator(
@@ -130,7 +131,7 @@ fn parity_creator(
     }
 }
 
-/// What a block pays: to its own miner first, then to those of its ommers; nothing since the merge.
+/// Return the rewards of a block in wei: its own miner's first, then its ommers'; none since the merge.
 #[pyfunction]
 fn block_rewards(spec: &ChainSpec, rows: BlockRows) -> PyResult<Vec<Number>> {
     let paid = guard(|| parity::rewards(&spec.0, (&rows.0, &rows.1)))?;
@@ -139,7 +140,7 @@ fn block_rewards(spec: &ChainSpec, rows: BlockRows) -> PyResult<Vec<Number>> {
 
 type TracedMessage<'py> = (PyRef<'py, Message>, PyBackedBytes);
 
-/// The results of messages that run one after the other after a block, each with traces of its types.
+/// Return the results of messages that run one after the other after a block, each with traces of its types.
 #[pyfunction]
 #[pyo3(signature = (
     state, header, calls, *, gas_cap, seconds, size, cancel, state_overrides=None, block_overrides=None
@@ -178,7 +179,7 @@ fn parity_calls(
     }
 }
 
-/// The results of a signed transaction after a block, with traces of these types.
+/// Return the results of a signed transaction after a block, with traces of these types.
 #[pyfunction]
 #[pyo3(signature = (state, header, encoded, types, *, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]

@@ -1,4 +1,4 @@
-//! Signing for development chains.
+//! Signatures for development chains.
 
 use alloy_primitives::{Bytes, TxKind, U256};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::block;
 use crate::evm::sign::{self, Draft, OfferedPrice};
 
-/// The envelope of a transaction that the owner of `secret` signs; its members make its type.
+/// Return the envelope of a transaction signed with `secret`. Its members decide its type.
 #[pyfunction]
 #[pyo3(signature = (
     secret, *, chain_id, nonce, to, value, input, gas, max_fee=None, max_priority_fee=None, gas_price=None,
@@ -40,7 +40,7 @@ fn sign_transaction<'py>(
     guard(|| sign::sign(secret, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The encoded transaction of an impersonated account: its signature is the placeholder that names `sender`.
+/// Return the envelope of an impersonated sender's transaction, with a placeholder in place of the signature.
 #[pyfunction]
 #[pyo3(signature = (
     sender, *, chain_id, nonce, to, value, input, gas, max_fee=None, max_priority_fee=None, gas_price=None,
@@ -69,7 +69,7 @@ fn unsigned_transaction<'py>(
     guard(|| sign::impersonate(sender, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The sender that an encoded transaction names in place of a signature, None of a signed one.
+/// Return the sender in the placeholder of an encoded transaction, or None if it is signed.
 #[pyfunction]
 fn impersonated_sender<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let named = guard(|| {
@@ -117,28 +117,28 @@ fn draft(
     })
 }
 
-/// The signature of a message (EIP-191): r, s, and 27 or 28.
+/// Return the signature of a message (EIP-191), 65 bytes: r, s, and 27 or 28.
 #[pyfunction]
 fn sign_message<'py>(py: Python<'py>, secret: &[u8], message: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;
     guard(|| sign::sign_message(secret, message)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The signature of a hash without a prefix: r, s, and 27 or 28.
+/// Return the signature of a hash without a prefix, 65 bytes: r, s, and 27 or 28.
 #[pyfunction]
 fn sign_digest<'py>(py: Python<'py>, secret: &[u8], digest: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let (secret, digest) = (hash("secret", secret)?, hash("digest", digest)?);
     guard(|| sign::sign_digest(secret, digest)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// The compressed public key of a secret.
+/// Return the compressed public key of a secret, 33 bytes.
 #[pyfunction]
 fn public_key_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;
     guard(|| sign::public_key_of(secret)).map(|found| PyBytes::new(py, &found))
 }
 
-/// The address that belongs to a secret.
+/// Return the address of a secret's public key.
 #[pyfunction]
 fn address_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;

@@ -1,4 +1,4 @@
-//! `Simulation`: blocks of calls, as a caller wants them run.
+//! `Simulation`: blocks of calls.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -8,11 +8,11 @@ use crate::bindings::errors::guard;
 use crate::error::Error;
 use crate::evm::simulate::{Block, Call, SimulationOptions, SimulationRequest};
 
-/// Blocks of calls and how they are run.
+/// Blocks of calls, and the options of their runs.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct Simulation(pub SimulationRequest);
 
-/// A message, or why there is none.
+/// Message, or the reason why there is none.
 #[derive(FromPyObject)]
 enum MessageOrRefusal<'py> {
     Message(PyRef<'py, Message>),
@@ -24,8 +24,8 @@ type BlockTuple<'py> = (Overrides, Overrides, Vec<MessageOrRefusal<'py>>);
 
 #[pymethods]
 impl Simulation {
-    /// Blocks are tuples of block overrides and state overrides, both JSON, and calls. Other threads run while they are
-    /// read: thousands of overridden slots take 10 ms.
+    /// Parse a simulation. Blocks are tuples of block overrides and state overrides, both JSON, and calls.
+    /// Other threads run meanwhile, because thousands of overridden slots take 10 ms.
     #[new]
     #[pyo3(signature = (blocks, *, gas_cap, validation, trace_transfers, full_transactions))]
     fn new(

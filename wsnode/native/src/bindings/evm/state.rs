@@ -1,4 +1,4 @@
-//! `State`: one chain's EVM state.
+//! `State`: the EVM state of one chain.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::evm::call::{
 use crate::evm::simulate::simulate;
 use crate::state::{Bounds, Durability, Head, Miss, Proved, SlotProof, Step};
 
-/// The EVM state of one chain in a folder of its own; to be opened after a fork.
+/// EVM state of one chain in its own folder. A process that forks opens it afterwards.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct State(pub Arc<Engine>);
 
@@ -48,12 +48,13 @@ impl State {
         py.detach(|| guard(|| Engine::open(&path, spec, writer, proved))).map(|engine| Self(Arc::new(engine)))
     }
 
-    /// The same state, all of whose reads, one after another, see the last commit of now.
+    /// Return the same state with its reads, which must not overlap, fixed to the last commit.
     fn pin(&self) -> PyResult<Self> {
         guard(|| self.0.pin()).map(|engine| Self(Arc::new(engine)))
     }
 
-    /// Return if the state's file is where it was opened, and is open again after a failed write, or may soon be.
+    /// Return if the state's file is where it was opened, and can be used or may soon be again after a failed
+    /// write.
     fn require_usable(&self) -> PyResult<()> {
         self.0.require_usable().map_err(store::raised)
     }
@@ -63,27 +64,27 @@ impl State {
         self.0.reader.require_undamaged().map_err(store::raised)
     }
 
-    /// How often a read has met a damaged row since the state was opened.
+    /// Return the number of reads that have met a damaged row since the state was opened.
     #[getter]
     fn damaged(&self) -> u64 {
         self.0.reader.damaged()
     }
 
-    /// Number and hash of the head, with blocks that are not committed.
+    /// Return number and hash of the head, blocks that are not committed included.
     #[getter]
     fn head<'py>(&self, py: Python<'py>) -> PyResult<HeadTuple<'py>> {
         guard(|| self.0.head()).map(|head| head_tuple(py, head))
     }
 
-    /// Number and hash of the head on the disk, whichever process wrote it.
+    /// Return number and hash of the head on the disk, whichever process wrote it.
     #[getter]
     fn committed_head<'py>(&self, py: Python<'py>) -> PyResult<HeadTuple<'py>> {
         guard(|| self.0.committed_head()).map(|head| head_tuple(py, head))
     }
 
-    /// Verify and execute blocks on top of the head, in memory until `commit`, up to the first invalid one.
+    /// Verify and execute blocks on top of the head up to the first invalid one, in memory until `commit`.
     ///
-    /// With `attributes`, the first one's gas limit and base fee are what its maker chose.
+    /// With `attributes`, the first block has the gas limit and base fee that its maker chose.
     #[pyo3(signature = (blocks, ancestors, *, total_difficulty, attributes=None))]
     fn execute(
         &self,
@@ -99,7 +100,7 @@ impl State {
             .map(Execution::from)
     }
 
-    /// The first rule that a block violates, as far as it shows without executing it.
+    /// Return the first rule without execution that a block breaks, or None.
     #[pyo3(signature = (block, ancestors, *, total_difficulty, attributes=None))]
     fn verify_header(
         &self,
@@ -115,7 +116,7 @@ impl State {
         Ok(invalid.map(|invalid| exception(py, &invalid)))
     }
 
-    /// Verify and execute a block after any committed or built one, and leave the state as it is.
+    /// Verify and execute a block after any committed or built one. The stored state does not change.
     #[pyo3(signature = (block, parent, ancestors, *, total_difficulty, changes=usize::MAX))]
     fn try_block(
         &self,
@@ -136,19 +137,19 @@ impl State {
         }
     }
 
-    /// Put a built block, which follows the head, on top of it, in memory until `commit`.
+    /// Put a built block on top of the head, which is its parent, in memory until `commit`.
     fn accept(&self, py: Python<'_>, block: PyRef<'_, BuiltBlock>) -> PyResult<()> {
         let built = block.0.clone();
         py.detach(|| guard(|| self.0.accept(&built)))
     }
 
-    /// Write every executed block; without `sync` a power cut may lose it, a killed process does not.
+    /// Write every executed block. Without `sync` a power cut may lose it, a killed process does not.
     #[pyo3(signature = (*, sync))]
     fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
         py.detach(|| guard(|| self.0.commit(sync)))
     }
 
-    /// Write every executed block, to be read at once; until `sync_now` a power cut takes the store back to what it was.
+    /// Write every executed block for all readers at once. Until `sync_now` a power cut may undo the commit.
     fn commit_whole(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| guard(|| self.0.commit(Durability::NoMetaSync)))
     }
@@ -158,29 +159,30 @@ impl State {
         py.detach(|| guard(|| self.0.sync_now()))
     }
 
-    /// The store's version, and number, hash and state root of the head on the disk that it has.
+    /// Return the store's version, and number, hash and state root of the head in that version.
     fn committed<'py>(&self, py: Python<'py>) -> PyResult<CommittedTuple<'py>> {
         let (version, head) = guard(|| Ok(self.0.reader.committed()?))?;
         let root = PyBytes::new(py, head.state_root.as_slice());
         Ok((version, head.number, PyBytes::new(py, head.hash.as_slice()), root))
     }
 
-    /// Write what is committed at some moment of the call to an open file, as a store without free pages.
+    /// Write the state that is committed at some moment of the call to an open file, as a store without free
+    /// pages.
     fn copy(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
         let mut target = duplicate(descriptor)?;
         py.detach(|| guard(|| Ok(self.0.reader.copy(&mut target)?)))
     }
 
-    /// The state root after the head on the disk, patches included.
+    /// Return the state root after the head on the disk, patches included.
     #[getter]
     fn state_root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let head = guard(|| self.0.committed_head())?;
         Ok(PyBytes::new(py, head.state_root.as_slice()))
     }
 
-    /// Go back to an earlier block and return its hash; what is not committed is forgotten.
+    /// Go back to an earlier block and return its hash. Uncommitted blocks are dropped.
     ///
-    /// With a state root, patches of that block are undone until its state has that root again.
+    /// With a state root, patches of that block are undone until its state has this root again.
     #[pyo3(signature = (number, *, state_root=None))]
     fn unwind<'py>(
         &self,
@@ -193,23 +195,25 @@ impl State {
         Ok(PyBytes::new(py, hash.as_slice()))
     }
 
-    /// Forget the states before a committed block: `most` values are looked at. Whether there may be more.
+    /// Delete the states before a committed block, looking at up to `most` values. Return whether there may
+    /// be more.
     #[pyo3(signature = (number, *, most, sync))]
     fn prune(&self, py: Python<'_>, number: u64, most: usize, sync: bool) -> PyResult<bool> {
         py.detach(|| guard(|| self.0.prune(number, most, sync)))
     }
 
-    /// Change the state after the head in place, as state overrides say, and return its new root.
+    /// Change the state after the head by state overrides, and return its new root.
     #[pyo3(signature = (changes, *, sync=true))]
     fn patch<'py>(&self, py: Python<'py>, changes: &[u8], sync: bool) -> PyResult<Bound<'py, PyBytes>> {
         let root = py.detach(|| guard(|| self.0.patch(&parse_patches(changes)?, sync)))?;
         Ok(PyBytes::new(py, root.as_slice()))
     }
 
-    /// Verify what another node sent of the state after the first block, and keep it: all, or none if one is wrong.
+    /// Verify proofs of another node for the state after the first block, and keep the values: all, or none
+    /// if one is wrong.
     ///
-    /// Of each account its address, the nodes that prove it, slots with the nodes that prove them, and its code unless
-    /// that is known.
+    /// For each account: its address, the nodes of its proof, slots with the nodes of their proofs, and its
+    /// code, or None if the code is known.
     fn keep_proofs(&self, py: Python<'_>, proofs: Vec<AccountProofTuple>) -> PyResult<()> {
         let proofs: Vec<_> = proofs.into_iter().map(proved).collect::<PyResult<_>>()?;
         py.detach(|| guard(|| Ok(self.0.base()?.keep(&proofs)?)))
@@ -221,14 +225,15 @@ impl State {
         py.detach(|| guard(|| Ok(self.0.base()?.keep_hashes(&hashes)?)))
     }
 
-    /// Take note of the verified state root of a block: where states are known by proofs alone, they are read by it.
+    /// Keep the verified state root of a block. On a chain known by proofs alone, the block's state is read
+    /// by it.
     fn note_root(&self, number: u64, block_hash: &[u8], state_root: &[u8]) -> PyResult<()> {
         let (hash, state_root) = (hash("block hash", block_hash)?, hash("state root", state_root)?);
         guard(|| self.0.block_states())?.note(Head { number, hash, state_root });
         Ok(())
     }
 
-    /// As `keep_proofs`, of the state with a root that is a verified block's.
+    /// Verify and keep proofs as `keep_proofs` does, for the state with the root of a verified block.
     fn keep_proofs_of(
         &self,
         py: Python<'_>,
@@ -240,7 +245,8 @@ impl State {
         py.detach(|| guard(|| Ok(self.0.block_states()?.keep(root, &proofs)?)))
     }
 
-    /// How many of the blocks with these state roots, newest first, lead down to all of these values that is known.
+    /// Return how many of the blocks with these state roots lead down to all known ones of these values. The
+    /// newest is first.
     fn known_depth(
         &self,
         py: Python<'_>,
@@ -253,11 +259,10 @@ impl State {
         py.detach(|| guard(|| Ok(self.0.block_states()?.depth(&roots, &wanted)?)))
     }
 
-    /// Keep what of these values after a block follows from earlier states, and return the accounts and slots of which
-    /// nothing does.
+    /// Keep the values after a block that follow from earlier states. Return the other accounts and slots.
     ///
-    /// `steps` lead down from that block: its access list with its parent's state root, the parent's, and so on. The
-    /// lists are verified.
+    /// `steps` lead down from that block: its access list with its parent's state root, the parent's, and so
+    /// on. The caller has verified the lists.
     fn carry<'py>(
         &self,
         py: Python<'py>,
@@ -276,14 +281,14 @@ impl State {
         Ok(values(py, &others))
     }
 
-    /// Keep verified hashes of blocks before the one with the hash `of`.
+    /// Keep verified hashes of blocks before the block with the hash `of`.
     fn keep_hashes_of(&self, py: Python<'_>, of: &[u8], hashes: Vec<(u64, PyBackedBytes)>) -> PyResult<()> {
         let of = hash("block hash", of)?;
         let hashes = hashes_of(hashes)?;
         py.detach(|| guard(|| Ok(self.0.block_states()?.keep_hashes(of, &hashes)?)))
     }
 
-    /// Nonce, balance and code hash of an account after a block, or nothing.
+    /// Return nonce, balance in wei and code hash of an account after a block, or None.
     fn account<'py>(
         &self,
         py: Python<'py>,
@@ -296,7 +301,7 @@ impl State {
             .map(|found| (found.nonce, Number(found.balance), PyBytes::new(py, found.code_hash.as_slice()))))
     }
 
-    /// The code of an account after a block; empty if it has none.
+    /// Return the code of an account after a block, empty if it has none.
     fn code<'py>(&self, py: Python<'py>, address: &[u8], block: Block) -> PyResult<Bound<'py, PyBytes>> {
         let address = self::address("address", address)?;
         let code = guard(|| {
@@ -307,14 +312,14 @@ impl State {
         Ok(PyBytes::new(py, &code))
     }
 
-    /// The code with this hash, None if no contract ever had it.
+    /// Return the code with this hash, or None if no contract ever had it.
     fn find_code<'py>(&self, py: Python<'py>, code_hash: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let code_hash = hash("code hash", code_hash)?;
         let code = guard(|| Ok(self.0.reader.find_code(code_hash)?))?;
         Ok(code.map(|code| PyBytes::new(py, &code)))
     }
 
-    /// The 32 bytes in a slot after a block.
+    /// Return the 32 bytes in a slot after a block.
     fn storage<'py>(
         &self,
         py: Python<'py>,
@@ -329,8 +334,8 @@ impl State {
         Ok(PyBytes::new(py, &value.to_be_bytes::<32>()))
     }
 
-    /// The blocks up to a committed one in which nonce, balance or code of an account changed, `limit` at most:
-    /// from `start` on, oldest first, or from `start` back.
+    /// Return the numbers of the blocks up to a committed one in which nonce, balance or code of an account
+    /// changed, at most `limit`. They are from `start` on, oldest first, or from `start` back.
     #[pyo3(signature = (address, block, start, *, is_forward, limit))]
     fn changes_of(
         &self,
@@ -344,7 +349,7 @@ impl State {
         guard(|| Ok(self.0.reader.at(block.state())?.changes_of(address, start, is_forward, limit)?))
     }
 
-    /// Every account after a committed block, in the order of their addresses.
+    /// Return the addresses of all accounts after a committed block, in ascending order.
     fn addresses<'py>(
         &self,
         py: Python<'py>,
@@ -356,7 +361,7 @@ impl State {
         Ok(found.iter().map(|address| PyBytes::new(py, address.as_slice())).collect())
     }
 
-    /// Every slot of an account that is not zero after a committed block, with its value.
+    /// Return every slot of an account that is not zero after a committed block, with its value.
     fn slots<'py>(
         &self,
         py: Python<'py>,
@@ -373,9 +378,10 @@ impl State {
         Ok(slots.into_iter().map(|(slot, value)| (word(slot), word(value))).collect())
     }
 
-    /// Nodes that prove an account after a block, value and nodes of each slot, and the account's storage root.
+    /// Return nodes that prove an account after a block, value and nodes of each slot, and the account's
+    /// storage root.
     ///
-    /// `changes` bounds how far back the block may lie, in bytes of the lists of what changed since.
+    /// `changes` bounds the bytes of change lists since the block.
     #[pyo3(signature = (address, slots, block, *, changes=usize::MAX, cancel=None))]
     fn proof<'py>(
         &self,
@@ -399,10 +405,10 @@ impl State {
         Ok((nodes(py, &proof.nodes), slots, PyBytes::new(py, proof.storage_root.as_slice())))
     }
 
-    /// Run a message on the state after a block, in its environment; `header` is the row of a committed block,
-    /// or an uncommitted one.
+    /// Run a message on the state after a block and return its outcome. `header` is the row of a committed
+    /// block, or a built block.
     ///
-    /// With a budget, of jumps and calls, the run holds the interpreter's lock and is interrupted beyond it.
+    /// With a budget in jumps, the run holds the interpreter's lock and is interrupted beyond the budget.
     #[pyo3(signature = (
         header, message, *, gas_cap, budget=None, cancel=None, state_overrides=None, block_overrides=None
     ))]
@@ -428,7 +434,7 @@ impl State {
         outcome(py, result)
     }
 
-    /// The lowest gas limit with which a message succeeds, or how it fails whatever its gas.
+    /// Return the lowest gas limit with which a message succeeds, or the outcome if it fails with any gas.
     #[pyo3(signature = (
         header, message, *, gas_cap, budget=None, cancel=None, state_overrides=None, block_overrides=None
     ))]
@@ -462,19 +468,19 @@ impl State {
         }
     }
 
-    /// Keep what calls will say to the console, for `take_console`.
+    /// Keep console messages of calls from now on, for `take_console`.
     fn begin_console(&self) {
         self.0.console.begin();
     }
 
-    /// What calls have said to the console since the last time, and how many messages were left out.
+    /// Return the console messages of calls since the last time, and the number of dropped ones.
     fn take_console<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyBytes>>, usize) {
         console_tuple(py, &self.0.console.take())
     }
 
-    /// The blocks of a simulation on top of a block, as a JSON array.
+    /// Return the blocks of a simulation on top of a block, as a JSON array.
     ///
-    /// `changes` bounds how far back that block may lie, in bytes of the lists of what changed since.
+    /// `changes` bounds the bytes of change lists since that block.
     #[pyo3(signature = (header, simulation, *, changes=usize::MAX, cancel=None))]
     fn simulate<'py>(
         &self,
@@ -492,7 +498,8 @@ impl State {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// Build the block after a committed one, whose rows are given, and list the transactions left out, with reasons.
+    /// Build the block after a committed one, given by its rows, and return it with the refused transactions
+    /// and reasons.
     ///
     /// `senders` has, for each transaction, its impersonated sender or None.
     #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
@@ -510,7 +517,8 @@ impl State {
         })
     }
 
-    /// Build the block after the head as `build_block`, to be accepted next: then nothing is executed again.
+    /// Build the block after the head as `build_block` does. If it is accepted next, nothing is executed
+    /// again.
     #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
     fn build_next(
         &self,
@@ -528,14 +536,15 @@ impl State {
 }
 
 impl State {
-    /// Keep what a run has said to the console, unless it will be run again.
+    /// Keep the console messages of a run, unless it was interrupted and will run again.
     pub fn keep_console_messages(&self, outcome: &Outcome, console_messages: ConsoleMessages) {
         if !matches!(outcome, Outcome::Interrupted { .. }) {
             self.0.console.append(console_messages);
         }
     }
 
-    /// What `work` returns where a message is run: within a budget at once, else without the interpreter's lock.
+    /// Return the result of `work` at a call site: with a budget at once, else without the interpreter's
+    /// lock.
     pub fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -553,7 +562,7 @@ impl State {
     }
 }
 
-/// The block that `build` makes of transactions, without the interpreter's lock.
+/// Return the block that `build` makes of transactions, and the refused ones, without the interpreter's lock.
 fn built(
     py: Python<'_>,
     transactions: &[PyBackedBytes],
@@ -570,7 +579,7 @@ fn built(
     Ok((Py::new(py, BuiltBlock::new(block))?, refused))
 }
 
-/// An account with its proof, its slots with theirs, and its code.
+/// Address of an account, its proof, its slots with their proofs, and its code.
 type AccountProofTuple =
     (PyBackedBytes, Vec<PyBackedBytes>, Vec<(PyBackedBytes, Vec<PyBackedBytes>)>, Option<PyBackedBytes>);
 
@@ -599,7 +608,7 @@ fn proved((name, nodes, slots, code): AccountProofTuple) -> PyResult<Proved> {
     })
 }
 
-/// The impersonated sender of each of `count` transactions.
+/// Return the impersonated sender of each of `count` transactions, or None for a signed one.
 fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> PyResult<Vec<Option<Address>>> {
     let Some(senders) = senders else {
         return Ok(vec![None; count]);
@@ -611,7 +620,8 @@ fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> Py
     senders.into_iter().map(read).collect()
 }
 
-/// Run `work` at once, or without the interpreter's lock: taking that back beside a busy thread costs up to 5 ms.
+/// Run `work` at once, or without the interpreter's lock. Taking the lock back beside a busy thread costs up
+/// to 5 ms.
 fn inline_or_detached<T: Send>(
     py: Python<'_>,
     is_inline: bool,

@@ -1,4 +1,4 @@
-//! Whether a state is whole.
+//! Checks of a state: checksums of rows, tries against their hashes, and earlier states against their roots.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,16 +8,16 @@ use super::state::State;
 use crate::bindings::errors::guard;
 use crate::state::{StateError, Watcher};
 
-/// Entries of a table from one call of Python to the next.
+/// Entries of a table between two calls of Python.
 const STRIDE: u64 = 4096;
 
 type Root<'py> = Bound<'py, PyBytes>;
 
-/// Tells Python what is found.
+/// Caller of Python's functions for progress and faults.
 struct Caller {
     progress: Py<PyAny>,
     fault: Py<PyAny>,
-    /// What Python raised, which ends the inspection.
+    /// Exception that Python raised. It ends the inspection.
     raised: Option<PyErr>,
 }
 
@@ -47,7 +47,7 @@ impl Watcher for Caller {
     }
 }
 
-/// Head and what was looked at: accounts, slots, nodes, codes.
+/// Return the number of the head, and how many accounts, slots, nodes and codes were inspected.
 #[pyfunction]
 #[pyo3(signature = (state, progress, fault, /))]
 fn inspect_state(
@@ -68,7 +68,7 @@ fn inspect_state(
     Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
 }
 
-/// How many rows do not have their checksums.
+/// Return the number of rows that do not have their checksums.
 #[pyfunction]
 #[pyo3(signature = (state, progress, fault, /))]
 fn check_state_rows(py: Python<'_>, state: &State, progress: Py<PyAny>, fault: Py<PyAny>) -> PyResult<u64> {
@@ -77,7 +77,7 @@ fn check_state_rows(py: Python<'_>, state: &State, progress: Py<PyAny>, fault: P
     caller.raised.map_or(damaged, Err)
 }
 
-/// The block to which the state was taken back.
+/// Return the number of the earliest block to which the state was taken back.
 #[pyfunction]
 #[pyo3(signature = (state, first, nodes, progress, fault, /))]
 fn inspect_past(
@@ -93,7 +93,7 @@ fn inspect_past(
     caller.raised.map_or(reached, Err)
 }
 
-/// Number, hash, state root and the root in the header of blocks from `first` on.
+/// Return number, hash, state root and the header's state root of blocks from `first` on.
 #[pyfunction]
 #[pyo3(signature = (state, first, limit, /))]
 fn state_blocks<'py>(

@@ -16,7 +16,7 @@ use crate::evm::access_list;
 use crate::evm::call::{Outcome, Overrides};
 use crate::evm::trace::{self, Stopped, TraceCallSite, TraceLimits, TraceOptions, Traced};
 
-/// The access list of a message as JSON, the gas that it uses with it, and why it fails if it does.
+/// Return the access list of a message as JSON, the gas used with it, and the reason if the message fails.
 #[pyfunction]
 #[pyo3(signature = (
     state, header, message, *, gas_cap, nonce=None, cancel=None, state_overrides=None
@@ -49,7 +49,7 @@ fn create_access_list(
 
 pub type BlockRows = (PyBackedBytes, PyBackedBytes);
 
-/// What a trace may take: seconds a transaction, and bytes of text in all.
+/// Return the limits of a trace: seconds for each transaction, and bytes of text in all.
 pub fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> TraceLimits {
     TraceLimits { seconds, size, stop: cancel.0.clone() }
 }
@@ -66,7 +66,7 @@ pub fn traced(py: Python<'_>, traced: Traced) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Why there is no trace.
+/// Return the word for the reason why there is no trace.
 pub fn word(stopped: Stopped) -> &'static str {
     match stopped {
         Stopped::Late => "late",
@@ -75,7 +75,7 @@ pub fn word(stopped: Stopped) -> &'static str {
     }
 }
 
-/// The trace of a transaction of a block as JSON, or of all of them; a word where there is none.
+/// Return the trace of a transaction of a block as JSON, or of all of them, or a word if there is none.
 #[pyfunction]
 #[pyo3(signature = (state, rows, options, *, index, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
@@ -100,7 +100,7 @@ fn trace_block(
     traced(py, result)
 }
 
-/// The trace of a message after a block, or after a number of its transactions.
+/// Return the trace of a message after a block, or after a number of its transactions.
 #[pyfunction]
 #[pyo3(signature = (
     state, rows, message, options, *, gas_cap, seconds, size, cancel, transactions=None, state_overrides=None,
@@ -133,7 +133,8 @@ fn trace_call(
     traced(py, result)
 }
 
-/// What each transaction of a block says to the console, and how many messages are left out; None if cancelled.
+/// Return the console messages of each transaction of a block, and the number of dropped ones; None after a
+/// cancellation.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, cancel))]
 fn console_messages(

@@ -1,4 +1,4 @@
-//! What blocks need of the state and change in it: witnesses, ranges of slots, modified accounts.
+//! Witnesses of blocks, ranges of slots, and accounts that blocks modified.
 
 use std::sync::atomic::AtomicBool;
 
@@ -24,9 +24,10 @@ fn bounds(cancel: &AtomicBool, changes: usize, found: usize) -> Bounds<'_> {
     Bounds { cancel, changes, found }
 }
 
-/// The witness of a block: its parent's state root, code and nodes as JSON arrays, and the oldest block that it names.
+/// Return the witness of a block: its parent's state root, code and nodes as JSON arrays, and the number of
+/// the oldest block whose hash it reads.
 ///
-/// `changes` bounds the bytes of what changed since its parent, `found` those of the witness.
+/// `changes` bounds the bytes of change lists since the parent, `found` the bytes of the witness.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, changes, found, cancel))]
 fn execution_witness<'py>(
@@ -54,7 +55,8 @@ fn list(items: &[Bytes]) -> Vec<u8> {
     text
 }
 
-/// Slots of a contract in the order of their hashes, before a transaction of a block, as JSON.
+/// Return slots of a contract in the order of their hashes as JSON, after the first `transactions` of a
+/// block.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, transactions, address, start, count, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
@@ -81,7 +83,8 @@ fn storage_range<'py>(
     Ok(PyBytes::new(py, &text))
 }
 
-/// Accounts that one committed block has and an earlier one had not, or not like this, in the order of their hashes.
+/// Return the addresses of accounts that are there after block `last` and were absent or different after the
+/// earlier `first`. They are in the order of their hashes.
 #[pyfunction]
 #[pyo3(signature = (state, first, last, *, changes, cancel))]
 fn modified_accounts<'py>(
@@ -102,7 +105,7 @@ fn modified_accounts<'py>(
 
 type ChangedKeys<'py> = (Bound<'py, PyBytes>, bool, Vec<Bound<'py, PyBytes>>);
 
-/// Accounts and slots that may have changed after block `first` up to a committed one.
+/// Return the accounts and slots that may have changed after block `first` up to the committed block `last`.
 #[pyfunction]
 #[pyo3(signature = (state, first, last, *, changes))]
 fn changed_keys<'py>(
@@ -122,7 +125,7 @@ fn changed_keys<'py>(
     Ok(keys.collect())
 }
 
-/// The state root after a committed block.
+/// Return the state root after a committed block.
 #[pyfunction]
 fn root_after<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Most calls, from the text of their parameters to the text of their result.
+//! Usual calls, from the text of their parameters to the text of their result.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,12 +14,14 @@ use crate::json;
 use crate::wire::parameters;
 use crate::wire::parameters::call::CallText;
 
-/// A block that may be meant, by its number and header row.
+/// Number and header row of the block that a call may name.
 type NamedBlock<'a> = (u64, &'a [u8]);
 
-/// What a call returns, as JSON, or how else it ended; it may use `gas_blocks` times its block's gas limit.
+/// Return the output of a call as JSON, or its other outcome. The call has at most `gas_blocks` times its
+/// block's gas limit.
 ///
-/// If the parameters name another block than this one or the latest, its number; None in an unusual form.
+/// If the parameters name another block than this one or the latest, return its number; for an unusual form,
+/// None.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
 fn run_call_text(
@@ -48,7 +50,8 @@ fn run_call_text(
     })
 }
 
-/// The gas that a call needs, as JSON, or how it fails; other blocks and forms as in `run_call_text`.
+/// Return the gas that a call needs as JSON, or its outcome. Other blocks and forms are handled as by
+/// `run_call_text`.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
 fn estimate_call_text(

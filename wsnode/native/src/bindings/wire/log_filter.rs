@@ -1,4 +1,4 @@
-//! Filters of logs from the text of parameters, where it is usual.
+//! Filters of logs from the text of parameters in their usual form.
 
 use pyo3::prelude::*;
 
@@ -6,7 +6,8 @@ use crate::bindings::chain::criteria::LogCriteria;
 use crate::chain::rows::Criteria;
 use crate::wire::parameters;
 
-/// What a filter that names at most `most` values and only blocks up to `head` wants of logs, and its first and last block.
+/// Return the criteria of a filter, its first and its last block. None if it is unusual, names more than
+/// `most` values, or a block above `head`.
 #[pyfunction]
 #[pyo3(signature = (params, most, head, /))]
 fn read_log_filter(params: &[u8], most: usize, head: u64) -> Option<(LogCriteria, u64, u64)> {

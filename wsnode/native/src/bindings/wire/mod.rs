@@ -1,4 +1,4 @@
-//! What comes over a connection and what is answered from the text alone.
+//! Messages of a connection, and replies from their text alone.
 
 mod call_text;
 mod log_filter;

@@ -1,4 +1,4 @@
-//! Many calls answered at once, as long as the engine has their results.
+//! Replies to many calls at once, as long as the engine has their results.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::json::Writer;
 use crate::wire::native_methods::{self, NativeMethod, Replies, ReplyFormat, ReplyLimits};
 use crate::wire::request::Envelope;
 
-/// Most results are numbers.
+/// Expected length of a result in bytes. Most results are numbers.
 const RESULT_BYTES: usize = 80;
 
-/// The methods that the engine may answer.
+/// Methods that the engine may answer.
 #[pyclass(frozen, module = "wsnode._native.wire")]
 pub struct NativeMethods(pub Vec<(String, NativeMethod)>);
 
@@ -43,7 +43,7 @@ fn unknown(method: &str, limits: usize) -> PyErr {
     PyValueError::new_err(format!("the engine has no method {method} with {limits} limits"))
 }
 
-/// A snapshot of a chain and the state after its head.
+/// Snapshot of a chain and the state after its head.
 #[pyclass(frozen, module = "wsnode._native.wire")]
 pub struct HeadSnapshot {
     engine: Arc<Engine>,
@@ -67,7 +67,7 @@ impl HeadSnapshot {
         Ok(Self { engine: state.0.clone(), reader, head, is_plain })
     }
 
-    /// The result of a method of the engine's, as JSON; None where anything is unusual.
+    /// Return the result of a native method as JSON, or None if anything is unusual.
     #[pyo3(signature = (method, params, /))]
     fn answer<'py>(
         &self,
@@ -87,7 +87,8 @@ impl HeadSnapshot {
 }
 
 impl HeadSnapshot {
-    /// What `answer` makes of it; None if its snapshot has ended, which the call that needs it reports.
+    /// Return the result of `answer`, or None if the snapshot has ended. The next call of the reader reports
+    /// that.
     pub fn read<Answer>(
         &self,
         answer: impl FnOnce(native_methods::HeadSnapshot<'_, '_>) -> PyResult<Answer>,
@@ -107,11 +108,11 @@ impl HeadSnapshot {
 
 type Counted<'py> = PyResult<(Bound<'py, PyBytes>, Bound<'py, PyDict>)>;
 
-/// Answer the calls from `start` on that ask for one of the `results` without parameters, or for what one of the
-/// `methods` finds in `snapshot`: messages by text frames, or else requests by replies with commas between.
+/// Answer the calls from `start` on by the `results`, and by the `methods` in `snapshot`.
 ///
-/// Returns the replies, and how many there are for each method. They end at whatever asks for something else or in
-/// another form, at a reply longer than `largest`, where they would be longer than `room`, and when they are many.
+/// Messages are answered by text frames, requests by replies joined by commas. Return the replies, and their
+/// number for each method. They end at another or unusual call, at a reply longer than `largest` bytes, at
+/// `room` bytes in all, and at a bound of number or time.
 #[pyfunction]
 #[pyo3(signature = (calls, start, results, methods, snapshot, largest, room, /, *, are_messages))]
 #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
@@ -143,7 +144,7 @@ fn answer_calls<'py>(
     Ok((PyBytes::new(calls.py(), &text), counts))
 }
 
-/// How many calls of each of the results and then of the methods were answered, without those that were not called.
+/// Return the number of answered calls for each of the results and methods by name, without zeros.
 fn counts_by_name<'py>(
     py: Python<'py>,
     results: &[(&str, &[u8])],
@@ -158,7 +159,7 @@ fn counts_by_name<'py>(
     Ok(counts)
 }
 
-/// The replies to `calls` from `start` on.
+/// Return the replies to `calls` from `start` on, and the number of replies for each result and method.
 fn taken(
     mut replies: Replies<'_, '_, '_>,
     calls: &Bound<'_, PyList>,

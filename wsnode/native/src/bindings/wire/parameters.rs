@@ -1,9 +1,9 @@
-//! Parameters that have been decoded, of which there may be many.
+//! Decoded parameters with many entries.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// Whether each name and value in a mapping is 32 bytes in lower-case hex, as most storage is written.
+/// Return whether each name and value in a mapping is 32 bytes in lower-case hex, as most storage is written.
 #[pyfunction]
 #[pyo3(signature = (mapping, /))]
 fn are_hashes(mapping: &Bound<'_, PyDict>) -> bool {

@@ -7,13 +7,13 @@ use crate::wire::frame::{self, pong_size, Whole};
 use crate::wire::request::Envelope;
 use crate::wire::{json_walk, syntax};
 
-/// Texts of this length take about a quarter of a millisecond to read.
+/// Length in bytes of a text that takes about a quarter of a millisecond to read.
 const LONG: usize = 256 * 1024;
 
-/// Append to `messages` those that begin at `position`, one after another, and return where the last one ends.
+/// Append the messages at `position`, one after another, to `messages`, and return the end of the last one.
 ///
-/// They end at whatever is no whole message of at most `limit` bytes, or a text that is not UTF-8. Whole pongs are passed
-/// over.
+/// They end at anything but a whole message of at most `limit` bytes, and at a text that is not UTF-8. Whole
+/// pongs are skipped.
 #[pyfunction]
 #[pyo3(signature = (data, position, limit, messages, /))]
 fn take_messages(
@@ -51,7 +51,7 @@ fn take_messages(
     Ok(position)
 }
 
-/// Part of a frame's payload that begins `offset` bytes into it, without its mask.
+/// Return a part of a frame's payload without its mask. The part begins `offset` bytes into the payload.
 #[pyfunction]
 #[pyo3(signature = (masked, mask, offset, /))]
 fn unmask<'py>(
@@ -70,7 +70,8 @@ fn unmask<'py>(
 
 type RequestTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Method, parameters and id of a request as text; None if any part of it is unusual, or it has more than `most` values.
+/// Return method, parameters and id of a request as text. None if any part of it is unusual, or it has more
+/// than `most` values.
 #[pyfunction]
 #[pyo3(signature = (text, most=None, /))]
 fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Option<RequestTuple<'py>> {
@@ -78,7 +79,7 @@ fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Optio
     detach_if_long(py, text, || Envelope::read_short(text, most)).map(|envelope| request(py, &envelope))
 }
 
-/// The parts of each request in a batch of at most `most`.
+/// Return the parts of each request in a batch of at most `most`, or None if one is unusual.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<RequestTuple<'py>>> {
@@ -91,7 +92,7 @@ fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> RequestTuple<'py> {
     (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
 }
 
-/// The texts of the first items of a JSON array, at most `most`; None for other JSON.
+/// Return the texts of the first items of a JSON array, at most `most`; none for other JSON.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {
@@ -99,14 +100,15 @@ fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py,
     ranges.into_iter().map(|range| PyBytes::new(py, &text[range])).collect()
 }
 
-/// What is wrong with a text that is no JSON, or too deep.
+/// Return the fault of a text that is no JSON, or nested too deeply, or None.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
     detach_if_long(py, text, || syntax::fault(text))
 }
 
-/// A JSON object without the values that no request's reader reads, and the text of its last parameters.
+/// Return a JSON object with 0 for all values but those of `jsonrpc`, `method` and `id`, and the text of its
+/// last parameters. None for other JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
@@ -114,7 +116,7 @@ fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Op
     Some((PyBytes::new(py, &outline), params.map(|range| PyBytes::new(py, &text[range]))))
 }
 
-/// The last id of a JSON object as text; None without one.
+/// Return the last id of a JSON object as text, or None without one.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
@@ -122,14 +124,15 @@ fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes
     Some(PyBytes::new(py, &text[range]))
 }
 
-/// How many values a JSON text may hold: no fewer than it does, and hardly more than twice as many.
+/// Return an upper bound of the number of values in a JSON text: hardly more than twice the number.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn count_values(py: Python<'_>, text: &[u8]) -> usize {
     detach_if_long(py, text, || json_walk::count_values(text))
 }
 
-/// A text of the same length with `\ufffd` for each escape that stands for half a character; nothing if none does.
+/// Return a text of the same length with `\ufffd` for each escape of half a character, or None if there is
+/// none.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
@@ -137,7 +140,7 @@ fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'p
     Some(PyBytes::new(py, &repaired))
 }
 
-/// The result of `read` for a text; other threads run while a long one is parsed.
+/// Return the result of `read` for a text. Other threads run while a long one is parsed.
 fn detach_if_long<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T + Send) -> T {
     if text.len() < LONG {
         read()

@@ -1,4 +1,4 @@
-//! Sockets that wait to be read: the plainest calls are answered here, all else is handed to Python.
+//! Sockets that wait to be read. The simplest calls are answered here, all else is left to Python.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -17,10 +17,10 @@ use crate::wire::native_methods::ReplyLimits;
 use crate::wire::socket;
 use crate::wire::turn_clock::TurnClock;
 
-/// The events that one look at an epoll returns at most. With 1,023, which are Python's own, a client beside 19,000
-/// others that end waits for nineteen looks.
+/// Highest number of events from one look at an epoll. With Python's own bound of 1,023, a client beside
+/// 19,000 ending ones waits for nineteen looks.
 const EVENTS_AT_ONCE: usize = 4096;
-/// The events of a socket that has bytes, and nothing else.
+/// Event mask of a socket that has bytes, and nothing else.
 #[cfg(target_os = "linux")]
 const ARRIVED: u32 = libc::EPOLLIN as u32;
 
@@ -29,36 +29,36 @@ const ARRIVED: u32 = libc::EPOLLIN as u32;
 struct SocketQueue {
     queue: FairQueue,
     watched: HashMap<Descriptor, Watched>,
-    /// How much is read at once at most, in bytes.
+    /// Bound of the bytes read at once.
     most: usize,
-    /// What it is read to.
+    /// Buffer for received bytes.
     buffer: Option<Buffer>,
     tally: Tally,
-    /// Seconds that the turn of the socket that was handed out had taken by then.
+    /// Seconds that the turn of the last returned socket had taken by then.
     spent: f64,
-    /// The clock of that turn.
+    /// Clock of that turn.
     clock: TurnClock,
 }
 
 struct Watched {
     peer: Peer,
-    /// The connection, while its plainest calls may be answered here.
+    /// Connection, while its simplest calls may be answered here.
     fast_connection: Option<FastConnection>,
 }
 
-/// A connection that shares results that last.
+/// Connection that shares lasting results.
 struct FastConnection {
     connection: Py<PyAny>,
     versioned_cache: Py<VersionedCache>,
-    /// What all replies to one burst may take, in bytes.
+    /// Bound of all replies to one burst, in bytes.
     room: usize,
 }
 
 type Bytes<'py> = Option<Bound<'py, PyBytes>>;
-/// A socket of which something is left, received bytes and replies that were not sent.
+/// Socket with something left, its received bytes, and replies that were not sent.
 type Next<'py> = Option<(Descriptor, Bytes<'py>, Bytes<'py>)>;
 
-/// What of a socket is left to Python: received bytes, none if it is to read itself, and replies that were not sent.
+/// Remainder for Python: received bytes, None if Python is to read itself, and replies that were not sent.
 struct Unhandled<'py> {
     received: Bytes<'py>,
     unsent: Bytes<'py>,
@@ -129,7 +129,8 @@ impl SocketQueue {
         arrivals.into_iter().filter_map(has_others).collect()
     }
 
-    /// Serve the sockets of `epoll` for `seconds`, as long as nothing is left to Python and `host` has no event.
+    /// Serve the sockets of `epoll` for `seconds`, as long as nothing is left to Python and `host` has no
+    /// event.
     ///
     /// Once any has something, they are read for `slice_seconds`.
     #[cfg(target_os = "linux")]
@@ -192,7 +193,7 @@ impl SocketQueue {
 }
 
 impl SocketQueue {
-    /// Have a socket wait that has something, and return whether that is more than bytes.
+    /// Make a socket with an event wait, and return whether it has more than bytes.
     fn arrive(&mut self, descriptor: Descriptor, is_bytes: bool) -> bool {
         if !is_bytes {
             self.to_python(descriptor);
@@ -223,7 +224,8 @@ impl SocketQueue {
         found
     }
 
-    /// Read a socket and answer the calls that it begins with, if they are plain; None if nothing is left to Python.
+    /// Read a socket and answer the simple calls at the start of its bytes. None if nothing is left to
+    /// Python.
     fn visit<'py>(&mut self, py: Python<'py>, descriptor: Descriptor) -> Option<Unhandled<'py>> {
         let fast_connection =
             self.watched.get(&descriptor).and_then(|watched| watched.fast_connection.as_ref());
@@ -263,7 +265,8 @@ impl SocketQueue {
     }
 }
 
-/// The events of an epoll, the first of which is waited for without the interpreter's lock; None if a signal came.
+/// Return the events of an epoll, or None if a signal came. The wait for the first one is without the
+/// interpreter's lock.
 #[cfg(target_os = "linux")]
 fn arrivals(py: Python<'_>, epoll: Descriptor, wait: Duration) -> PyResult<Option<Vec<(Descriptor, u32)>>> {
     let look = || socket::waiting_events(epoll, EVENTS_AT_ONCE, wait);
@@ -274,14 +277,14 @@ fn arrivals(py: Python<'_>, epoll: Descriptor, wait: Duration) -> PyResult<Optio
     }
 }
 
-/// Where bytes are read to, which become an object of Python's: those of long messages are not copied for it.
+/// Buffer of a Python bytes object, so that long messages are not copied.
 struct Buffer {
     bytes: Py<PyBytes>,
     size: usize,
 }
 
 impl Buffer {
-    /// The buffer that there is, or a new one.
+    /// Return the kept buffer, or a new one.
     fn of<'a>(py: Python<'_>, kept: &'a mut Option<Self>, size: usize) -> PyResult<&'a mut Self> {
         match kept {
             Some(buffer) => Ok(buffer),
@@ -299,7 +302,7 @@ impl Buffer {
         Ok(Self { bytes: bytes.unbind(), size })
     }
 
-    /// What has arrived at a socket, read to the beginning; None if nothing has.
+    /// Return the bytes that have arrived at a socket, read to the buffer's beginning, or None.
     fn receive(&mut self, descriptor: Descriptor) -> Option<&[u8]> {
         // SAFETY: the buffer is `self.size` bytes long, and only the bytes that `receive_now` has initialised are read.
         unsafe {
@@ -309,13 +312,13 @@ impl Buffer {
         }
     }
 
-    /// The bytes, once all have been written.
+    /// Return the bytes object once all of it has been written.
     fn into_bytes(self, py: Python<'_>) -> Bound<'_, PyBytes> {
         self.bytes.into_bound(py)
     }
 }
 
-/// What is left where there is anything.
+/// Return the remainder for Python, or None if there is none.
 fn unhandled<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Unhandled<'py>> {
     let bytes = |part: &[u8]| (!part.is_empty()).then(|| PyBytes::new(py, part));
     let unhandled = Unhandled { received: bytes(received), unsent: bytes(unsent) };
@@ -323,7 +326,7 @@ fn unhandled<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Unh
 }
 
 impl FastConnection {
-    /// The connection with what it shares; None if that is nothing.
+    /// Return the connection with its shared results, or None if it has none.
     fn of(connection: Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let versioned_cache: Option<Py<VersionedCache>> = connection.getattr("versioned_cache")?.extract()?;
         let Some(versioned_cache) = versioned_cache else {
@@ -333,7 +336,7 @@ impl FastConnection {
         Ok(Some(Self { connection: connection.unbind(), versioned_cache, room }))
     }
 
-    /// The longest reply that may be sent now, bytes having arrived; 0 if none may.
+    /// Return the longest reply in bytes that may be sent after the received bytes; 0 for none.
     fn largest(&self, py: Python<'_>) -> usize {
         let largest = self.connection.call_method0(py, intern!(py, "fast_reply_limit"));
         largest.and_then(|largest| largest.extract(py)).unwrap_or_else(|error: PyErr| {
@@ -344,14 +347,15 @@ impl FastConnection {
     }
 }
 
-/// Send what the system accepts of `data` on a socket that does not block; the interpreter's lock is kept.
+/// Send as much of `data` as the system accepts on a socket that does not block. The interpreter's lock is
+/// kept.
 #[pyfunction]
 #[pyo3(signature = (descriptor, data, /))]
 fn send_now(descriptor: Descriptor, data: &[u8]) -> PyResult<usize> {
     Ok(socket::send_now(descriptor, data)?)
 }
 
-/// The events that wait at an epoll, `most` at the most; the interpreter's lock is kept.
+/// Return up to `most` events of an epoll. The interpreter's lock is kept.
 #[pyfunction]
 #[pyo3(signature = (epoll, most=EVENTS_AT_ONCE, /))]
 fn waiting_events(epoll: Descriptor, most: usize) -> PyResult<Vec<(Descriptor, u32)>> {

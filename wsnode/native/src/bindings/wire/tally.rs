@@ -1,4 +1,4 @@
-//! Counts of calls that were answered for connections, reported to one connection for all that share results.
+//! Counts of answered calls, reported once for all connections that share results.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -6,14 +6,14 @@ use pyo3::types::PyDict;
 
 use crate::bindings::wire::versioned_cache::{FrameReplies, VersionedCache};
 
-/// The bursts of one visit.
+/// Bursts of one visit.
 pub struct Tally {
-    /// Seconds up to which bursts are counted together.
+    /// Longest time in seconds of bursts that are counted together.
     quick_seconds: f64,
     entries: Vec<Burst>,
 }
 
-/// Bursts that are counted together, or one that took long.
+/// Bursts that are counted together, or a single long one.
 struct Burst {
     connection: Py<PyAny>,
     versioned_cache: Py<VersionedCache>,
@@ -47,9 +47,9 @@ impl Tally {
         self.entries[index].add(answered, seconds);
     }
 
-    /// Have each connection count what was answered since the last report.
+    /// Report the counts since the last report to each connection.
     ///
-    /// An exception of one is reported as an unraisable one: what has been received must not be lost with it.
+    /// An exception of one is reported as unraisable, because the received bytes must not be lost with it.
     pub fn report(&mut self, py: Python<'_>) {
         for entry in self.entries.drain(..) {
             if let Err(error) = entry.report(py) {

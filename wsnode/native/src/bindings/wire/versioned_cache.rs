@@ -1,4 +1,4 @@
-//! Results that stay true until the store changes, and the frames that ask for them, or for what else the engine has.
+//! Results that stay true until the store changes, and replies from them and from native methods.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -7,7 +7,7 @@ use crate::bindings::store::PyEnvironment;
 use crate::bindings::wire::native_methods::{HeadSnapshot, NativeMethods};
 use crate::wire::native_methods::{self, NativeMethod, Replies, ReplyFormat, ReplyLimits};
 
-/// The results of calls without parameters, each true of one version of a store.
+/// Results of calls without parameters, each true for one version of a store.
 #[pyclass(module = "wsnode._native.wire")]
 pub struct VersionedCache {
     store: Py<PyEnvironment>,
@@ -17,7 +17,7 @@ pub struct VersionedCache {
 struct CachedResult {
     method: String,
     result: Vec<u8>,
-    /// The version of the store that it is true of; None if of all.
+    /// Version of the store for which it is true; None for all versions.
     version: Option<usize>,
 }
 
@@ -27,16 +27,16 @@ impl CachedResult {
     }
 }
 
-/// The replies as frames, the size of the frames that they answer, the number of calls, and those of each method.
+/// Replies as frames, length of the answered frames, number of calls, and number of calls of each method.
 type Answered<'py> = (Bound<'py, PyBytes>, usize, usize, Bound<'py, PyDict>);
 
-/// What the frames at the start of some bytes were answered with.
+/// Replies to the frames at the start of some bytes.
 pub struct FrameReplies<'a> {
-    /// The replies as frames.
+    /// Replies as frames.
     pub text: Vec<u8>,
-    /// The size of the frames that they answer, which is not 0.
+    /// Length of the answered frames in bytes, not 0.
     pub size: usize,
-    /// How many calls of each method there were, without those that were not called.
+    /// Number of calls of each method, without zeros.
     pub counts: Vec<(&'a str, usize)>,
 }
 
@@ -54,7 +54,7 @@ impl VersionedCache {
         self.entries.push(CachedResult { method, result, version });
     }
 
-    /// The results that are true of `version`, each by its method's name.
+    /// Return the results that are true for `version`, by method name.
     #[pyo3(signature = (version, /))]
     fn of<'py>(&self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
@@ -64,8 +64,8 @@ impl VersionedCache {
         Ok(found)
     }
 
-    /// Answer the frames that `data` begins with: by results of now, or else by those of a `version` and by the
-    /// `methods` in its `snapshot`.
+    /// Answer the frames at the start of `data` by results of now. With a `version`, answer them by that
+    /// version's results and by the `methods` in its `snapshot`.
     #[pyo3(signature = (data, largest, room, methods=None, version=None, snapshot=None, /))]
     #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
     fn answer<'py>(
@@ -101,7 +101,7 @@ impl VersionedCache {
 }
 
 impl VersionedCache {
-    /// Answer the frames that `data` begins with by results of now; None if the first is left to others.
+    /// Answer the frames at the start of `data` by results of now. None if the first one is left to Python.
     pub fn answer_frames(&self, data: &[u8], room: ReplyLimits) -> Option<FrameReplies<'_>> {
         self.answer_by(self.store.get().version().ok()?, &[], None, data, room)
     }
