@@ -1,10 +1,10 @@
 """Ethereum's chains: rules, blocks verified and built, messages run and traced, transactions signed.
 
-A committed block is named by its number and hash, or by its header row (or header and body row); a block that
-was built and is not committed by its `BuiltBlock`. Where a committed one is no longer of the chain, whatever
-reads its state raises ReorganisedError; where LMDB fails, or the state is damaged, StateError; where a row
-cannot be read, `chain.CorruptRowError`. This holds for every function here that takes a `State`, and
-docstrings name only what else they raise.
+A committed block is named by its number and hash, or by its header row (or header and body row). A built
+block that is not committed is named by its `BuiltBlock`. Every function with a `State` may raise these
+errors, and docstrings name only others: ReorganisedError if a committed block has left the chain and its
+state is read, StateError if LMDB fails or the state is damaged, and `chain.CorruptRowError` if a row cannot
+be read.
 
 State overrides and block overrides are JSON objects as `eth_call` takes them. Options of traces are JSON too.
 """
@@ -17,10 +17,10 @@ from typing_extensions import disjoint_base
 from wsnode._native.chain import Header
 
 GAS_PER_BLOB: int
-"""Blob gas that a blob takes."""
+"""Blob gas of one blob."""
 
 class EngineError(Exception):
-    """The engine could not do what it was asked; of this class itself for bugs and wrong uses alone."""
+    """The engine could not carry out a call; raised itself for bugs and wrong uses alone."""
 
 class InvalidGenesisError(EngineError):
     """A genesis.json describes no chain known here."""
@@ -28,8 +28,8 @@ class InvalidGenesisError(EngineError):
 class InvalidBlockError(EngineError):
     """A block breaks a rule of its chain.
 
-    `number` and `block_hash` are None where not even its header could be read; `rule` is a stable name such
-    as "gas_used" or "state_root"; `expected` and `actual` are words for people.
+    `number` and `block_hash` are None if not even the block's header could be read. `rule` is a stable name
+    such as "gas_used" or "state_root"; `expected` and `actual` are texts for people.
     """
 
     number: int | None
@@ -69,7 +69,7 @@ class HistoryError(StateError):
     latest: int
 
 class ReorganisedError(StateError):
-    """Block `number` is not, or no longer, the one of hash `wanted` but of `found`, None beyond the head."""
+    """Block `number` has the hash `found`, not `wanted`; `found` is None beyond the head."""
 
     number: int
     wanted: bytes
@@ -79,7 +79,7 @@ class BoundError(StateError):
     """A bound is exceeded: too many changes since the block, or too many results."""
 
 class MissingStateError(EngineError):
-    """Values of the state are not known yet; once they are kept, the same can be tried again."""
+    """Values of the state are not known yet. The call can be repeated once they are kept."""
 
     accounts: Sequence[bytes]
     slots: Sequence[tuple[bytes, bytes]]
@@ -87,30 +87,30 @@ class MissingStateError(EngineError):
     numbers: Sequence[int]
     """Blocks whose hashes are unknown."""
     block: tuple[int, bytes] | None
-    """Number and hash of the block after which they are, where states of several are known by proofs.
+    """Number and hash of the block whose state lacks the values, if states are known by proofs.
 
-    With nothing else its state root is unknown.
+    With nothing else in the error, its state root is unknown.
     """
 
 class UnprovedError(EngineError):
-    """What was asked for does not follow from proofs: lists of values, or roots of states that follow."""
+    """The result does not follow from proofs: lists of values, or state roots of later blocks."""
 
 class NotExecutedError(EngineError):
-    """Execution came to what is not the EVM's to run: a contract of ArbOS, a Stylus program, a hash."""
+    """A run came to an account, a program or a block hash that only ArbOS can execute."""
 
     address: bytes
     kind: str
     """`precompile`, `stylus` or `blockhash`."""
 
 class WrongProofError(EngineError):
-    """A proof does not prove what it says."""
+    """A proof does not prove the values that came with it."""
 
 class StoppedError(StateError):
-    """Its `CancelFlag` was set."""
+    """The `CancelFlag` of a call was set."""
 
 @final
 class ChainSpec:
-    """The rules of one chain, from the text of geth's genesis.json.
+    """Rules of one chain, from the text of geth's genesis.json.
 
     Raises:
         InvalidGenesisError: It describes no chain known here.
@@ -119,49 +119,49 @@ class ChainSpec:
     def __new__(cls, genesis: bytes) -> ChainSpec: ...
     @property
     def chain_id(self) -> int:
-        """Return the chain id of the blocks to come."""
+        """Return the chain id of the next block."""
 
     def chain_id_at(self, number: int) -> int:
-        """Return the id of the block with a number."""
+        """Return the chain id at a block number."""
 
     def unscheduled_fork(self, block: UnverifiedBlock) -> tuple[str, str] | None:
-        """Return genesis key and name of a fork whose header members a block has before it is scheduled."""
+        """Return genesis key and name of a fork whose header members a block has too early, or None."""
 
     def set_chain_ids(self, changes: list[tuple[int, int]]) -> None:
-        """Set which chain ids follow that of the genesis: pairs of first block and id, ascending."""
+        """Set the chain ids after the genesis's: pairs of first block and id, ascending."""
 
     @property
     def genesis_hash(self) -> bytes: ...
     @property
     def has_genesis_header(self) -> bool:
-        """Return whether more of the genesis block is known than its hash, which is zero if unknown too."""
+        """Return whether the genesis header is known. Otherwise the hash may be unknown too, and zero."""
 
     @property
     def family(self) -> str:
-        """Return whose encodings transactions and receipts have.
+        """Return the family whose encodings transactions and receipts have.
 
         It is `ethereum`, `polygon`, `op-stack` or `arbitrum`.
         """
 
     @property
     def has_arbos(self) -> bool:
-        """Return whether ArbOS runs some accounts of its state, which the engine cannot."""
+        """Return whether ArbOS executes some accounts of the state. The engine cannot."""
 
     @property
     def is_sealed_by_authority(self) -> bool:
-        """Return whether authorities seal the blocks, whatever their difficulty."""
+        """Return whether authorities seal the blocks, with any difficulty."""
 
     @property
     def is_allotted(self) -> bool:
-        """Return whether the accounts of the genesis state are known, and not its root alone."""
+        """Return whether the accounts of the genesis state are known, and not only their root."""
 
     @property
     def terminal_total_difficulty(self) -> int | None:
-        """Return the total difficulty from which on blocks are those of proof of stake, None if never."""
+        """Return the total difficulty at which proof of stake begins, or None if it never does."""
 
     @property
     def first_number(self) -> int:
-        """Return the first block's number; not 0 where that is another chain's block."""
+        """Return the first block's number. It is not 0 if the block comes from another chain."""
 
     @property
     def begins_elsewhere(self) -> bool:
@@ -171,28 +171,28 @@ class ChainSpec:
         """Return the first block, with its rows."""
 
     def fork_name(self, number: int, timestamp: int) -> str:
-        """Return the name of the newest fork active at a block."""
+        """Return the name of the newest fork that is active at a block."""
 
     def engine_generation(self, timestamp: int) -> int:
-        """Return the generation of the Engine API's structures of a block after the merge; 1 is Paris."""
+        """Return the generation of the Engine API's structures for a block after the merge; 1 is Paris."""
 
     def scheduled_forks(self) -> list[tuple[ForkRow, int]]:
         """Return the forks that the chain schedules, oldest first, each with its block number or time."""
 
     def blob_parameters(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Return target, maximum and fee update fraction of blobs in force, None before blobs."""
+        """Return target and maximum in blobs, and the fee update fraction, or None before blobs."""
 
     def blob_gas_limit(self, timestamp: int) -> int:
-        """Return the blob gas that a block of that time may use, 0 before blobs."""
+        """Return the highest blob gas of a block at `timestamp`, 0 before blobs."""
 
     def next_base_fee(self, parent: Header, /) -> int | None:
-        """Return the base fee of the block after `parent` in wei a gas, None before London."""
+        """Return the base fee of the block after `parent` in wei per gas, or None before London."""
 
     def next_blob_base_fee(self, parent: Header, /) -> int | None:
-        """Return the price of blob gas after `parent` in wei a blob gas, None where `parent` has no blobs.
+        """Return the price of blob gas after `parent`, in wei per blob gas, or None before blobs.
 
-        Blob parameters that begin with the next block do not count yet: the time of that block, which is
-        unknown yet, decides. 2**128 - 1 stands for every higher price.
+        It is computed by the parent's blob parameters, because the next block's time is unknown. Parameters
+        of a fork that begins with that block are therefore ignored. 2**128 - 1 stands for every higher price.
         """
 
 @final
@@ -219,7 +219,7 @@ class ForkRow:
 
     @property
     def contract_codes(self) -> list[tuple[str, str]]:
-        """Return addresses and codes of these contracts, in hexadecimal."""
+        """Return addresses and codes of the contracts of `contracts`, in hexadecimal."""
 
     @property
     def precompiles(self) -> list[tuple[str, int]]:
@@ -227,14 +227,14 @@ class ForkRow:
 
     @property
     def header_members(self) -> int:
-        """Return how many members a header has that the fork is the newest of."""
+        """Return the number of members in a header whose newest fork this is."""
 
 def fork_table() -> list[ForkRow]:
     """Return the rows of all forks but Frontier, oldest first."""
 
 @final
 class UnverifiedBlock:
-    """A block whose form is right and whose senders are known, but which may break every other rule."""
+    """Block with a valid encoding and known senders. Every other rule is unchecked."""
 
     @property
     def number(self) -> int: ...
@@ -258,11 +258,11 @@ class UnverifiedBlock:
 
     @property
     def access_list_hash(self) -> bytes | None:
-        """Return the hash of the block access list, None before Amsterdam."""
+        """Return the hash of the block access list, or None before Amsterdam."""
 
     @property
     def has_own_body(self) -> bool:
-        """Return whether the body is the one that the header commits to: else the hash says nothing of it."""
+        """Return whether the header commits to this body. Otherwise the hash does not identify it."""
 
     @property
     def header(self) -> bytes:
@@ -274,7 +274,7 @@ class UnverifiedBlock:
 
 @disjoint_base
 class VerifiedBlock:
-    """A block that keeps every rule, with what its execution brought forth."""
+    """Block that keeps every rule, with the results of its execution."""
 
     @property
     def number(self) -> int: ...
@@ -308,60 +308,65 @@ class VerifiedBlock:
 
     @property
     def access_list(self) -> bytes | None:
-        """Return the RLP of the block access list, None before Amsterdam and where it is not known."""
+        """Return the RLP of the block access list, or None before Amsterdam and if it is unknown."""
 
 @final
 class BuiltBlock(VerifiedBlock):
-    """A block that is executed and not committed, and the state after it.
+    """Executed block that is not committed, and the state after it.
 
-    That state can be read as long as the last committed block below it stays committed. Blocks below it that
-    are not committed either stay in memory with it.
+    The state can be read while the last committed ancestor stays committed. Uncommitted ancestors stay in
+    memory with the block.
     """
 
     @property
     def requests(self) -> list[bytes]:
-        """Return what it asks of the consensus layer, each request's type before its content."""
+        """Return the requests to the consensus layer, each as its type byte and its content."""
 
     @property
     def failed_calls(self) -> list[str]:
-        """Return why it lacks requests of system contracts, a text for each."""
+        """Return the error messages of failed system contracts, whose requests the block lacks."""
 
     def rebased(self, parent: BuiltBlock | None) -> BuiltBlock:
-        """Return the block with another instance of its parent, or None once the parent is committed.
+        """Return the block on another instance of its parent, or on the committed parent if None.
 
-        The blocks below the earlier instance are released.
+        The returned block does not keep the earlier instance in memory.
         """
 
     @property
     def size(self) -> int:
-        """Return how many bytes it takes in memory, roughly, without the blocks below it."""
+        """Return the approximate bytes that it takes in memory, without its uncommitted ancestors."""
 
 def decode_blocks(
     spec: ChainSpec, encoded: Sequence[bytes], *, with_unsigned: bool = False
 ) -> tuple[list[UnverifiedBlock], InvalidBlockError | None]:
-    """Return the blocks before the first malformed one, and its error, not raised; of RLP, an item a block.
+    """Return the blocks before the first malformed one, and its error, not raised, or None.
 
-    A bad signature counts as malformed. Senders are recovered on all cores, 42 us each. `with_unsigned` ones
-    may be named in place of a signature, as in blocks of development chains. Releases the lock.
+    Each item of `encoded` is the RLP of a block. A bad signature counts as malformed. Senders are recovered
+    on all cores, 42 us each. `with_unsigned`, transactions may name the sender in place of a signature, as in
+    blocks of development chains. Releases the lock.
     """
 
 def block_from_rows(spec: ChainSpec, header: bytes, body: bytes) -> UnverifiedBlock:
-    """Return a block from its stored rows, with the senders that they name.
+    """Return a block from its stored rows, with the senders in the body row.
 
     Raises:
         CorruptRowError: A row cannot be read.
     """
 
 def encode_proved_receipts(block: bytes, receipts: bytes, family: str = "ethereum") -> bytes:
-    """Return the row of the receipts of a family's block in RLP, out of another node's JSON.
+    """Return the receipts row of a block from another node's JSON, checked against the block's RLP.
+
+    `family` is the family of the block's chain.
 
     Raises:
-        InvalidBlockError: They are not the block's, or no JSON of receipts.
+        InvalidBlockError: The header does not commit to the receipts, or the JSON is not one of receipts.
         ValueError: No family has the name.
     """
 
 def arbos_fork(block: bytes) -> str:
-    """Return the fork whose rules ArbOS has at a block of another node's JSON: `prague` or `osaka`.
+    """Return the fork whose EVM rules ArbOS has at a block: `prague` or `osaka`.
+
+    `block` is another node's JSON.
 
     Raises:
         InvalidBlockError: It is not the JSON of a block.
@@ -371,51 +376,51 @@ def read_json_header(block: bytes) -> tuple[int, bytes, bytes]:
     """Return number, hash and parent's hash of the header in another node's JSON of a block.
 
     Raises:
-        InvalidBlockError: It is no such JSON.
+        InvalidBlockError: It is not the JSON of a block.
     """
 
 def read_dump(text: bytes) -> list[tuple[bytes, int, str, str, bytes]]:
-    """Return the accounts of a state dump in anvil's format, as JSON.
+    """Return the accounts of a state dump in anvil's format.
 
-    Each is an address, nonce, balance and code in hex, and the JSON text of its slots, of 32 bytes each.
-    Members other than `accounts` are passed over. Releases the lock.
+    Each is an address, nonce, balance and code in hex, and the JSON text of its slots, each 32 bytes with a
+    value of 32 bytes. Members other than `accounts` are skipped. Releases the lock.
 
     Raises:
-        ValueError: It is no such JSON.
+        ValueError: The text is not the JSON of a dump.
     """
 
 def encode_json_block(block: bytes, ommers: Sequence[bytes]) -> bytes:
-    """Return the RLP of a block that another node tells in JSON, with whole transactions.
+    """Return the RLP of a block from another node's JSON, with whole transactions.
 
-    `ommers` are the JSON texts of its ommers, in their order. Hashes in the JSON are passed over: compute
-    that of the result. Releases the lock.
+    `ommers` are the JSON texts of its ommers, in their order. Hashes in the JSON are ignored: the caller
+    computes the hash of the result. Releases the lock.
 
     Raises:
-        InvalidBlockError: It is no such JSON, by the rule `json`.
+        InvalidBlockError: The text is not the JSON of such a block, by the rule `json`.
     """
 
 def encode_json_receipts(receipts: bytes) -> bytes:
-    """Return the row of a block's receipts that another node tells in JSON. Releases the lock.
+    """Return the row of a block's receipts from another node's JSON. Releases the lock.
 
-    Nothing is checked but their form: `verify_with_receipts` holds them against the block's header.
+    Only their form is checked: `verify_with_receipts` compares them with the block's header.
 
     Raises:
-        InvalidBlockError: It is no such JSON, by the rule `json`.
+        InvalidBlockError: The text is not the JSON of receipts, by the rule `json`.
     """
 
 def verify_with_receipts(
     spec: ChainSpec, block: UnverifiedBlock, receipts: bytes, access_list: bytes | None = None
 ) -> BuiltBlock | InvalidBlockError:
-    """Return a block whose body and receipts are those of its header, or which rule it breaks, not raised.
+    """Return a block after checks of its body and receipts by its header, or its error, not raised.
 
-    With `access_list`, the RLP of its block access list, that must be the header's as well.
-    Nothing is executed: the block that is returned has no changes, and says nothing of the state after it.
-    The header itself is not checked. Releases the lock.
+    `access_list`, the RLP of its block access list, is checked as well. Nothing is executed: the returned
+    block has no changes, and the state after it is unknown. The header itself is not checked. Releases the
+    lock.
     """
 
 @final
 class Payload:
-    """A payload of the Engine API, of whose JSON the form is right; nothing else is checked yet.
+    """Payload of the Engine API whose JSON has the right form; nothing else is checked yet.
 
     Raises:
         ValueError: A member is missing, unknown or malformed; the text says which.
@@ -424,7 +429,7 @@ class Payload:
     def __new__(cls, text: bytes) -> Payload: ...
     @property
     def version(self) -> int:
-        """Return which structure it is: 1 of Paris, 2 with withdrawals, 3 with blob gas."""
+        """Return its version: 1 of Paris, 2 with withdrawals, 3 with blob gas, 4 of Amsterdam."""
 
     @property
     def number(self) -> int: ...
@@ -434,7 +439,7 @@ class Payload:
 
     @property
     def block_hash(self) -> bytes:
-        """Return the hash that it says it has."""
+        """Return the payload's `blockHash` as sent, 32 bytes; not verified."""
 
     @property
     def parent_hash(self) -> bytes: ...
@@ -445,15 +450,15 @@ class Payload:
         parent_beacon_block_root: bytes | None = None,
         requests: Sequence[bytes] | None = None,
     ) -> UnverifiedBlock | InvalidBlockError:
-        """Return its block with the senders, or which rule it breaks, not raised; "block_hash" comes first.
+        """Return the payload's block with its senders, or the error of the rule that it breaks, not raised.
 
-        Requests are a type's byte and what follows it, and count for the hash where they are given. Releases
-        the lock.
+        A wrong "block_hash" is reported before any other rule. Each request is a type's byte and the content;
+        requests count for the hash if they are given. Releases the lock.
         """
 
 @final
 class Execution:
-    """The outcome of executing blocks."""
+    """Outcome of an execution of blocks."""
 
     @property
     def verified(self) -> list[VerifiedBlock]:
@@ -461,23 +466,23 @@ class Execution:
 
     @property
     def error(self) -> InvalidBlockError | None:
-        """Return what is wrong with the block after them, not raised."""
+        """Return the error of the first invalid block, not raised, or None."""
 
 @final
 class CancelFlag:
-    """Ends the run that it was given to, once it is set by any thread. Serves one run."""
+    """Flag by which any thread ends the run that received it. It serves one run."""
 
     def __new__(cls) -> CancelFlag: ...
     def set(self) -> None:
-        """Have the run end where it next looks, at a jump or a call."""
+        """End the run at its next check, at a jump or a call."""
 
     @property
     def is_set(self) -> bool:
-        """Return whether it was set; tracing functions set it themselves where their limits are reached."""
+        """Return whether it was set. Tracing functions set it themselves at their limits."""
 
 @final
 class Message:
-    """A message to run, as in `eth_call`; absent members have geth's defaults.
+    """Message to run, as in `eth_call`. Absent members have geth's defaults.
 
     `to` of None creates a contract; `value`, prices and fees are wei; `access_list` and `authorizations` are
     JSON.
@@ -506,16 +511,16 @@ class Message:
 
 @final
 class LiveBytes:
-    """The bytes of the live calls of all chains that share a bound."""
+    """Bytes of the live calls of all chains that share a bound."""
 
     def __new__(cls) -> LiveBytes: ...
 
 @final
 class LiveCalls:
-    """The calls that subscribers of a chain watch: their outcomes, and what these depend on.
+    """Live calls of a chain: their outcomes, and the values on which they depend.
 
     Lists of calls have numbers. A call has an outcome after the block of the last step, or it is due. Texts
-    are entries of notifications, with commas between; digests have 8 bytes for each call of a list.
+    are entries of notifications, joined by commas; digests have 8 bytes for each call of a list.
     """
 
     def __new__(
@@ -528,15 +533,15 @@ class LiveCalls:
         """Add the calls of a client's subscription, and return the number of their list."""
 
     def remove(self, list: int) -> None:
-        """Forget a list, and the calls that no other list has."""
+        """Remove a list, and the calls that no other list has."""
 
     def require_proved(self, state: State, header: bytes, most: int) -> None:
-        """Return if all that calls have read is known after a block whose state other nodes prove.
+        """Return if all values of the state in the calls' last runs are known after a block.
 
-        Releases the lock.
+        It is for states of other nodes' proofs. Releases the lock.
 
         Raises:
-            MissingStateError: It is not; of that it names about `most` values, and others the next time.
+            MissingStateError: Values are unknown; it names about `most` of them, and others the next time.
         """
 
     def step(
@@ -550,11 +555,10 @@ class LiveCalls:
     ) -> None:
         """Go on to the state after a block.
 
-        The state's lists name what changed since block `since` in at most `changes` bytes, or proved values
-        of both blocks do, and the state after that block was the one of `step`; without one of them, or in
-        more bytes, everything may have changed. Without `step` alone, the state after `since` counts as that
-        of the step before from here on.
-        The steps after `step` cannot be named any more. Releases the lock.
+        The state of step `step` was that after block `since`. The changes since are in the state's lists, if
+        these have at most `changes` bytes, or follow from proved values of both blocks. Otherwise, or without
+        `since`, everything may have changed. Without `step` alone, the state after `since` counts as the last
+        step's. The steps after `step` cannot be named any more. Releases the lock.
 
         Raises:
             StateError: The block is not on the chain any more.
@@ -571,10 +575,10 @@ class LiveCalls:
         """
 
     def pin_late(self) -> bool:
-        """Have the lists that may be late no more end at the last step's state; True if there are any."""
+        """Pin the lists that are too late to the last step's state, and return whether there are any."""
 
     def unpin(self) -> None:
-        """Have no list end at another state than that of the last step."""
+        """Unpin all lists, so that they end at the last step's state."""
 
     def run_late(
         self, state: State, header: bytes, *, slice_seconds: float, call_seconds: float, cancel: CancelFlag
@@ -588,7 +592,7 @@ class LiveCalls:
         """
 
     def take_late_ready(self) -> list[tuple[int, int | None, tuple[bytes, bytes] | None]]:
-        """Return the pinned lists whose calls have all ended, as `take_ready` returns others."""
+        """Return the pinned lists whose calls have all ended, in the form of `take_ready`."""
 
     def digests(
         self,
@@ -601,7 +605,9 @@ class LiveCalls:
         call_seconds: float,
         cancel: CancelFlag,
     ) -> bytes:
-        """Return digests of a list's outcomes after a block, from one call on, as many as there is time for.
+        """Return digests of a list's outcomes after a block, from the call `start` on.
+
+        There are as many as there was time for.
 
         Raises:
             MissingStateError: The calls lack values of the state.
@@ -609,29 +615,29 @@ class LiveCalls:
         """
 
     def retry_lacking(self) -> None:
-        """Have the calls run again that lacked values of the state."""
+        """Make the calls run again that lacked values of the state."""
 
     def fail_lacking(self, code: int, message: str) -> None:
         """End the calls that lack values of the state with an error."""
 
     def take_ready(self) -> list[tuple[int, int | None, tuple[bytes, bytes] | None]]:
-        """Return the lists whose outcomes have become complete and differ from those returned before.
+        """Return the lists that have become complete and differ from the entries returned before.
 
-        Each comes with the last step after which it was complete, and with the entries that differ and the
-        digests of what was returned before; without these the first time.
+        Each has the last step after which it was complete, and a pair: the changed entries, and the digests
+        of the entries returned before. The pair is None if none were returned before.
         """
 
     def is_complete(self, list: int) -> bool:
-        """Return whether all calls of a list have their outcome, if after the step that it was pinned to."""
+        """Return whether all calls of a list have their outcome, if only after the step of its pin."""
 
     def complete_since(self, list: int) -> int | None:
-        """Return the last step after which a list was complete, None before the first one."""
+        """Return the last step after which a list was complete, or None before the first one."""
 
     def told(self, list: int) -> bytes:
-        """Return the digests of what `take_ready` returned of a list."""
+        """Return the digests of the entries that `take_ready` returned last for a list."""
 
     def changes(self, list: int, digests: bytes) -> bytes:
-        """Return the entries of a list that differ from the outcomes with these digests."""
+        """Return the entries of a list whose outcomes have other digests than these."""
 
     @property
     def steps(self) -> int:
@@ -639,7 +645,7 @@ class LiveCalls:
 
     @property
     def has_due(self) -> bool:
-        """Return whether a call waits for its run, and for no values."""
+        """Return whether a call waits for its run and lacks no values."""
 
     @property
     def is_too_late(self) -> bool:
@@ -647,29 +653,30 @@ class LiveCalls:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of all calls, their outcomes and what these depend on."""
+        """Return the bytes of all calls, their outcomes, and the values on which they depend."""
 
     @property
     def runs(self) -> int:
-        """Return how many calls have run so far."""
+        """Return the number of runs so far."""
 
     @property
     def late_blocks(self) -> int:
-        """Return by how many blocks lists were late so far."""
+        """Return the number of blocks by which lists were late so far."""
 
     @property
     def each_block(self) -> int:
-        """Return how many calls run after each block."""
+        """Return the number of calls that run after each block."""
 
 @final
 class Simulation:
     """Blocks of calls for `State.simulate`: each with its block overrides, state overrides and calls.
 
-    In the place of a call that contradicts itself stands what is wrong with it, which is raised when its turn
-    comes. `gas_cap` is for all calls together. With `validation` nonces and fees count as in real blocks.
+    A text in the place of a call is the reason why its arguments contradict each other; it is raised when the
+    call's turn comes. `gas_cap` bounds the gas of all calls together. With `validation`, nonces and fees are
+    checked as in real blocks.
 
     Raises:
-        InvalidTransactionError: The overrides are not what they must be; of kind "overrides".
+        InvalidTransactionError: The overrides are wrong; of kind "overrides".
     """
 
     def __new__(
@@ -684,12 +691,12 @@ class Simulation:
 
 @final
 class BlockAttributes:
-    """The attributes of a block that its maker decides.
+    """Attributes of a new block that its maker chooses.
 
-    `base_fee`, in wei, stands instead of the one that follows from the parent. `withdrawals` are tuples of
-    index, validator index, address and amount in gwei. `slot_number` counts from Amsterdam on; it is one
-    more than the parent's unless given. A block that `may_lack_requests` has none of a system contract that
-    fails, and is invalid for every other node; any other is not built then.
+    `base_fee`, in wei per gas, replaces the one computed from the parent. `withdrawals` are tuples of index,
+    validator index, address and amount in gwei. `slot_number` counts from Amsterdam on, and is by default one
+    more than the parent's. If a system contract fails, the block is not built. With `may_lack_requests` it is
+    built without that contract's requests, and is invalid for every other node.
     """
 
     def __new__(
@@ -709,20 +716,20 @@ class BlockAttributes:
 
 @final
 class Success:
-    """A run that came to its end."""
+    """Outcome of a run that succeeded."""
 
     @property
     def output(self) -> bytes: ...
     @property
     def gas_used(self) -> int:
-        """Return the gas used, refunds taken off."""
+        """Return the gas used, less refunds."""
 
     @property
     def gas_refunded(self) -> int: ...
 
 @final
 class Revert:
-    """A run that the contract took back; the output says why."""
+    """Outcome of a run that the contract reverted; the output may give the reason."""
 
     @property
     def output(self) -> bytes: ...
@@ -731,7 +738,7 @@ class Revert:
 
 @final
 class Halt:
-    """A run that broke a rule of the EVM."""
+    """Outcome of a run that broke a rule of the EVM."""
 
     @property
     def reason(self) -> str:
@@ -742,25 +749,25 @@ class Halt:
 
 @final
 class Interrupted:
-    """A run that was ended before its time."""
+    """Outcome of a run that was ended early."""
 
     @property
     def cancelled(self) -> bool:
-        """Return whether its `CancelFlag` was set; if not, it went beyond its budget."""
+        """Return whether its `CancelFlag` was set; if not, the run exceeded its budget."""
 
 @final
 class State:
-    """The EVM state of one chain, after every block, in a folder of its own.
+    """EVM state of one chain after every block, in its own folder.
 
     A process that forks opens it afterwards. One process writes, any number read beside it. Any thread may
-    call any method. Those that write (`execute`, `commit`, `sync_now`, `unwind`, `patch`) wait for each
-    other, without the interpreter's lock, and belong in a worker thread; in a reader they raise EngineError.
-    Reading never waits for them, and sees committed blocks only.
+    call any method. The methods that write (`execute`, `commit`, `sync_now`, `unwind`, `patch`) wait for each
+    other without the interpreter's lock, and belong in a worker thread; in a reader they raise EngineError.
+    Reads never wait for them, and see committed blocks only.
 
-    Opening releases the lock, and writes the genesis state where a writer's folder is empty.
+    Opening releases the lock, and writes the genesis state if a writer's folder is empty.
 
-    With `proved` nothing is executed, and the state after any block is what is known of it by proofs: reads
-    raise MissingStateError for what is not, and UnprovedError where none can be had.
+    With `proved` nothing is executed, and the state after any block consists of its proved values. A read of
+    an unknown value raises MissingStateError, and UnprovedError if no proof can give the result.
 
     Raises:
         StateBusyError: Another process writes.
@@ -769,18 +776,18 @@ class State:
 
     def __new__(cls, path: str, spec: ChainSpec, *, writer: bool, proved: bool = False) -> State: ...
     def pin(self) -> State:
-        """Return the same state, all of whose reads see the last commit of now, as long as no two overlap."""
+        """Return the same state with its reads, which must not overlap, fixed to the last commit."""
 
     @property
     def head(self) -> tuple[int, bytes]:
-        """Return number and hash of the head with what is not committed, in a reader of the committed one."""
+        """Return number and hash of the head, uncommitted blocks included; in a reader the committed head."""
 
     @property
     def committed_head(self) -> tuple[int, bytes]:
         """Return number and hash of the head on the disk, whichever process wrote it."""
 
     def require_usable(self) -> None:
-        """Return if changes of the state are kept, and can be made as far as is known.
+        """Return if the state's file is where it was opened and can be written, as far as is known.
 
         Raises:
             StoreMovedError: The file's path leads to it no more; a change raises StateError then.
@@ -791,24 +798,25 @@ class State:
         """Return if no read has met a damaged row since the state was opened.
 
         Raises:
-            DamagedRowError: One has; this names the first.
+            DamagedRowError: A read has; the error names the first row.
         """
 
     @property
     def damaged(self) -> int:
-        """Return how often a read has met a damaged row since the state was opened."""
+        """Return the number of reads that have met a damaged row since the state was opened."""
 
     def committed(self) -> tuple[int, int, bytes, bytes]:
-        """Return the version of the store, and number, hash and state root of the head that it has.
+        """Return the version of the store, and number, hash and state root of the head in that version.
 
         Versions ascend with each commit, of any process.
         """
 
     def copy(self, descriptor: int) -> None:
-        """Write what is committed at some moment of the call to an open file, as a store without free pages.
+        """Write the state that is committed at some moment of the call to an open file.
 
-        It takes as long as the reader of that file, a pipe say; until then its version is read. What is known
-        by proofs alone is no part of it. Releases the lock.
+        The file is a store without free pages. The call takes as long as the reader of the file, a pipe say;
+        until then its version is in use. Values that are known by proofs alone are left out. Releases the
+        lock.
 
         Raises:
             StateError: The file cannot be written, or nobody reads it any more.
@@ -822,11 +830,11 @@ class State:
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> Execution:
-        """Return the blocks that keep every rule, one on top of the other, and what the next one breaks.
+        """Return the blocks that keep every rule, each on top of the one before, and the first violation.
 
-        The first follows the head. They are executed in memory until `commit`. `ancestors` are header and
-        body row of the head and of up to six blocks before it, the nearest first; `total_difficulty` is that
-        of the head. With `attributes`, the first block's gas limit and base fee are what its maker chose.
+        The first block follows the head. They are executed in memory until `commit`. `ancestors` are header
+        and body row of the head and of up to six blocks before it, the nearest first; `total_difficulty` is
+        the head's. With `attributes`, the first block has the gas limit and base fee that its maker chose.
         Releases the lock.
         """
 
@@ -838,10 +846,10 @@ class State:
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> InvalidBlockError | None:
-        """Return which of the rules that need no execution a block breaks after its `ancestors`, or None.
+        """Return the first rule without execution that a block breaks after its `ancestors`, or None.
 
-        `ancestors` are its parent and those before it, the nearest first; `total_difficulty` is the parent's.
-        With `attributes` its gas limit and base fee are what its maker chose.
+        `ancestors` are its parent and the blocks before it, the nearest first; `total_difficulty` is the
+        parent's. With `attributes`, the block has the gas limit and base fee that its maker chose.
         """
 
     def try_block(
@@ -853,25 +861,25 @@ class State:
         total_difficulty: int,
         changes: int = ...,
     ) -> BuiltBlock | InvalidBlockError:
-        """Return a block executed after its parent, or which rule it breaks, not raised; nothing is kept.
+        """Return a block executed after its parent, or its error, not raised. Nothing is kept.
 
         Every rule is checked, as by `execute`. The parent may be any committed or built block. `ancestors`
-        are the rows of the parent and of up to six blocks before it, the nearest first; `total_difficulty`
-        is that of the parent. `changes` bounds the bytes of the lists of what the chain changed since the
-        last committed block below. Releases the lock.
+        are the rows of the parent and of up to six blocks before it, the nearest first; `total_difficulty` is
+        the parent's. `changes` bounds the bytes of change lists between the head and the last committed
+        ancestor. Releases the lock.
 
         Raises:
-            BoundError: More has changed.
+            BoundError: The lists are longer.
         """
 
     def accept(self, block: BuiltBlock) -> None:
-        """Put a built block on top of the head, of which it is a child, in memory until `commit`.
+        """Put a built block on top of the head, its parent, in memory until `commit`.
 
         It is not executed again. Releases the lock.
 
         Raises:
-            EngineError: The head is another block than its parent, or the state does not come out as before,
-                which is a bug.
+            EngineError: The head is another block than its parent, or, by a bug, the state root is another one than
+                before.
         """
 
     def commit(self, *, sync: bool) -> None:
@@ -881,10 +889,10 @@ class State:
         """
 
     def commit_whole(self) -> None:
-        """Write every executed block, to be read at once by all processes.
+        """Write every executed block for all processes at once.
 
         A killed process loses nothing of it. A power cut before `sync_now` returns may undo this commit, and
-        then leaves the store whole, as it was before. Releases the lock.
+        leaves the store as it was before. Releases the lock.
         """
 
     def sync_now(self) -> None:
@@ -895,11 +903,10 @@ class State:
         """Return the state root after the head on the disk, patches included."""
 
     def prune(self, number: int, *, most: int, sync: bool) -> bool:
-        """Forget the states before a committed block for ever; return whether there may be more to forget.
+        """Delete the states before a committed block, and return whether there may be more to delete.
 
-        `most` values are looked at, each an account or a slot; call it again until there is no more. The
-        block itself and later ones can be read and returned to as before, earlier ones no more from the first
-        call on. Releases the lock.
+        One call looks at `most` values, each an account or a slot. The block itself and later ones can be
+        read and unwound to as before, earlier ones no more from the first call on. Releases the lock.
 
         Raises:
             HistoryError: There is no such block from the first state to the committed head.
@@ -908,8 +915,8 @@ class State:
     def unwind(self, number: int, *, state_root: bytes | None = None) -> bytes:
         """Go back to block `number`, committed and synced, and return its hash.
 
-        What is not committed is forgotten. With `state_root`, patches of that block are taken back until its
-        state has that root again. Releases the lock.
+        Uncommitted blocks are dropped. With `state_root`, patches of that block are undone until its state
+        has this root again. Releases the lock.
 
         Raises:
             HistoryError: There is no such block up to the head.
@@ -917,12 +924,12 @@ class State:
         """
 
     def patch(self, changes: bytes, *, sync: bool = True) -> bytes:
-        """Change the state after the head in place, as state overrides say, and return the new state root.
+        """Change the state after the head by state overrides, and return the new state root.
 
-        It is committed, with `sync` as by `commit`. Releases the lock.
+        The change is committed, with `sync` as by `commit`. Releases the lock.
 
         Raises:
-            InvalidTransactionError: The overrides are not what they must be, or move a precompiled contract.
+            InvalidTransactionError: The overrides are wrong, or move a precompiled contract.
             StateError: Executed blocks are not committed yet.
         """
 
@@ -932,10 +939,10 @@ class State:
             tuple[bytes, Sequence[bytes], Sequence[tuple[bytes, Sequence[bytes]]], bytes | None]
         ],
     ) -> None:
-        """Verify what another node sent of the state after the first block, and keep it.
+        """Verify another node's proofs for the state after the first block, and keep the values.
 
-        Of each account: its address, the nodes that prove it, slots with the nodes that prove them, and its
-        code, None if that is known.
+        Each account has its address, the nodes of its proof, slots with the nodes of their proofs, and its
+        code, or None if the code is known.
 
         Raises:
             WrongProofError: One of them is wrong; nothing is kept.
@@ -950,7 +957,7 @@ class State:
         """
 
     def note_root(self, number: int, block_hash: bytes, state_root: bytes) -> None:
-        """Take note of a block's state root, which is verified: states known by proofs are read by it."""
+        """Keep the verified state root of a block. States known by proofs are read by it."""
 
     def keep_proofs_of(
         self,
@@ -959,7 +966,7 @@ class State:
             tuple[bytes, Sequence[bytes], Sequence[tuple[bytes, Sequence[bytes]]], bytes | None]
         ],
     ) -> None:
-        """Verify what another node sent of the state with a root, as `keep_proofs` does, and keep it.
+        """Verify another node's proofs for the state with a root, as `keep_proofs` does, and keep the values.
 
         Raises:
             WrongProofError: One of them is wrong; nothing is kept.
@@ -987,7 +994,7 @@ class State:
         """Keep values after a block that follow from earlier states; return the other accounts and slots.
 
         `steps` lead down from that block: the RLP of its access list with its parent's state root, and so on.
-        The lists must be verified. Releases the lock.
+        The caller has verified the lists. Releases the lock.
 
         Raises:
             StateError: A list is malformed, or the values cannot be written.
@@ -1004,10 +1011,10 @@ class State:
         """Return nonce, balance in wei and code hash of an account after a block, or None."""
 
     def code(self, address: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes:
-        """Return the code of an account after a block, empty where it has none."""
+        """Return the code of an account after a block, empty if it has none."""
 
     def find_code(self, code_hash: bytes) -> bytes | None:
-        """Return the code of this Keccak-256 hash, None if no contract of a committed block ever had it."""
+        """Return the code with this Keccak-256 hash, or None if no committed contract ever had it."""
 
     def storage(self, address: bytes, slot: bytes, block: tuple[int, bytes] | BuiltBlock) -> bytes:
         """Return the 32 bytes in a slot after a block."""
@@ -1028,10 +1035,10 @@ class State:
         """
 
     def addresses(self, number: int, block_hash: bytes) -> list[bytes]:
-        """Return the addresses of all accounts after a committed block, in their order. Releases the lock."""
+        """Return the addresses of all accounts after a committed block, ascending. Releases the lock."""
 
     def slots(self, address: bytes, number: int, block_hash: bytes) -> list[tuple[bytes, bytes]]:
-        """Return slots and values of an account that are not zero after a committed block, in order.
+        """Return the slots of an account that are not zero after a committed block, with values, ascending.
 
         Releases the lock.
         """
@@ -1047,12 +1054,12 @@ class State:
     ) -> tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]:
         """Return nodes that prove an account after a block, values and nodes of slots, and the storage root.
 
-        Nodes are RLP, from the root down. The older the block, the longer: `changes` bounds how far back it
-        may lie, in bytes of the lists of what changed since (about 32 a slot and 22 an account), without a
-        bound if it is absent. Releases the lock.
+        Nodes are RLP, from the root down. `changes` bounds the bytes of change lists since the block, about
+        32 a slot and 22 an account, without a bound by default: an older block takes longer. Releases the
+        lock.
 
         Raises:
-            BoundError: More has changed, or other threads look back too far at this time.
+            BoundError: The lists are longer, or other threads look back too far at this time.
             StoppedError: `cancel` was set.
         """
 
@@ -1067,7 +1074,7 @@ class State:
         state_overrides: bytes | None = None,
         block_overrides: bytes | None = None,
     ) -> Success | Revert | Halt | Interrupted:
-        """Return how a message ends that runs on the state after a block, as if it were in that block.
+        """Return the outcome of a message on the state after a block, in that block's environment.
 
         Nothing is kept. It has at most `gas_cap` gas. With a `budget`, in jumps of about 12 ns, the run keeps
         the interpreter's lock and is interrupted beyond it; without one it releases the lock.
@@ -1087,22 +1094,22 @@ class State:
         state_overrides: bytes | None = None,
         block_overrides: bytes | None = None,
     ) -> int | Revert | Halt | Interrupted:
-        """Return a gas limit with which a message succeeds, or how it fails whatever its gas.
+        """Return a gas limit with which a message succeeds, or its outcome if it fails with any gas.
 
-        It is at most 1.5 % above the lowest, searched as geth does. The lock is kept or released as by
+        It is at most 1.5 % above the lowest, found by geth's search. The lock is kept or released as by
         `call`.
 
         Raises:
-            InvalidTransactionError: As by `call`; "gas_allowance" where it needs more gas than it may have.
+            InvalidTransactionError: As by `call`; "gas_allowance" if it needs more gas than it may have.
         """
 
     def begin_console(self) -> None:
-        """Keep what calls and estimates that fail say to the console from now on, for `take_console`."""
+        """Keep the console messages of calls and failed estimates from now on, for `take_console`."""
 
     def take_console(self) -> tuple[list[bytes], int]:
-        """Return the inputs of calls of the console since the last time, and the number that was left out.
+        """Return the inputs of console calls since the last time, and the number of dropped ones.
 
-        Of a run, and of all until they are taken, 256 KiB are kept.
+        256 KiB are kept of one run, and of all runs until they are taken.
         """
 
     def simulate(
@@ -1113,13 +1120,13 @@ class State:
         changes: int = ...,
         cancel: CancelFlag | None = None,
     ) -> bytes:
-        """Return the blocks of a simulation on top of a block, as the JSON array that eth_simulateV1 returns.
+        """Return the blocks of a simulation on top of a block, as the JSON array of `eth_simulateV1`.
 
-        `changes` bounds how far back that block may lie, as in `proof`. Releases the lock.
+        `changes` bounds the bytes of change lists since that block, as in `proof`. Releases the lock.
 
         Raises:
-            InvalidTransactionError: Of the kind that is wrong; "interrupted" where `cancel` was set.
-            BoundError: More has changed since the block.
+            InvalidTransactionError: The simulation is refused; the kind is "interrupted" if `cancel` was set.
+            BoundError: The lists are longer.
         """
 
     def build_block(
@@ -1130,11 +1137,10 @@ class State:
         *,
         senders: Sequence[bytes | None] | None = None,
     ) -> tuple[BuiltBlock, list[tuple[int, str]]]:
-        """Return the block after a committed one, and which transactions were left out, with reasons.
+        """Return the block after a committed one, and the refused transactions with index and reason.
 
-        `parent` are its header and body row. Transactions are envelopes, tried in order; one left out is
-        named by its index. `senders` has for each the address that it is impersonated as, or None where it is
-        signed. Nothing is kept. Releases the lock.
+        `parent` are its header and body row. Transactions are envelopes, tried in order. `senders` has the
+        impersonated sender of each, or None for a signed one. Nothing is kept. Releases the lock.
 
         Raises:
             ValueError: `senders` are not as many as the transactions.
@@ -1149,9 +1155,9 @@ class State:
         *,
         senders: Sequence[bytes | None] | None = None,
     ) -> tuple[BuiltBlock, list[tuple[int, str]]]:
-        """Return the block after the head, as `build_block` does; `accept` executes nothing of it again.
+        """Return the block after the head, as `build_block` does. `accept` does not execute it again.
 
-        Its changes are applied in memory, and forgotten unless it is what the writer accepts next.
+        Its changes are applied in memory, and dropped unless the writer accepts this block next.
 
         Raises:
             ValueError: `senders` are not as many as the transactions.
@@ -1161,7 +1167,7 @@ class State:
 def check_state_rows(
     state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
 ) -> int:
-    """Return how many rows of the state store do not have their checksums.
+    """Return the number of rows of the state store that do not have their checksums.
 
     `progress` and `fault` are called as by `inspect_state`. Releases the lock.
     """
@@ -1169,16 +1175,15 @@ def check_state_rows(
 def inspect_state(
     state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
 ) -> tuple[int, list[int]]:
-    """Return the number of the head and how many accounts, slots, nodes and codes its state has.
+    """Return the number of the head, and how many accounts, slots, nodes and codes its state has.
 
-    Every node of the tries is held against its hash, from the head's state root down; every account and slot
-    against its leaf; every code against its hash; and both sides are counted. `progress` is called with a
-    table, entries looked at and entries in all; `fault` with a table and words, for each thing that is not
-    as it must be. What they raise ends the inspection. Memory does not depend on the state's size. Releases
-    the lock.
+    Every node of the tries is checked against its hash, from the head's state root down; every account and
+    slot against its leaf; every code against its hash; and both sides are counted. `progress` is called with
+    a table, entries checked and entries in all; `fault` with a table and a text, for each fault. An exception
+    of either ends the inspection. Memory does not depend on the state's size. Releases the lock.
 
     Raises:
-        ValueError: The state is one that is known by proofs.
+        ValueError: The state is known by proofs alone.
     """
 
 def inspect_past(
@@ -1189,18 +1194,17 @@ def inspect_past(
     fault: Callable[[str, str], object],
     /,
 ) -> int:
-    """Return to which block the state was taken back, block by block: `first`, or a later one.
+    """Return the block to which the state was taken back, block by block: `first`, or a later one.
 
-    The state root of each is put together again from what the blocks after it changed, and held against the
-    one that is stored. It ends where they differ, which is reported as by `inspect_state`, or where the tries
-    have more than `nodes` nodes in memory, some 300 bytes each. Releases the lock.
+    Each state root is computed again from the changes of later blocks, and compared with the stored one. The
+    inspection ends at a difference, with a fault as by `inspect_state`, or beyond `nodes` nodes of the tries
+    in memory, some 300 bytes each. Releases the lock.
     """
 
 def state_blocks(state: State, first: int, limit: int, /) -> list[tuple[int, bytes, bytes, bytes]]:
-    """Return number, hash and state root of the blocks from `first` on that the state knows, at most `limit`.
+    """Return number, hash and state root of the blocks from `first` on that the state has, at most `limit`.
 
-    The fourth is the state root before the first patch of that state: the one in the block's header. Releases
-    the lock.
+    The fourth element is the state root in the block's header, before any patch. Releases the lock.
     """
 
 def create_access_list(
@@ -1213,9 +1217,9 @@ def create_access_list(
     cancel: CancelFlag | None = None,
     state_overrides: bytes | None = None,
 ) -> tuple[bytes, int, str | None] | Interrupted:
-    """Return the access list of a message after a block as JSON, the gas used with it, and why it fails.
+    """Return the access list of a message after a block as JSON, the gas used with it, and an error or None.
 
-    `nonce` is the sender's if it is absent. Releases the lock.
+    The error is the reason why the message fails. `nonce` is by default the sender's. Releases the lock.
 
     Raises:
         InvalidTransactionError: The message is refused, or an override is wrong.
@@ -1231,14 +1235,14 @@ def trace_block(
     size: int,
     cancel: CancelFlag,
 ) -> bytes | str:
-    """Return the trace of a transaction of a block as JSON, or of all where the index is None, or a word.
+    """Return the trace of a transaction of a block as JSON, or of all if `index` is None, or a word.
 
     `rows` are the block's header and body row; its parent is committed. `options` are geth's TraceConfig as
-    JSON; `index` must be one of the block. `seconds` bounds the time of each transaction, `size` the bytes
-    of the text. The word is "unknown" (the tracer), "late", "large" or "cancelled". Releases the lock.
+    JSON. `seconds` bounds the time of each transaction, `size` the bytes of the text. The word is "unknown"
+    (the tracer), "late", "large" or "cancelled". Releases the lock.
 
     Raises:
-        ValueError: The options are not what they must be.
+        ValueError: The options are wrong.
         EngineError: The block is the genesis, or `index` is not one of it.
         InvalidTransactionError: A transaction, or a system call, of a block that is not verified cannot be
             run.
@@ -1258,31 +1262,31 @@ def trace_call(
     state_overrides: bytes | None = None,
     block_overrides: bytes | None = None,
 ) -> bytes | str:
-    """Return the trace of a message after a block, or after its first `transactions`; or a refusal's word.
+    """Return the trace of a message after a block, or after its first `transactions`, or a word.
 
-    Otherwise as `trace_block`.
+    The rest is as for `trace_block`.
 
     Raises:
-        ValueError: The options are not what they must be.
+        ValueError: The options are wrong.
         InvalidTransactionError: The message is refused, or an override is wrong.
     """
 
 def console_messages(
     state: State, rows: tuple[bytes, bytes], *, cancel: CancelFlag
 ) -> list[tuple[list[bytes], int]] | None:
-    """Return the inputs of each transaction's calls of the console, and how many more there were.
+    """Return the inputs of each transaction's console calls, and the number of dropped ones.
 
-    `rows` are as of `trace_block`; of a transaction 256 KiB are kept. None if `cancel` was set. Releases the
-    lock.
+    `rows` are as for `trace_block`; 256 KiB are kept of each transaction. None if `cancel` was set. Releases
+    the lock.
     """
 
 def execution_witness(
     state: State, rows: tuple[bytes, bytes], *, changes: int, found: int, cancel: CancelFlag
 ) -> tuple[bytes, bytes, bytes, int]:
-    """Return what a block needs of the state after its parent, which is committed, to be executed elsewhere.
+    """Return the witness of a block: its parent's state root, code, trie nodes, and the oldest block.
 
-    These are the parent's state root; code and trie nodes as JSON arrays; and the number of the oldest block
-    whose hash it asks for. `changes` bounds the bytes of the lists of what changed since the parent, `found`
+    Code and nodes are JSON arrays; the last element is the number of the oldest block whose hash the block
+    reads. The parent must be committed. `changes` bounds the bytes of change lists since the parent, `found`
     those of the witness. Releases the lock.
 
     Raises:
@@ -1302,11 +1306,10 @@ def storage_range(
     count: int,
     cancel: CancelFlag,
 ) -> bytes:
-    """Return slots of a contract after the first `transactions` of a block as JSON, with the next slot's
-    hash.
+    """Return slots of a contract as JSON, with the hash of the next one.
 
-    There are at most `count`. They come in the order of their hashes, from `start` on, which is a hash or its
-    first bytes. Releases the lock.
+    They are from the state after the first `transactions` of a block, at most `count`, in the order of their
+    hashes from `start` on. `start` is a hash or its first bytes. Releases the lock.
 
     Raises:
         StoppedError: `cancel` was set.
@@ -1320,26 +1323,26 @@ def modified_accounts(
     changes: int,
     cancel: CancelFlag,
 ) -> list[bytes]:
-    """Return addresses of accounts that are there after block `last`, and not so after the earlier `first`.
+    """Return addresses of accounts after block `last` that were absent or different after `first`.
 
-    They are in the order of their hashes; slots count. `changes` bounds the bytes of the lists of what
-    changed in between. Releases the lock.
+    `first` is the earlier block. They are in the order of their hashes; slots count. `changes` bounds the
+    bytes of the change lists in between. Releases the lock.
 
     Raises:
-        BoundError: More has changed.
+        BoundError: The lists are longer.
         StoppedError: `cancel` was set.
     """
 
 def changed_keys(
     state: State, first: int, last: tuple[int, bytes], *, changes: int
 ) -> list[tuple[bytes, bool, list[bytes]]]:
-    """Return what may have changed after block `first` up to the committed block `last`.
+    """Return the accounts and slots that may have changed after block `first` up to block `last`.
 
-    Each account comes with True if more than its slots may have, and with those slots. Patches of `last` are
-    among them. `changes` bounds the bytes of the lists of what changed. Releases the lock.
+    Each account comes with True if more than its slots may have changed, and with its slots. Patches of
+    `last` are included. `changes` bounds the bytes of the change lists. Releases the lock.
 
     Raises:
-        BoundError: More has changed.
+        BoundError: The lists are longer.
         HistoryError: `last` is not on the chain any more.
     """
 
@@ -1360,11 +1363,11 @@ def parity_transaction(
     size: int,
     cancel: CancelFlag,
 ) -> bytes | str:
-    """Return what a transaction of a block did, as JSON in Parity's form, or a word as `trace_block`.
+    """Return the traces of a transaction in Parity's form as JSON, or a word as `trace_block`.
 
-    `form` is JSON: `{"form": "traces"}`, `{"form": "trace", "place": [...]}` for one of them or null,
+    `form` is JSON: `{"form": "traces"}`, `{"form": "trace", "path": [...]}` for one of them or null,
     `{"form": "results", "types": [...]}` with "trace", "vmTrace" or "stateDiff", or Otterscan's `{"form":
-    "entries"}` and `{"form": "operations"}`. Limits are as of `trace_block`. Releases the lock.
+    "entries"}` and `{"form": "operations"}`. Limits are as for `trace_block`. Releases the lock.
 
     Raises:
         ValueError: The form is none of these.
@@ -1384,7 +1387,7 @@ def parity_block(
 ) -> bytes | str:
     """Return outputs and traces of `types`, a JSON array, of all transactions of a block, or a word.
 
-    Otherwise as `parity_transaction`.
+    The rest is as for `parity_transaction`.
     """
 
 def parity_filter(
@@ -1398,10 +1401,11 @@ def parity_filter(
     size: int,
     cancel: CancelFlag,
 ) -> tuple[bytes, int] | str:
-    """Return traces of a block that match a filter, joined by commas, and how many were found, or a word.
+    """Return the matching traces of a block, joined by commas, and the number found, or a word.
 
-    `filter` is JSON as `trace_filter` takes it, its blocks ignored. `skip` of them are passed over, and
-    counted; after `count` more the search ends. Rewards come last. Otherwise as `parity_transaction`.
+    `filter` is JSON as `trace_filter` takes it, its blocks ignored. The first `skip` matching traces are left
+    out but counted; after `count` more the search ends. Rewards come last. The rest is as for
+    `parity_transaction`.
     """
 
 def parity_touching(
@@ -1415,7 +1419,7 @@ def parity_touching(
 ) -> list[int] | str:
     """Return the indices of the transactions whose traces have an account as sender or receiver, or a word.
 
-    Otherwise as `parity_transaction`.
+    The rest is as for `parity_transaction`.
     """
 
 def parity_creator(
@@ -1427,9 +1431,9 @@ def parity_creator(
     size: int,
     cancel: CancelFlag,
 ) -> tuple[bytes, bytes] | str | None:
-    """Return the hash of the transaction that created a contract, and the address of its creator, or a word.
+    """Return the hash of the transaction that created a contract, and its creator's address, or a word.
 
-    None where no transaction of the block did. Otherwise as `parity_transaction`.
+    None if no transaction of the block created it. The rest is as for `parity_transaction`.
     """
 
 def parity_calls(
@@ -1444,14 +1448,14 @@ def parity_calls(
     state_overrides: bytes | None = None,
     block_overrides: bytes | None = None,
 ) -> list[bytes] | str:
-    """Return the results of messages that run after a block, each on what those before it left, or a word.
+    """Return the results of messages after a block as JSON texts, or a word.
 
-    Each message comes with the types of traces that it shall have, a JSON array; each result is JSON. A
-    message has at most `gas_cap` gas and `seconds`; `size` bounds the bytes of all results. Releases
+    Each message runs on the state after those before it, and comes with the types of its traces, a JSON
+    array. A message has at most `gas_cap` gas and `seconds`; `size` bounds the bytes of all results. Releases
     the lock.
 
     Raises:
-        ValueError: The types are not what they must be.
+        ValueError: The types are wrong.
         InvalidTransactionError: A message is refused, or an override is wrong.
     """
 
@@ -1467,30 +1471,30 @@ def parity_raw(
 ) -> bytes | str:
     """Return the result of a signed transaction after a block as JSON, with traces of `types`, or a word.
 
-    Limits and words are as of `trace_block`. Releases the lock.
+    Limits and words are as for `trace_block`. Releases the lock.
 
     Raises:
-        ValueError: The types are not what they must be.
-        InvalidTransactionError: It is no transaction that a block could hold now.
+        ValueError: The types are wrong.
+        InvalidTransactionError: The transaction is not valid for the next block.
     """
 
 def block_rewards(spec: ChainSpec, rows: tuple[bytes, bytes]) -> list[int]:
-    """Return what a block pays in wei, to its own miner first, then to those of its ommers.
+    """Return the rewards of a block in wei: its own miner's first, then its ommers'.
 
-    It is nothing since the merge.
+    There are none since the merge.
 
     Raises:
         CorruptRowError: A row cannot be read.
     """
 
 def call_gas_cap(gas_limit: int, blocks: int, /) -> int:
-    """Return the gas that a call may have: `blocks` times its block's gas limit, at most 2**63 - 1."""
+    """Return the most gas of a call: `blocks` times its block's gas limit, at most 2**63 - 1."""
 
 def revert_message(output: bytes) -> str:
-    """Return the message for a `Revert` with its reason, if that is Solidity's `Error` or `Panic`."""
+    """Return the error message for a `Revert`, with its reason from Solidity's `Error` or `Panic`, if any."""
 
 def with_supplied_gas(reason: str, gas: int) -> str:
-    """Return the message for a call that cannot begin."""
+    """Return the error message for a call that cannot begin."""
 
 def sign_transaction(
     secret: bytes,
@@ -1507,7 +1511,7 @@ def sign_transaction(
     access_list: bytes | None = None,
     authorizations: bytes | None = None,
 ) -> bytes:
-    """Return the envelope of a transaction signed with a secret of 32 bytes; its members make its type.
+    """Return the envelope of a transaction signed with a secret of 32 bytes. Its members decide its type.
 
     It has `gas_price`, or else `max_fee` and `max_priority_fee`, in wei below 2**128. `to` of None creates a
     contract. `access_list` and `authorizations` are JSON.
@@ -1515,7 +1519,7 @@ def sign_transaction(
     Raises:
         ValueError: Its prices contradict each other, or a text or a length is wrong.
         InvalidTransactionError: Authorizations go with a gas price, or create a contract; of kind "draft".
-        EngineError: The secret is none.
+        EngineError: The secret is not a private key.
     """
 
 def unsigned_transaction(
@@ -1533,35 +1537,36 @@ def unsigned_transaction(
     access_list: bytes | None = None,
     authorizations: bytes | None = None,
 ) -> bytes:
-    """Return the envelope of an impersonated sender's transaction, whose name stands in place of a signature.
+    """Return the envelope of an impersonated sender's transaction, with a placeholder for the signature.
 
-    Only development chains take it. Otherwise as `sign_transaction`.
+    The placeholder names the sender. Only development chains accept it. The rest is as for
+    `sign_transaction`.
     """
 
 def impersonated_sender(encoded: bytes) -> bytes | None:
-    """Return the sender that a block's transaction names in place of a signature, None of a signed one.
+    """Return the sender in the placeholder of an encoded transaction, or None if it is signed.
 
     Raises:
-        InvalidBlockError: It is no transaction.
+        InvalidBlockError: The bytes are no transaction.
     """
 
 def sign_message(secret: bytes, message: bytes) -> bytes:
-    """Return the signature of a message (EIP-191): r, s, and 27 or 28, 65 bytes.
+    """Return the signature of a message (EIP-191), 65 bytes: r, s, and 27 or 28.
 
     Raises:
-        EngineError: The secret is none.
+        EngineError: The secret is not a private key.
     """
 
 def sign_digest(secret: bytes, digest: bytes) -> bytes:
-    """Return the signature of a hash, such as that of typed data (EIP-712): r, s, and 27 or 28, 65 bytes.
+    """Return the signature of a hash, such as that of typed data (EIP-712), 65 bytes: r, s, and 27 or 28.
 
     Raises:
-        EngineError: The secret is none.
+        EngineError: The secret is not a private key.
     """
 
 @final
 class PooledTransaction:
-    """A transaction that no block holds yet, from an envelope, or a blob transaction wrapped with its blobs.
+    """Transaction outside any block, from an envelope, or a blob transaction's envelope with its blobs.
 
     Its form, chain id and signature are checked, in geth's order and words.
 
@@ -1572,10 +1577,10 @@ class PooledTransaction:
     def __new__(cls, spec: ChainSpec, encoded: bytes) -> PooledTransaction: ...
     @staticmethod
     def impersonated(spec: ChainSpec, encoded: bytes) -> PooledTransaction:
-        """Return a transaction made by `unsigned_transaction`, from the sender that it names.
+        """Return a transaction of `unsigned_transaction`, from the sender in its placeholder.
 
         Raises:
-            InvalidTransactionError: It is none, or names no sender.
+            InvalidTransactionError: The bytes are no such transaction, or name no sender.
         """
 
     @property
@@ -1588,7 +1593,7 @@ class PooledTransaction:
     def nonce(self) -> int: ...
     @property
     def to(self) -> bytes | None:
-        """Return the address that it calls, None if it creates a contract."""
+        """Return the address that it calls, or None if it creates a contract."""
 
     @property
     def value(self) -> int: ...
@@ -1598,15 +1603,15 @@ class PooledTransaction:
 
     @property
     def max_fee(self) -> int:
-        """Return the most wei that it pays for a unit of gas; the gas price where it names only that."""
+        """Return the highest fee in wei per gas; the gas price if it has only that."""
 
     @property
     def max_priority_fee(self) -> int:
-        """Return the most wei of these for the block's maker; the gas price where it names only that."""
+        """Return the highest tip for the block's maker in wei per gas; the gas price if it has only that."""
 
     @property
     def max_blob_fee(self) -> int | None:
-        """Return the most wei that it pays for a unit of blob gas, None without blobs."""
+        """Return the highest fee in wei per blob gas, or None without blobs."""
 
     @property
     def blob_hashes(self) -> list[bytes]: ...
@@ -1616,7 +1621,7 @@ class PooledTransaction:
 
     @property
     def size(self) -> int:
-        """Return how many bytes the client sent, blobs included."""
+        """Return the length of the client's bytes, blobs included."""
 
     @property
     def encoded(self) -> bytes:
@@ -1636,11 +1641,11 @@ class PooledTransaction:
 
     @property
     def chain_id(self) -> int | None:
-        """Return the chain that it is for, None if it is for any."""
+        """Return its chain id, or None if it is valid on any chain."""
 
     @property
     def is_replay_protected(self) -> bool:
-        """Return whether its signature names the chain."""
+        """Return whether its signature contains the chain id."""
 
 def check_transaction(
     spec: ChainSpec,
@@ -1652,15 +1657,15 @@ def check_transaction(
     keeps_blobs: bool = False,
     gas_limit: int | None = None,
 ) -> None:
-    """Refuse a transaction that no block after a header row could hold, or that the pool does not take.
+    """Refuse a transaction that is invalid in the block after a header row, or against the pool's terms.
 
-    No state is asked. `gas_limit` is that of the next block, if it is decided; otherwise that of the header
-    counts, as with geth. `minimum_tip` is wei a gas; a transaction that `was_included` in a block needs no
-    blobs. Blobs are proved once, in milliseconds, which releases the lock; unless `keeps_blobs` they are let
-    go then.
+    No state is read. `gas_limit` is the next block's, if it is decided; by default the header's, as with
+    geth. `minimum_tip` is wei per gas. A transaction that `was_included` in a block needs no blobs. Blobs are
+    proved once, in milliseconds, and the lock is released meanwhile; unless `keeps_blobs` they are dropped
+    then.
 
     Raises:
-        InvalidTransactionError: Of the kind that is wrong.
+        InvalidTransactionError: The transaction is refused; its kind names the reason.
         CorruptRowError: The header row cannot be read.
     """
 
@@ -1668,38 +1673,38 @@ def blob_proof(blob: bytes, commitment: bytes) -> bytes:
     """Return the KZG proof of a blob, 48 bytes. It takes some 20 ms; releases the lock.
 
     Raises:
-        EngineError: They are no blob and commitment.
+        EngineError: The bytes are not a blob and a commitment.
     """
 
 def cell_proofs(blob: bytes) -> list[bytes]:
-    """Return the KZG proofs of a blob's 128 cells. It takes some 200 ms; releases the lock.
+    """Return the KZG proofs of a blob's 128 cells, 48 bytes each. It takes some 200 ms; releases the lock.
 
     Raises:
-        EngineError: It is no blob.
+        EngineError: The bytes are not a blob.
     """
 
 def blob_cells(blob: bytes) -> bytes:
     """Return the 128 cells of an extended blob (EIP-7594), one after another. Releases the lock.
 
     Raises:
-        EngineError: It is no blob.
+        EngineError: The bytes are not a blob.
     """
 
 def render_pooled_transaction(transaction: PooledTransaction) -> bytes:
-    """Return a transaction object as JSON whose members that name a block are null."""
+    """Return a transaction object as JSON, with null for the members of its block."""
 
 def public_key_of(secret: bytes) -> bytes:
     """Return the compressed public key of a secret of 32 bytes, 33 bytes.
 
     Raises:
-        EngineError: The secret is none.
+        EngineError: The secret is not a private key.
     """
 
 def address_of(secret: bytes) -> bytes:
-    """Return the address that belongs to a secret of 32 bytes.
+    """Return the address of the public key of a secret of 32 bytes.
 
     Raises:
-        EngineError: The secret is none.
+        EngineError: The secret is not a private key.
     """
 
 def keccak256(content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Words in memory that several processes share, each changed in one step."""
+"""Words in memory that several processes share. Each change is one step."""
 
 from mmap import mmap
 from typing import final
@@ -7,8 +7,8 @@ from typing import final
 class SharedWords:
     """Writable memory as words of 64 bits, which other processes may map as well.
 
-    Each method but `clear` and `sum` is one step to all processes. All raise IndexError for a word that is
-    not there.
+    Each method but `clear` and `sum` is one step to all processes. All raise IndexError for a word beyond the
+    memory.
 
     Raises:
         ValueError: The memory cannot be written, is in pieces, or does not begin at a multiple of eight.
@@ -28,18 +28,18 @@ class SharedWords:
         """Set `count` words to 0."""
 
     def slot_of(self, start: int, count: int, name: int) -> int | None:
-        """Return the place of `name` among `count` words, from 0 on, None if all words are other names.
+        """Return the index of `name` among `count` words, from 0 on; None if all words are other names.
 
-        If no word is the name, which is not 0, the first that is 0 becomes it.
+        A name is never 0. A name without a word takes the first word that is 0.
         """
 
     def charge(
         self, index: int, now: float, *, per_second: float, burst: float, dearest: float, cost: float
     ) -> float:
-        """Charge `cost` credits to the bucket that a word is, and return 0; if there are too few, charge
-        nothing and return the seconds after which there will be enough, infinity if none come back.
+        """Charge `cost` credits to the bucket in a word, and return 0, or the seconds until there are enough.
 
-        A word that is 0 is a full bucket of `burst` credits, of which `per_second` come back each second. A
-        cost above the burst, of `dearest` at most, needs a full bucket, which it leaves below empty. `now` is
-        a time in seconds that all processes share.
+        With too few credits nothing is charged, and the seconds are infinite if none come back. A word of 0
+        is a full bucket of `burst` credits, of which `per_second` come back each second. A cost above the
+        burst, of at most `dearest`, needs a full bucket, and leaves it below empty. `now` is a time in
+        seconds that all processes share.
         """
