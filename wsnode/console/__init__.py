@@ -1,1 +1,1 @@
-"""The page at `/`: what a node does, seen in a browser, and its methods to try."""
+"""Page at `/` for browsers: the node's state, and a form in which its methods can be called."""

@@ -46,16 +46,16 @@ class DevelopmentAccount(msgspec.Struct, frozen=True):
 
     address: str
     key: str | None
-    """Its private key if everybody knows it, as those of the usual test phrase."""
+    """Private key in hex, for the accounts of the well-known test mnemonic; None for all others."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the page has to know of the node before it connects."""
+    """Settings of the node that the page reads from `/console/settings.json` before it connects."""
 
     keys: bool
-    """Whether calls need an API key."""
+    """True if calls need an API key."""
     metrics: bool
-    """Whether `/metrics` is served beside the page."""
+    """True if `/metrics` is served beside the page."""
     accounts: Sequence[DevelopmentAccount] = ()
     """The funded accounts of a development chain."""
     contracts: Mapping[str, str] = {}
@@ -63,7 +63,9 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def console_files(settings: Settings) -> dict[str, StaticFile]:
-    """Return the page at `/` for requests that ask for HTML, and what it loads below `/console/`."""
+    """Return the page's files by path: the page at `/`, for requests of HTML only, and its parts below
+    `/console/`.
+    """
     files = {
         f"/console/{path.relative_to(FOLDER).as_posix()}": _static(path)
         for path in sorted(FOLDER.rglob("*"))

@@ -1,1 +1,1 @@
-"""Bytes of others: decoded within bounds, with one error for all that can be wrong with them."""
+"""Decoding of bytes from others, within bounds; whatever is wrong with them raises one type of error."""

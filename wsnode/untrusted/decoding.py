@@ -1,8 +1,8 @@
-"""Bytes that others wrote, as values: JSON, MessagePack, text, numbers.
+"""Decoding of bytes from others to values: JSON, MessagePack, text, numbers.
 
 Decoders fail in many ways: with errors of their own, on bad UTF-8, beyond the interpreter's recursion limit,
-on integers of more digits than it converts. Here all of these are one error. Readers of foreign bytes catch
-that one, and no sender can end a task by a failure that nobody thought of.
+on integers of more digits than it converts. Here each of these becomes a MalformedError. Readers of foreign
+bytes catch that one error, so no sender can end a task by an unexpected kind of failure.
 """
 
 import re
@@ -15,9 +15,9 @@ import msgspec
 T = TypeVar("T")
 
 FAILURES: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
-"""What decoders raise; errors of UTF-8 are ValueErrors."""
+"""Exceptions that decoders raise; errors of UTF-8 are ValueErrors."""
 MOST_WORDS: Final = 200
-"""Characters of an error's text, which may repeat what was sent."""
+"""Maximum characters of an error's text; the text may repeat input of the sender."""
 
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Control characters, which a terminal obeys."""
@@ -27,7 +27,7 @@ _DIGITS: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 class MalformedError(ValueError):
-    """Bytes of another one have a form that cannot be read."""
+    """Error of foreign bytes that cannot be decoded; `reason` says why in `MOST_WORDS` characters at most."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason if len(reason) <= MOST_WORDS else reason[: MOST_WORDS - 1] + "…"
@@ -50,7 +50,7 @@ def malformed(error: Exception) -> MalformedError:
     if isinstance(error, RecursionError):
         return MalformedError("it is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
-        return MalformedError(f"it is no UTF-8: {error.reason} at byte {error.start}")
+        return MalformedError(f"it is not UTF-8: {error.reason} at byte {error.start}")
     return MalformedError(str(error) or type(error).__name__)
 
 
@@ -60,14 +60,14 @@ class _Decoder(Generic[T]):
     __slots__ = ("_decode",)
 
     _decoder: ClassVar[Callable[..., Any]]
-    """Makes the decoder of msgspec for one form of bytes."""
+    """Class of msgspec's decoder for the form of the bytes."""
 
     @overload
     def __init__(self, type_: type[T], dec_hook: Callable[[type, Any], Any] | None = None) -> None: ...
     @overload
     def __init__(self, type_: Any, dec_hook: Callable[[type, Any], Any] | None = None) -> None: ...
     def __init__(self, type_: Any, dec_hook: Callable[[type, Any], Any] | None = None) -> None:
-        """`type_` and `dec_hook` are those of msgspec."""
+        """Make a decoder of `type_`; both arguments are passed on to msgspec's decoder."""
         self._decode: Callable[[Any], T] = self._decoder(type_, dec_hook=dec_hook).decode
 
     def decode(self, text: bytes | str | msgspec.Raw) -> T:
@@ -131,16 +131,18 @@ def require_text(text: bytes | str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text with what cannot be printed, or would steer a terminal, as escapes."""
+    """Return a text with escapes in place of unprintable characters, control characters of terminals
+    included.
+    """
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def excerpt(value: object, characters: int = 40) -> str:
-    """Return the beginning of a decoded value's text; of a list or an object its kind alone.
+    """Return the first `characters` of a decoded value's `repr`; of a list or an object only its kind.
 
-    The text of values that lie in one another nearly as deep as a decoder takes them cannot be made.
+    `repr` fails on values that are nested nearly as deep as a decoder allows.
     """
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
@@ -148,26 +150,26 @@ def excerpt(value: object, characters: int = 40) -> str:
 
 
 def decode_quantity(value: object, bits: int = 64) -> int:
-    """Return the number that a hexadecimal quantity names.
+    """Return the integer of a hexadecimal quantity (`0x`, no leading zeros), below 2**bits.
 
     `int` would take signs, underscores, white space and any number of digits.
 
     Raises:
-        MalformedError: It is no quantity below 2**bits.
+        MalformedError: The value is no such quantity.
     """
     if not isinstance(value, str) or len(value) > 2 + bits // 4 or not _QUANTITY.fullmatch(value):
-        raise MalformedError(f"no quantity below 2**{bits}: {excerpt(value)}")
+        raise MalformedError(f"not a hexadecimal quantity below 2**{bits}: {excerpt(value)}")
     return int(value, 16)
 
 
 def decode_bytes(text: str, size: int | None = None) -> bytes:
-    """Return the bytes of hexadecimal digits after 0x, as many as `size` says.
+    """Return the bytes of hexadecimal digits after `0x`, exactly `size` of them unless that is None.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: The text is no such hex, or has another size.
     """
     if not _DIGITS.fullmatch(text):
-        raise MalformedError(f"no hexadecimal bytes: {text!r:.40}")
+        raise MalformedError(f"not 0x and pairs of hexadecimal digits: {text!r:.40}")
     if size is not None and len(text) != 2 + 2 * size:
         raise MalformedError(f"{len(text) // 2 - 1} bytes instead of {size}")
     return bytes.fromhex(text[2:])

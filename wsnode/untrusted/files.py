@@ -1,4 +1,4 @@
-"""Files that others may have put in their places: regular ones alone, within bounds."""
+"""Reading of files that others may have replaced: only regular files, within a bound of bytes."""
 
 import errno
 import os
@@ -16,7 +16,9 @@ KINDS: Final = (
 
 
 class IrregularFileError(OSError):
-    """Something else lies where a file should: a pipe, from which a reader would wait for ever."""
+    """Error of a path at which there is no regular file: a pipe, for instance, would make its reader wait for
+    ever.
+    """
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(errno.EINVAL, f"it is {kind} and not a file", str(path))
@@ -24,7 +26,7 @@ class IrregularFileError(OSError):
 
 
 class OversizedFileError(OSError):
-    """A file has more bytes than one of its kind may have."""
+    """Error of a file with more bytes than its reader allows."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(errno.EFBIG, f"it has more than {most} bytes", str(path))
@@ -34,10 +36,10 @@ class OversizedFileError(OSError):
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
     """Return the descriptor of a regular file.
 
-    A pipe does not make this wait: it is opened without blocking, and refused.
+    A pipe does not block the call: it is opened without blocking, and refused.
 
     Raises:
-        IrregularFileError: It is something else.
+        IrregularFileError: The path is no regular file.
         OSError: It cannot be opened.
     """
     try:
@@ -62,10 +64,10 @@ def _require_regular(path: Path, mode: int) -> None:
 
 
 def open_for_reading(path: Path) -> IO[bytes]:
-    """Return a regular file, open.
+    """Return a regular file, open for reading bytes.
 
     Raises:
-        IrregularFileError: It is something else.
+        IrregularFileError: The path is no regular file.
         OSError: It cannot be opened.
     """
     return os.fdopen(open_regular(path), "rb")
@@ -75,8 +77,8 @@ def read_file(path: Path, most: int) -> bytes:
     """Return the content of a regular file.
 
     Raises:
-        OversizedFileError: It has more than `most` bytes.
-        IrregularFileError: It is something else.
+        OversizedFileError: The file has more than `most` bytes.
+        IrregularFileError: The path is no regular file.
         OSError: It cannot be read.
     """
     with open_for_reading(path) as file:

@@ -1,4 +1,4 @@
-"""A warning that others may cause over and over, by what they send or by how many they are."""
+"""Warning for events that others can cause at any rate: written once a minute at most."""
 
 import logging
 from collections.abc import Callable
@@ -9,17 +9,19 @@ WARNING_SECONDS: Final = 60.0
 
 
 class RepeatedWarning:
-    """One warning of a logger: a line a minute at most, with the number of those left out since the last."""
+    """Warning of a logger: one line a minute at most, with the count of warnings left out since the last
+    line.
+    """
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float]) -> None:
-        """`clock` returns passing time, in seconds."""
+        """Make a warning of `logger`; `clock` returns monotonic time in seconds."""
         self._logger = logger
         self._clock = clock
         self._written: float | None = None
         self._left_out = 0
 
     def say(self, text: str, *values: object) -> None:
-        """Log it, or count it."""
+        """Log the warning, or only count it if the last line is less than `WARNING_SECONDS` old."""
         now = self._clock()
         if self._written is not None and now - self._written < WARNING_SECONDS:
             self._left_out += 1
