@@ -236,8 +236,8 @@ def test_a_bug_of_one_connection_is_not_felt_by_the_others(caplog: pytest.LogCap
     assert len(sound.channel.sent) == 2
     assert (broken.ended, len(group)) == (True, 1)
     assert [record.message for record in caplog.records] == [
-        "a numbers subscription cannot be told",
-        "a connection cannot be closed",
+        "no event reaches a numbers subscription; its connection is closed",
+        "the connection of a failed subscription cannot be closed",
     ]
 
 

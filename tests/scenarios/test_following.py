@@ -365,7 +365,7 @@ def test_an_upstream_that_is_not_there_is_tried_again(tmp_path: Path, genesis: P
     [
         ("ftp://node/SECRET", "ftp:// is none of ws://"),
         ("SECRET", "a URL without a scheme"),
-        ("ws://node:bad/SECRET", "no URL of a node"),
+        ("ws://node:bad/SECRET", "not the URL of a node"),
     ],
 )
 def test_what_is_no_url_of_a_node_is_wrong_usage_and_not_shown(url: str, words: str, tmp_path: Path) -> None:

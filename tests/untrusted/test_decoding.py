@@ -58,7 +58,7 @@ def test_every_failure_is_one_error_of_few_words(text: bytes) -> None:
     ("text", "words"),
     [
         (b"[" * 100_000, "it is nested too deeply"),
-        (b'"\xff"', "it is no UTF-8: invalid start byte at byte 0"),
+        (b'"\xff"', "it is not UTF-8: invalid start byte at byte 0"),
         (b"9" * 5000, "out of range"),
         (b"{", "truncated"),
     ],
@@ -85,7 +85,7 @@ NO_QUANTITIES = ["", "0x", "1", "0x01", "0x-1", "0x1_0", " 0x1", "0x1\n", "-0x1"
 
 @pytest.mark.parametrize("value", [*NO_QUANTITIES, 1, None, []])
 def test_what_is_no_quantity_is_refused(value: object) -> None:
-    with pytest.raises(MalformedError, match=r"no quantity below 2\*\*64"):
+    with pytest.raises(MalformedError, match=r"not a hexadecimal quantity below 2\*\*64"):
         decode_quantity(value)
 
 

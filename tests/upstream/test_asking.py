@@ -46,7 +46,7 @@ async def test_a_user_in_the_url_is_sent_as_authorization_and_shown_nowhere() ->
         ("node:8545/SECRET", "node:// is none of"),
         ("SECRET", "a URL without a scheme is none of"),
         ("wss:///SECRET", "a wss:// URL without a host"),
-        ("ws://node:99999/SECRET", "no URL of a node"),
+        ("ws://node:99999/SECRET", "not the URL of a node"),
         ("ws://no de/SECRET", "with characters that no URL has"),
     ],
 )
@@ -85,7 +85,7 @@ async def test_a_subscription_has_an_id(caplog: pytest.LogCaptureFixture, identi
             await link.subscribe(["newHeads"], lambda _event: None)
         assert link.ended.is_set()
         nursery.cancel_scope.cancel()
-    assert "says what is not JSON-RPC" in caplog.text
+    assert "sent a message that is not JSON-RPC" in caplog.text
     assert "Traceback" not in caplog.text
 
 

@@ -198,7 +198,7 @@ async def test_a_question_behind_the_end_of_all_connections_is_an_error() -> Non
         partner = await started(nursery, await provider.listen(nursery))
         assert await partner.ask("eth_chainId", [])
         nursery.cancel_scope.cancel()
-    with pytest.raises(UpstreamError, match="no connections are opened any more"):
+    with pytest.raises(UpstreamError, match="no connection is opened, since the node is stopping"):
         await partner.ask("eth_chainId", [])
 
 

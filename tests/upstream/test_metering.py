@@ -227,7 +227,10 @@ async def test_pieces_are_bounded_by_their_bytes() -> None:
     pieces.end()
     for _ in range(MOST_SMALL_PIECES):
         pieces.add(0)
-    with pytest.raises(ExcessError, match=f"a message of {MOST_SMALL_PIECES + 1} pieces with 0 bytes"):
+    with pytest.raises(
+        ExcessError,
+        match=f"{MOST_SMALL_PIECES + 1} pieces of 0 bytes in all: at most {MOST_SMALL_PIECES} pieces",
+    ):
         pieces.add(0)
 
 

@@ -1,1 +1,1 @@
-"""Delivery of one event to many subscribers: each gets all events in order, or learns which it missed."""
+"""Delivery of events to many subscribers: each gets all events in order, or is told which it missed."""

@@ -1,8 +1,8 @@
-"""Notices of commits by other processes, by the file that each commit opens and closes in a store's folder.
+"""Notices of commits by other processes: each commit opens and closes a file in the store's folder.
 
-The kernel reports it to every process that watches the folder (inotify). So the process that commits need not
-know its readers, and a reader that was killed leaves nothing behind. The store's own file is not what is
-watched: it changes many times before a commit is complete.
+The kernel reports the close to every process that watches the folder (inotify). So the writing process need
+not know its readers, and a killed reader leaves nothing behind. The store's own file is not watched, because
+it changes many times before a commit is complete.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class CommitNotifier:
-    """A watch on a folder; one on none, or on one that the system cannot watch, never rings."""
+    """Watch on a folder. It never rings without a folder, or if the system cannot watch the folder."""
 
     def __init__(self, folder: Path | None) -> None:
         self._descriptor = None if folder is None else _watch(folder)
@@ -37,14 +37,14 @@ class CommitNotifier:
             return
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
 def _watch(folder: Path) -> int | None:
-    """Return the descriptor of a watch on `folder`, None where there can be none."""
+    """Return the inotify descriptor of a watch on `folder`, None where the system allows no watch."""
     try:
         library = ctypes.CDLL(None, use_errno=True)
         descriptor: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -59,5 +59,7 @@ def _watch(folder: Path) -> int | None:
     reason = os.strerror(ctypes.get_errno())
     if descriptor >= 0:
         os.close(descriptor)
-    logger.warning("%s cannot be watched, so its changes are seen later: %s", folder, reason)
+    logger.warning(
+        "%s cannot be watched, so commits of other processes are seen by polling: %s", folder, reason
+    )
     return None

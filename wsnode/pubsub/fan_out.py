@@ -1,4 +1,4 @@
-"""Delivers each event to the members of its group, in short slices between other work."""
+"""Delivery of each event to the members of its group, in short slices between other work."""
 
 import logging
 from collections import deque
@@ -14,13 +14,13 @@ from wsnode.pubsub.subscription import Subscription
 
 SLICE_SECONDS = 0.002
 QUEUE_BYTES = 64 * 1024 * 1024
-"""Bytes of undelivered events; beyond them every member falls behind."""
+"""Bytes of undelivered events; once they are exceeded, the members of each further event fall behind."""
 
 logger = logging.getLogger("wsnode.pubsub")
 
 
 class _Delivery:
-    """An event on its way: `rest` are the members whose turn is still to come."""
+    """Event in delivery, with an iterator over the members that have not had it."""
 
     __slots__ = ("before", "event", "final_notice", "missed", "rest", "sequence", "size")
 
@@ -37,7 +37,7 @@ class _Delivery:
         self.sequence = sequence
         self.rest = rest
         self.event = event
-        """The event; without one each member falls behind, or its connection is closed with
+        """Event to deliver. If it is None, each member falls behind, or its connection is closed with
         `final_notice`.
         """
         self.size = 0 if event is None else event.size
@@ -47,18 +47,20 @@ class _Delivery:
 
 
 class FanOut:
-    """The events of one network, in the order in which they were published."""
+    """Queue of one network's events, in the order of publication."""
 
     def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
         self.sequence = 0
         self.queued_bytes = 0
-        """Bytes of the events that are not delivered to all members yet."""
+        """Bytes of the events that have not reached all members."""
         self._queue_bytes = queue_bytes
         self._queue: deque[_Delivery] = deque()
         self._published = trio.Event()
 
     def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
-        """Queue `event` for `members`; one without room falls behind, at the position `before` it."""
+        """Queue `event` for `members`. A member whose connection is full falls behind, at the position
+        `before`.
+        """
         sent = None if self.queued_bytes > self._queue_bytes else event
         self._append(_Delivery(self.sequence, iter(members), sent, before, missed=len(event.messages)))
 
@@ -82,23 +84,23 @@ class FanOut:
             await trio.lowlevel.checkpoint()
 
     def begin(self) -> None:
-        """Deliver published events for one slice, at once."""
+        """Deliver published events for one slice of `SLICE_SECONDS`, without yielding to other tasks."""
         self.advance(perf_counter() + SLICE_SECONDS)
 
     async def finish(self) -> None:
-        """Deliver published events until none is left, with turns for other tasks between slices."""
+        """Deliver published events until none is left; other tasks run between slices."""
         while self._queue:
             self.begin()
             await trio.lowlevel.checkpoint()
 
     def give_up(self) -> None:
-        """Let every member with undelivered events fall behind, at once."""
+        """Make every member with undelivered events fall behind, without yielding to other tasks."""
         for delivery in self._queue:
             delivery.event = None
         self.advance(inf)
 
     def advance(self, deadline: float) -> None:
-        """Deliver published events until `perf_counter` reaches `deadline`, at least one."""
+        """Deliver published events until `perf_counter` reaches `deadline`: one event at least in part."""
         queue = self._queue
         while queue:
             delivery = queue[0]
@@ -108,9 +110,9 @@ class FanOut:
             self.queued_bytes -= delivery.size
 
     def _deliver(self, delivery: _Delivery, deadline: float) -> bool:
-        """Continue with one event until `deadline`; return whether all members were reached.
+        """Deliver one event to further members until `deadline`; return True once all have been reached.
 
-        A bug with one member must not keep the event from the others.
+        An exception of one member must not keep the event from the others.
         """
         sequence, event = delivery.sequence, delivery.event
         for member in delivery.rest:
@@ -120,7 +122,7 @@ class FanOut:
                 if event is None or not member.channel.offer(member.identity, event):
                     _leave_behind(member, delivery)
             except Exception:
-                logger.exception("a %s subscription cannot be told", member.kind)
+                logger.exception("no event reaches a %s subscription; its connection is closed", member.kind)
                 _cut_off(member)
             if perf_counter() > deadline:
                 return False
@@ -137,9 +139,9 @@ def _leave_behind(member: Subscription, delivery: _Delivery) -> None:
 
 
 def _cut_off(member: Subscription) -> None:
-    """End a subscription whose delivery failed, and close its connection with the reason."""
+    """End a subscription whose delivery failed, and close its connection with code 1011."""
     member.end()
     try:
         member.channel.close(INTERNAL_ERROR, "")
     except Exception:
-        logger.exception("a connection cannot be closed")
+        logger.exception("the connection of a failed subscription cannot be closed")

@@ -8,29 +8,29 @@ from wsnode.pubsub.subscription import NEVER, Subscription
 
 
 class EventPublisher(Protocol):
-    """Brings events to the members of groups."""
+    """Publisher of events to the members of groups."""
 
     sequence: int
-    """The number of the next event."""
+    """Number of the next event."""
 
     def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
-        """Hand `event` to those of `members` that are still in their group when their turn comes."""
+        """Hand `event` to each of `members` that is still in its group when it is reached."""
         ...
 
     def close(self, members: tuple[Subscription, ...], final_notice: FinalNotice) -> None:
-        """Close the connections of those of `members` that are still in their group when their turn comes."""
+        """Close the connection of each of `members` that is still in its group when it is reached."""
         ...
 
 
 class Group:
-    """The live subscriptions of one kind, filter and form.
+    """Live subscriptions that share kind, filter and form, and therefore all events.
 
-    A member gets the events that are published between its joining and its leaving, all of them in their
-    order, or falls behind at the position after which it missed some.
+    From joining to leaving, a member gets every published event in order; if it misses one, it falls behind
+    at the position before that event.
     """
 
     def __init__(self, publisher: EventPublisher, on_empty: Callable[[], None] | None = None) -> None:
-        """`on_empty` is called whenever the last member leaves."""
+        """Make an empty group; `on_empty` is called whenever the last member leaves."""
         self._publisher = publisher
         self._on_empty = on_empty
         self._members: dict[Subscription, None] = {}
@@ -40,7 +40,7 @@ class Group:
         return len(self._members)
 
     def join(self, subscription: Subscription) -> None:
-        """Add `subscription`, which gets the events from now on; it is in no other group."""
+        """Add `subscription`, a member of no other group; it gets events published from now on."""
         assert subscription.group is None
         assert not subscription.ended
         self._members[subscription] = None
@@ -49,7 +49,7 @@ class Group:
         subscription.since = self._publisher.sequence
 
     def leave(self, subscription: Subscription) -> None:
-        """Remove the member `subscription`, which gets no further event, not even ones published already."""
+        """Remove the member `subscription`; it gets no further event, not even one that is queued."""
         del self._members[subscription]
         self._snapshot = None
         subscription.group = None
@@ -58,12 +58,14 @@ class Group:
             self._on_empty()
 
     def publish(self, event: Event, before: Any) -> None:
-        """Publish an event to the members; one without room leaves and falls behind at `before`."""
+        """Publish an event to the members; a member whose connection is full leaves and falls behind at
+        `before`.
+        """
         if self._members:
             self._publisher.publish(self._everybody(), event, before)
 
     def close(self, final_notice: FinalNotice) -> None:
-        """Close the connections of the members, after the events published before."""
+        """Close the members' connections, after the events that are queued."""
         if self._members:
             self._publisher.close(self._everybody(), final_notice)
 

@@ -1,4 +1,4 @@
-"""Watches a store that other processes write, so that subscribers get events without any call."""
+"""Watch on a store written by other processes, so that subscribers get events without making a call."""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from wsnode.pubsub.commit_notify import CommitNotifier
 from wsnode.pubsub.fan_out import FanOut
 
 WATCH_SECONDS: Final = 0.2
-"""Seconds between two reads of the store, which another process may write, where no commit is noticed."""
+"""Seconds between two reads of the store if no commit is noticed meanwhile."""
 _BACKLOG_SECONDS: Final = 0.005
 _BACKLOG_BYTES: Final = 8 * 1024 * 1024
 
@@ -20,17 +20,17 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class StoreWatch:
-    """Calls a function to read the store after each commit of another process, and at an interval.
+    """Loop that calls a function to read the store, after each commit of another process and at an interval.
 
-    It is called again at once while it has more to publish.
+    While the function has more to publish, it is called again at once.
     """
 
     __slots__ = ("_called", "_fan_out", "_folder", "_is_behind")
 
     def __init__(self, fan_out: FanOut, folder: Path | None = None) -> None:
-        """`fan_out` is where the looks' events go: there is a pause while too many of them wait.
+        """Make a watch. It pauses while more than 8 MiB of events wait in `fan_out`.
 
-        `folder` is the store's, where another process writes it.
+        `folder` is the store's folder, if another process writes the store.
         """
         self._fan_out = fan_out
         self._folder = folder
@@ -38,13 +38,13 @@ class StoreWatch:
         self._is_behind = False
 
     def take_note(self, *, is_behind: bool) -> None:
-        """Record whether there are more events to publish."""
+        """Record whether the last call of the function left events to publish."""
         self._is_behind = is_behind
         if is_behind:
             self._called.set()
 
     async def run(self, look: Callable[[], object]) -> None:
-        """Call `look`, which calls `take_note`, for ever."""
+        """Call `look` again and again, for ever; `look` calls `take_note`."""
         with closing(CommitNotifier(self._folder)) as notifier:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._answer, notifier)
@@ -61,7 +61,9 @@ class StoreWatch:
                 look()
             except Exception:
                 # A failure of subscriptions must not end the answering of calls.
-                logger.exception("the store cannot be read for subscribers")
+                logger.exception(
+                    "subscriptions get no events: the store cannot be read; the read is tried again"
+                )
             self._called = trio.Event()
             with trio.move_on_after(self._pause()):
                 await self._called.wait()

@@ -1,4 +1,4 @@
-"""Subscriptions: a single one, those of a connection, and the channel of its client."""
+"""Subscriptions: a single one, all of one connection, and the channel to their client."""
 
 import logging
 import secrets
@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 from wsnode.pubsub.event import INTERNAL_ERROR, Event
 
 NEVER: Final = 1 << 62
-"""The sequence number of no event."""
+"""Sequence number above that of every event."""
 
 logger = logging.getLogger("wsnode.pubsub")
 
 
 class EventChannel(Protocol):
-    """The connection of one client that can receive notifications. Its methods neither wait nor raise."""
+    """Connection of one client that can receive notifications. Its methods neither wait nor raise."""
 
     @property
     def subscriptions(self) -> "ConnectionSubscriptions":
@@ -24,49 +24,52 @@ class EventChannel(Protocol):
 
     @property
     def rpc_version(self) -> str | None:
-        """Return the version of a specification that the client's path ends in, None for the newest."""
+        """Return the specification's version at the end of the client's path, None for the newest."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """Return whether the client should read before more is sent."""
+        """Return True if the client has to read before more is sent."""
         ...
 
     def offer(self, identity: bytes, event: Event) -> bool:
-        """Send `event` to the subscription `identity`, if there is room for all of it."""
+        """Send `event` to the subscription `identity` and return True; return False if the channel has no
+        room for it.
+        """
         ...
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to `identity`, with room or without: notices, and the events of a step."""
+        """Send `event` to `identity` whether or not there is room: notices, and events of a step."""
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:
-        """Call `subscription.fall_behind` and do what else is due to a client that does not keep up."""
+        """Call `subscription.fall_behind`, and apply the connection's rule for clients that fall behind."""
         ...
 
     def catch_up(self, subscription: "Subscription") -> None:
-        """Call `subscription.take_step` while there is room, until it returns False or has ended.
+        """Call `subscription.take_step` while there is room, until it returns False or the subscription has
+        ended.
 
-        The subscriptions of one client take steps in turn, one at a time, so that they do not all take the
-        room twice. A step begins once the client has read enough that the next live event need not make it
-        fall behind again.
+        Subscriptions of one client take steps in turn, one at a time, so that they do not all take the same
+        room. A step begins once the client has read enough that the next live event need not make the
+        subscription fall behind again.
         """
         ...
 
     def stop_catching_up(self, subscription: "Subscription") -> None:
-        """Let `subscription` take no further step; it need not be catching up."""
+        """Stop calling `subscription.take_step`, if it is being called."""
         ...
 
     def close(self, code: int, reason: str) -> None:
-        """Say goodbye, behind all that was sent before."""
+        """Close the connection with this code and reason, after everything that was sent before."""
         ...
 
 
 class LiveGroup(Protocol):
-    """The fan-out that delivers events to its members."""
+    """Group that delivers events to its members."""
 
     def leave(self, subscription: "Subscription", /) -> None:
-        """Have `subscription`, a member, get nothing more."""
+        """Remove the member `subscription`; it gets nothing more."""
         ...
 
 
@@ -74,36 +77,37 @@ class Subscription(ABC):
     """A subscription from its creation to its end; each family of chains defines its events."""
 
     def __init__(self, kind: str, channel: EventChannel) -> None:
-        """`kind` is the name by which such subscriptions are counted, as `newHeads`."""
+        """Make a subscription that has not begun; `kind`, such as `newHeads`, names its metric."""
         self.kind = kind
         self.channel = channel
         self.identity: Final = b"0x%b" % secrets.token_hex(16).encode()
-        """Unguessable, and of one length for all."""
+        """Random id, `0x` and 32 hex digits."""
         self.begun = self.ended = False
         self.group: LiveGroup | None = None
-        """The group whose events it gets, while it is live."""
+        """Group whose events the subscription gets, None unless it is live."""
         self.since = NEVER
-        """The first event that it gets of those that are published."""
+        """Sequence number of the first published event for this subscription; `NEVER` outside a group."""
 
     @property
     def weight(self) -> int:
-        """Return its constant count towards the bound of its chain."""
+        """Return the subscription's weight towards the connection's bound; constant."""
         return 0
 
     @property
     def values(self) -> int:
-        """Return its constant count of values of the state, each of which may be sent again."""
+        """Return the number of values of the state that the subscription may send again; constant."""
         return 0
 
     @abstractmethod
     def begin(self) -> None:
-        """Catch up and go live; called once, after the reply that names `identity`."""
+        """Send the missed events and join the group; called once, after the reply with `identity`."""
 
     @abstractmethod
     def fall_behind(self, position: Any, missed: int) -> None:
-        """Catch up: the client lacks `missed` notifications after `position`.
+        """Begin to send what the client missed: `missed` notifications, the first of them right after
+        `position`.
 
-        It has left its group, and `position` is the `before` of the first missed event.
+        The subscription has left its group by then. Each step of the catching up is one call of `take_step`.
         """
 
     async def take_step(self) -> bool:
@@ -115,9 +119,10 @@ class Subscription(ABC):
 
     @abstractmethod
     def final_notice(self) -> Event | None:
-        """Return the notice for a client whose node is about to stop; it has got all that was published.
+        """Return the last notification for a client before the node stops, None if the client asked for no
+        notices.
 
-        None for a client that did not ask for notices.
+        It follows all published events.
         """
 
     def deliver(self, event: Event) -> None:
@@ -126,7 +131,7 @@ class Subscription(ABC):
             self.channel.deliver(self.identity, event)
 
     def end(self) -> None:
-        """Get nothing more; may be called again."""
+        """Stop all deliveries and leave the group; may be called again."""
         self.ended = True
         self.channel.stop_catching_up(self)
         if self.group is not None:
@@ -134,7 +139,7 @@ class Subscription(ABC):
 
 
 class SharedBound(Protocol):
-    """A bound on what all clients hold together, of which each has a part."""
+    """Bound on the total of all clients, with a share for each."""
 
     limit: int
 
@@ -152,11 +157,11 @@ class SharedBound(Protocol):
 
 
 class SubscriptionQuota(Protocol):
-    """The bound of open subscriptions."""
+    """Bound of open subscriptions, as their connection sees it."""
 
     @property
     def client(self) -> Any:
-        """Return the connection, which counts towards bounds shared by all."""
+        """Return the connection, the holder of its part of shared bounds."""
         ...
 
     @property
@@ -165,15 +170,15 @@ class SubscriptionQuota(Protocol):
         ...
 
     def take(self, kind: str) -> None:
-        """Count one more subscription; its error, if any, goes to the caller."""
+        """Count one more subscription of this kind; raises if the bound is reached."""
         ...
 
     def give_back(self, kind: str) -> None:
-        """Count one less."""
+        """Count one subscription of this kind less."""
         ...
 
     def charge(self, calls: int) -> None:
-        """Charge for calls that a subscription makes; the error, if any, goes to the caller."""
+        """Charge the client for calls of a subscription; raises beyond the client's rate."""
         ...
 
 
@@ -189,16 +194,16 @@ class ConnectionSubscriptions:
         self._pending: list[Subscription] = []
         self._leaving = False
         self.weight = 0
-        """The weight of all open subscriptions."""
+        """Total weight of the open subscriptions."""
         self.values = 0
-        """The values of the state that all open subscriptions name."""
+        """Number of values of the state that the open subscriptions watch."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
     def client(self) -> Any:
-        """Return the connection, which counts towards bounds shared by all."""
+        """Return the connection, the holder of its part of shared bounds."""
         return self._quota.client
 
     @property
@@ -207,18 +212,19 @@ class ConnectionSubscriptions:
         return self._quota.live_calls
 
     def charge(self, calls: int) -> None:
-        """Charge for calls that a subscription makes, before it is opened.
+        """Charge the client for calls of a subscription, before the subscription is opened.
 
         Raises:
-            RpcError: That is beyond the rate of the client's key.
+            RpcError: The calls exceed the rate of the client's key.
         """
         self._quota.charge(calls)
 
     def add(self, subscription: Subscription) -> None:
-        """Open `subscription`; its `begin` is called after the reply to the call, or to the whole batch.
+        """Open `subscription`; its `begin` is called once the reply to the call, or to the whole batch, is
+        posted.
 
         Raises:
-            RpcError: There are too many, or the node is about to stop.
+            RpcError: Too many subscriptions are open, or the node is about to stop.
         """
         self._quota.take(subscription.kind)
         self._open[subscription.identity] = subscription
@@ -227,7 +233,7 @@ class ConnectionSubscriptions:
         self._pending.append(subscription)
 
     def remove(self, identity: bytes) -> bool:
-        """End the subscription `identity`; False if there is none."""
+        """End the subscription `identity` and return True; return False if none is open."""
         if (subscription := self._open.pop(identity, None)) is None:
             return False
         self.weight -= subscription.weight
@@ -237,12 +243,16 @@ class ConnectionSubscriptions:
         return True
 
     def take_pending(self) -> list[Subscription]:
-        """Return the subscriptions added since the last call; `release` them once the reply is posted."""
+        """Return the subscriptions added since the last call; pass them to `release` once the reply is
+        posted.
+        """
         pending_subscriptions, self._pending = self._pending, []
         return pending_subscriptions
 
     def release(self, pending_subscriptions: Sequence[Subscription]) -> None:
-        """Begin the held subscriptions, or end them with the farewell that the others got meanwhile."""
+        """Begin subscriptions whose reply is posted; if the node is stopping, send their last notification
+        instead.
+        """
         for subscription in pending_subscriptions:
             if subscription.ended:
                 continue
@@ -252,14 +262,14 @@ class ConnectionSubscriptions:
                 self._begin(subscription)
 
     def final_notice(self) -> None:
-        """Send each subscription's last notice and end it; those that are still held get theirs later."""
+        """Send each begun subscription its last notification and end it; `release` does so for the others."""
         self._leaving = True
         for subscription in list(self._open.values()):
             if subscription.begun:
                 self._dismiss(subscription)
 
     def end_all(self) -> None:
-        """End the open subscriptions; the connection is gone."""
+        """End all open subscriptions, after the connection is lost."""
         for identity in list(self._open):
             self.remove(identity)
         self._pending.clear()
@@ -269,7 +279,7 @@ class ConnectionSubscriptions:
         try:
             subscription.begin()
         except Exception:
-            logger.exception("a %s subscription does not begin", subscription.kind)
+            logger.exception("a %s subscription cannot begin; its connection is closed", subscription.kind)
             self._channel.close(INTERNAL_ERROR, "")
 
     def _dismiss(self, subscription: Subscription) -> None:
@@ -277,5 +287,5 @@ class ConnectionSubscriptions:
             if (notice := subscription.final_notice()) is not None:
                 subscription.deliver(notice)
         except Exception:
-            logger.exception("a %s subscription has no last word", subscription.kind)
+            logger.exception("the last notification of a %s subscription cannot be sent", subscription.kind)
         self.remove(subscription.identity)

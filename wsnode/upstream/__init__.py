@@ -1,1 +1,1 @@
-"""Other nodes that this one asks; it knows JSON-RPC and no chain."""
+"""Client of other nodes: speaks JSON-RPC, and knows nothing of chains."""

@@ -1,4 +1,4 @@
-"""The address of an upstream, which hides its secret parts when shown."""
+"""Address of an upstream; its secret parts do not appear in its text."""
 
 from base64 import b64encode
 from typing import Final, Self
@@ -12,7 +12,7 @@ PORTS: Final = {"ws": 80, "http": 80, "wss": 443, "https": 443}
 
 
 class UpstreamAddress(msgspec.Struct, frozen=True):
-    """A URL taken apart. Its path, its query and its user may be keys: `str` shows none of them."""
+    """Parts of an upstream's URL. `str` shows scheme, host and port only: the rest may be keys."""
 
     scheme: str
     host: str
@@ -20,20 +20,20 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
     resource: str
     """Path and query."""
     authorization: str | None = None
-    """The value of the header, if the URL names a user."""
+    """Value of the `Authorization` header, None if the URL names no user."""
 
     @classmethod
     def parse(cls, url: str) -> Self:
         """Return the address that a URL names.
 
         Raises:
-            AddressError: It names none.
+            AddressError: The URL names no WebSocket or HTTP address.
         """
         try:
             place = urlsplit(url)
             host, port = place.hostname, place.port
         except ValueError as error:
-            raise AddressError(f"no URL of a node: {error}") from None
+            raise AddressError(f"not the URL of a node: {error}") from None
         if place.scheme not in PORTS:
             raise AddressError(f"{_shown(place.scheme)} is none of ws://, wss://, http:// and https://")
         if not host or not url.isascii() or not url.isprintable() or " " in url:
@@ -52,12 +52,12 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
     @property
     def is_websocket(self) -> bool:
-        """Return whether the upstream can send notifications."""
+        """Return True for `ws` and `wss`: only these can send notifications."""
         return self.scheme in ("ws", "wss")
 
     @property
     def host_header(self) -> str:
-        """Return host and port as requests name them."""
+        """Return the `Host` header: host, and port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -66,7 +66,7 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
 
 def shown(url: str) -> str:
-    """Return the printable part of a URL, which may be of no node: its path and its user may be keys."""
+    """Return a URL of any kind without path, query and user, which may be keys."""
     place = urlsplit(url)
     return f"{place.scheme}://{place.netloc.rpartition('@')[2]}"
 

@@ -1,4 +1,4 @@
-"""Another node, asked over a connection that is opened when first needed, and again when lost."""
+"""Client of another node; its connection is opened when first needed, and again when lost."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,7 +30,7 @@ logger = logging.getLogger("wsnode.upstream")
 
 
 class Client:
-    """Asks one upstream; `run` must be running."""
+    """Client of one upstream; calls work while `run` runs."""
 
     def __init__(
         self,
@@ -40,7 +40,9 @@ class Client:
         connect: Connect | None = None,
         budget: TokenBucket | None = None,
     ) -> None:
-        """`connect` opens connections, by TCP if nothing is said; `seconds` bound each answer."""
+        """Make a client that opens connections by `connect` (TCP by default), with at most `seconds` for an
+        answer.
+        """
         self.address = address
         self.score = Score()
         self.budget = budget or TokenBucket()
@@ -71,10 +73,10 @@ class Client:
         return self.read(decode_result, await self.ask_text(method, params, link=link, seconds=seconds))
 
     def read(self, decode: Callable[[A], T], answer: A) -> T:
-        """Return what `decode` finds in an answer of this upstream; a failure counts against it.
+        """Return `decode(answer)`; a failure to decode counts against the upstream.
 
         Raises:
-            UpstreamError: It has another form.
+            UpstreamError: The answer cannot be decoded.
         """
         try:
             return decode(answer)
@@ -88,10 +90,10 @@ class Client:
     async def ask_text(
         self, method: str, params: list[Any], *, link: Link | None = None, seconds: float | None = None
     ) -> bytes:
-        """Return the JSON text of a call's result; with `link`, asked there or not at all.
+        """Return the JSON text of a call's result; a given `link` is the only connection used.
 
         Raises:
-            UpstreamError: There is none within the seconds that it may take.
+            UpstreamError: No result came within `seconds` (by default those of the client).
         """
         if self._waiting >= QUESTIONS_AT_ONCE:
             raise UpstreamError("busy")
@@ -121,7 +123,7 @@ class Client:
                 text = await used.ask(method, params)
         except trio.TooSlowError:
             if not is_paid:
-                raise UpstreamError("busy", "its budget of calls is spent") from None
+                raise UpstreamError("busy", "the rate of calls to it is reached") from None
             if used is not None and used.heard == heard:
                 # Nothing at all was heard, so the connection may be dead: the next question opens another.
                 self.drop(used)
@@ -131,11 +133,11 @@ class Client:
         return text
 
     async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
-        """Return the JSON text of each result of a batch of calls, or its refusal.
+        """Return for each call of a batch the JSON text of its result, or the upstream's refusal.
 
         Raises:
-            UpstreamRefusedError: The upstream takes no batch, or none so large.
-            UpstreamError: There is no answer.
+            UpstreamRefusedError: The upstream takes no batch, or none of this size.
+            UpstreamError: No answer came.
         """
         try:
             with trio.fail_after(max(BATCH_SECONDS, self.seconds)):
@@ -156,10 +158,10 @@ class Client:
         return answers
 
     async def ask_each(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamError]:
-        """Return the JSON text of each call's result, or why there is none: in a batch, if one is taken.
+        """Return for each call the JSON text of its result, or its error; a batch is tried first.
 
         Raises:
-            UpstreamError: There is no answer.
+            UpstreamError: No answer came.
         """
         if len(calls) > 1:
             try:
@@ -181,10 +183,10 @@ class Client:
         return [found[place] for place in range(len(calls))]
 
     async def link(self) -> Link:
-        """Return the open connection, a new one if there is none.
+        """Return the open connection, or a new one if none is open.
 
         Raises:
-            UpstreamError: None can be opened.
+            UpstreamError: No connection can be opened.
         """
         async with self._opening:
             if self._link is None or self._link.ended.is_set():
@@ -198,14 +200,14 @@ class Client:
             return HttpLink(self.address, self._connect)
         if self._nursery is None:
             # At the end of the program the connections go first, and those who ask may not know yet.
-            raise UpstreamError("unreachable", "no connections are opened any more")
+            raise UpstreamError("unreachable", "no connection is opened, since the node is stopping")
         link: Link | None = await self._nursery.start(
             partial(converse, self.address, self._connect, on_malformed=self.score.failed)
         )
         return link
 
     def drop(self, link: Link) -> None:
-        """End a connection, so that the next question opens another."""
+        """End a connection; the next call opens another."""
         link.drop()
         if self._link is link:
             self._link = None
@@ -213,7 +215,7 @@ class Client:
 
 @asynccontextmanager
 async def running(clients: Sequence[Client]) -> AsyncIterator[trio.Nursery]:
-    """Run clients until the block ends, and yield their nursery, which is cancelled then."""
+    """Run clients until the block ends; yield their nursery, cancelled at that end."""
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         for client in clients:

@@ -1,4 +1,4 @@
-"""Why another node gave no answer."""
+"""Reasons for which another node gave no answer."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
 
 
 class UpstreamError(Exception):
-    """An upstream gave no answer that can be used; `reason` is one word."""
+    """Error of an upstream without a usable answer; `reason` is one word."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -16,14 +16,16 @@ class UpstreamError(Exception):
 
 
 class ConnectionLostError(UpstreamError):
-    """The connection to an upstream ended while it was asked; another one may do."""
+    """Error of a connection that ended during a call; a new connection may succeed."""
 
     def __init__(self) -> None:
         super().__init__("unreachable", "the connection was lost")
 
 
 class UpstreamRefusedError(UpstreamError):
-    """An upstream answered with an error: its code, its words, and how many seconds it wants to be left."""
+    """Error object that an upstream sent: code, message, and the seconds of its `Retry-After`, None if not
+    named.
+    """
 
     def __init__(self, code: int, message: str, retry_after: float | None = None) -> None:
         super().__init__("refused", f"{message} ({code})")
@@ -33,7 +35,7 @@ class UpstreamRefusedError(UpstreamError):
 
     @property
     def is_about_rate(self) -> bool:
-        """Return whether the upstream was asked too much."""
+        """Return True if the error is about the number of calls, False if it is about one call's size."""
         if self.code == LIMIT_EXCEEDED:
             # Providers say with it both that there were too many calls and that one call asks for too much.
             return _SIZE.search(self.message) is None
@@ -41,14 +43,15 @@ class UpstreamRefusedError(UpstreamError):
 
     @property
     def is_about_what_was_asked(self) -> bool:
-        """Return whether another question of the same method may be answered."""
+        """Return True if other parameters of the same method may be answered."""
         return not self.is_about_rate and self.code != METHOD_NOT_FOUND
 
     @property
     def may_be_about_size(self) -> bool:
-        """Return whether a smaller question may be answered, such as one for the logs of fewer blocks.
+        """Return True if a smaller request, such as one for the logs of fewer blocks, may be answered.
 
-        Only few providers say so by a code of its own, so what cannot be meant is left out.
+        Few providers have a code of their own for this, so codes and texts with another known meaning are
+        excluded.
         """
         if self.code == LIMIT_EXCEEDED:
             return _RATE.search(self.message) is None
@@ -56,9 +59,9 @@ class UpstreamRefusedError(UpstreamError):
 
 
 TOO_MUCH: Final = (429, LIMIT_EXCEEDED, -32016)
-"""HTTP's status, and what providers say of it in JSON-RPC."""
+"""HTTP 429, and the codes of JSON-RPC errors that providers send for too many calls."""
 NOT_ABOUT_SIZE: Final = frozenset({401, 402, 403, 404, 405, 503})
-"""HTTP's statuses for whatever is asked."""
+"""Statuses of HTTP that do not depend on the parameters of the request."""
 _SIZE: Final = re.compile(
     r"results|\brange\b|\bblocks\b|\blogs\b|\bsize\b|too large|time(d )?out", re.IGNORECASE
 )
@@ -70,8 +73,8 @@ _RATE: Final = re.compile(
 
 
 class AddressError(ValueError):
-    """A URL names no upstream; the text shows nothing of it that may be secret."""
+    """Error of a URL that names no upstream; its text shows no secret part of the URL."""
 
 
 class SendFailedError(Exception):
-    """No upstream has taken a transaction; the text is the best reason that one gave."""
+    """Error of a transaction that no upstream took; its text is the best reason that an upstream gave."""

@@ -1,4 +1,4 @@
-"""One question for several upstreams: another is asked when one takes unusually long."""
+"""Race of several upstreams for one call: the next one is asked if the last takes unusually long."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -60,11 +60,11 @@ class _Race(Generic[Result]):
         changed.set()
 
     async def wait(self, failed: trio.Event) -> None:
-        """Return once a client has answered or `failed` is set."""
+        """Wait until a client has answered or `failed` is set."""
         while self.won is None and not failed.is_set():
             await self._changed.wait()
 
     async def wait_all(self, count: int) -> None:
-        """Return once a client has answered or all have ended."""
+        """Wait until a client has answered or `count` clients have ended."""
         while self.won is None and self._ended < count:
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""Questions by HTTP POST, over a few connections that are kept."""
+"""Calls by HTTP POST, over a few connections that are kept open."""
 
 import itertools
 import logging
@@ -27,13 +27,13 @@ CONNECTIONS: Final = 8
 RECEIVE_BYTES: Final = 1 << 16
 TOO_MANY_REQUESTS: Final = 429
 REFUSALS: Final = frozenset({401, 402, 403, 404, 405, TOO_MANY_REQUESTS, 503})
-"""What HTTP itself refuses; other failures often carry a reply of JSON-RPC."""
+"""Statuses that mean a refusal by HTTP; bodies of other failures are often JSON-RPC replies."""
 
 logger = logging.getLogger("wsnode.upstream")
 
 
 class HttpLink:
-    """Asks by POST; it has no connection of its own that could end."""
+    """Link that calls by POST; it never ends, since it depends on no single connection."""
 
     def __init__(self, address: UpstreamAddress, connect: Connect) -> None:
         self.ended = trio.Event()
@@ -48,19 +48,19 @@ class HttpLink:
         """Return the JSON text of a call's result.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: No result came.
         """
         messages, retry_after = await self._answered(encode_call(next(self._numbers), method, params))
         if len(messages) != 1:
-            raise UpstreamError("invalid", "a batch for a call")
+            raise UpstreamError("invalid", f"{len(messages)} replies to one call")
         return result_of(messages[0], retry_after)
 
     async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
-        """Return the JSON texts of the results of a batch of calls, each with its parameters.
+        """Return for each call of a batch the JSON text of its result, or the upstream's refusal.
 
         Raises:
-            UpstreamRefusedError: The upstream takes no batch, or none so large.
-            UpstreamError: There is no answer.
+            UpstreamRefusedError: The upstream takes no batch, or none of this size.
+            UpstreamError: No answer came.
         """
         numbered = {next(self._numbers): params for params in calls}
         messages, retry_after = await self._answered(encode_batch(method, numbered))
@@ -71,10 +71,10 @@ class HttpLink:
         return [result_or_refusal(found.get(number)) for number in numbered]
 
     async def _answered(self, body: bytes) -> tuple[list[UpstreamMessage], float | None]:
-        """Return what is answered to a POST, and the seconds to be left alone.
+        """Return the messages in the response to a POST, and the seconds of its `Retry-After` or None.
 
         Raises:
-            UpstreamError: There is none, or HTTP refuses.
+            UpstreamError: No response came, or its status is a refusal.
         """
         async with self._room:
             status, retry_after, text = await self._posted(body)
@@ -84,7 +84,7 @@ class HttpLink:
         try:
             return decode_batch(text), retry_after
         except MalformedError:
-            logger.warning("%s answers with HTTP %d what is not JSON-RPC", self._address, status)
+            logger.warning("%s answered HTTP %d with a body that is not JSON-RPC", self._address, status)
             raise UpstreamError("invalid", f"HTTP {status}") from None
 
     async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
@@ -96,7 +96,7 @@ class HttpLink:
         raise UpstreamError("refused", "HTTP has no subscriptions")
 
     def drop(self) -> None:
-        """Forget the connections that are kept."""
+        """Drop the idle connections without closing them; those in use go on."""
         self._idle.clear()
 
     async def _posted(self, body: bytes) -> tuple[int, float | None, bytes]:
@@ -114,7 +114,7 @@ class HttpLink:
                 stream = await self._connect(self._address)
             return await self._on(_Connection(stream), body)
         except ExcessError as excess:
-            logger.warning("%s sends %s", self._address, excess)
+            logger.warning("%s sent %s; the connection is ended", self._address, excess)
             raise UpstreamError("invalid", str(excess)) from None
         except (OSError, trio.BrokenResourceError, trio.TooSlowError, h11.RemoteProtocolError) as error:
             logger.warning("%s cannot be asked: %s", self._address, words_for(error))
@@ -134,7 +134,7 @@ class HttpLink:
 
 
 class _Connection:
-    """One connection, for one request at a time."""
+    """Connection that carries one request at a time."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -142,17 +142,17 @@ class _Connection:
 
     @property
     def is_reusable(self) -> bool:
-        """Return whether another request can follow, and make ready for it."""
+        """Return True if the connection can carry another request, and prepare it."""
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             return False
         self._protocol.start_next_cycle()
         return True
 
     async def post(self, address: UpstreamAddress, body: bytes) -> tuple[int, float | None, bytes]:
-        """Return status, seconds to be left alone and body of the answer.
+        """Return the response's status, its `Retry-After` in seconds or None, and its body.
 
         Raises:
-            OSError, BrokenResourceError, RemoteProtocolError: There is none.
+            OSError, BrokenResourceError, RemoteProtocolError: No response came.
         """
         headers = [
             ("Host", address.host_header),
@@ -199,7 +199,7 @@ class _Connection:
 
 
 def seconds_of(retry_after: bytes | None) -> float | None:
-    """Return the seconds that a Retry-After header names; a date is taken for none."""
+    """Return the seconds of a Retry-After header, None if it is absent or a date."""
     if retry_after is None or not retry_after.isdigit():
         return None
     return float(retry_after)

@@ -1,4 +1,4 @@
-"""JSON-RPC as a client writes and reads it; results stay JSON text, which may be megabytes."""
+"""JSON-RPC as a client writes and reads it; results stay JSON text, because they may have megabytes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -10,27 +10,27 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 NOTHING = b"null"
 MOST_IDENTITY = 256
-"""Characters of the id of a subscription."""
+"""Maximum characters of a subscription's id."""
 LARGEST_CODE = 1 << 63
-"""A code beyond it is no code of an error."""
+"""Bound of error codes: a code of this size or more is read as 0."""
 
 
 class ErrorObject(msgspec.Struct):
-    """The error of a reply; some nodes leave out required members."""
+    """Error of a reply; both members have defaults, since some nodes leave them out."""
 
     code: int | float = 0
     message: str = ""
 
 
 class UpstreamNotification(msgspec.Struct):
-    """An event of a subscription."""
+    """Event of a subscription."""
 
     subscription: str
     result: msgspec.Raw = msgspec.Raw(NOTHING)
 
 
 class UpstreamMessage(msgspec.Struct):
-    """A reply or a notification: what counts of either."""
+    """Reply or notification, with the members that either may have."""
 
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw(NOTHING)
@@ -46,20 +46,20 @@ _IDENTITY = JsonDecoder[str | int](Annotated[str, msgspec.Meta(max_length=MOST_I
 
 
 def encode_call(number: int, method: str, params: list[Any]) -> bytes:
-    """Return the text of a call."""
+    """Return the JSON text of a call."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 def encode_batch(method: str, calls: Mapping[int, list[Any]]) -> bytes:
-    """Return the text of a batch of calls of one method, by their numbers."""
+    """Return the JSON text of a batch of calls to one method; `calls` maps ids to parameters."""
     return b"[%b]" % b",".join(encode_call(number, method, params) for number, params in calls.items())
 
 
 def decode_batch(text: bytes | str) -> list[UpstreamMessage]:
-    """Return the messages of a batch, or the only one of a text that is none.
+    """Return the messages of a batch, or a list with the only message of any other text.
 
     Raises:
-        MalformedError: It is neither.
+        MalformedError: The text is neither.
     """
     require_text(text)
     return _BATCH.decode(text) if text[:1] in (b"[", "[") else [_MESSAGE.decode(text)]
@@ -69,16 +69,16 @@ def decode_event(message: UpstreamMessage) -> UpstreamNotification:
     """Return the event in a notification.
 
     Raises:
-        MalformedError: It is no subscription's.
+        MalformedError: The notification is not one of a subscription.
     """
     return _EVENT.decode(message.params)
 
 
 def decode_identity(message: UpstreamMessage) -> str:
-    """Return the id of a subscription in the reply that made it.
+    """Return the subscription's id in the reply to `eth_subscribe`.
 
     Raises:
-        MalformedError: There is none.
+        MalformedError: The reply has no id of a subscription.
     """
     return str(_IDENTITY.decode(message.result))
 
@@ -96,9 +96,11 @@ def result_of(message: UpstreamMessage, retry_after: float | None = None) -> byt
 
 
 def result_or_refusal(message: UpstreamMessage | None) -> bytes | UpstreamRefusedError:
-    """Return the JSON text of a result in a batch, or why there is none."""
+    """Return the JSON text of a result in a batch, or the refusal in its place; None stands for a missing
+    reply.
+    """
     if message is None:
-        return UpstreamRefusedError(0, "the batch was answered without it")
+        return UpstreamRefusedError(0, "the replies to the batch lack this call")
     try:
         return result_of(message)
     except UpstreamRefusedError as refused:
@@ -106,10 +108,10 @@ def result_or_refusal(message: UpstreamMessage | None) -> bytes | UpstreamRefuse
 
 
 def decode_result(text: bytes) -> Any:
-    """Return a result as Python has it.
+    """Return a result as a Python value.
 
     Raises:
-        UpstreamError: It is no JSON.
+        UpstreamError: The text is no JSON.
     """
     try:
         return decode_json(text)

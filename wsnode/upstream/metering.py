@@ -1,8 +1,8 @@
 """Bounds of the work that one message of an upstream makes: its pieces, its bytes, its seconds.
 
-The libraries handle all that has arrived before they wait again. A message in pieces of a byte, or of none,
-would hold up everybody else meanwhile. So few pieces are handled in one turn, and a message may not have many
-more of them than its size explains.
+The libraries handle all bytes that have arrived before they wait again. A message in pieces of one byte, or
+of none, would hold up all other tasks meanwhile. So few pieces are handled before other tasks run, and a
+message may have `MOST_SMALL_PIECES` pieces and one more for each `LEAST_MEAN_BYTES` bytes.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from typing import Final
 import trio
 
 PIECES_A_TURN: Final = 64
-"""Frames or chunks that are handled before other tasks have their turn: some 2 ms."""
+"""Frames or chunks that are handled before other tasks run: some 2 ms of work."""
 MOST_SMALL_PIECES: Final = 1024
 LEAST_MEAN_BYTES: Final = 64
-"""Of a message's further pieces; nodes send pieces of kilobytes."""
+"""Least mean size of a message's further pieces, in bytes; nodes send pieces of kilobytes."""
 MESSAGE_SECONDS: Final = 60.0
-"""From a message's first piece to its last."""
+"""Maximum seconds from a message's first piece to its last."""
 HANDSHAKE_BYTES: Final = 1 << 16
 MOST_INFORMATIONAL: Final = 16
-"""Responses of status 1xx before the response."""
+"""Maximum responses of status 1xx before the response."""
 
 _END: Final = b"\r\n\r\n"
 _SWITCHED: Final = b"HTTP/1.1 101"
@@ -29,7 +29,7 @@ _CONTROL: Final = 8
 
 
 class ExcessError(trio.BrokenResourceError):
-    """A message makes more work than its content explains."""
+    """Error of a message that makes more work than its size explains."""
 
 
 class MessageWork:
@@ -42,46 +42,49 @@ class MessageWork:
         self._began = 0.0
 
     def end(self) -> None:
-        """Begin with the next message."""
+        """Reset the counts for the next message."""
         self._pieces = self._bytes = 0
 
     def extend(self, size: int) -> None:
-        """Count further bytes of a piece that arrives in parts."""
+        """Add the size, in bytes, of a further part of the piece counted last."""
         self._bytes += size
 
     def add(self, size: int) -> None:
-        """Count one piece.
+        """Count one piece of `size` bytes.
 
         Raises:
-            ExcessError: There are too many of them for their size, or they take too long.
+            ExcessError: The message has too many pieces for its size, or takes too long.
         """
         now = trio.current_time()
         if not self._pieces:
             self._began = now
         self._pieces += 1
         self._bytes += size
-        if self._pieces > MOST_SMALL_PIECES + self._bytes // LEAST_MEAN_BYTES:
-            raise ExcessError(f"a message of {self._pieces} pieces with {self._bytes} bytes")
+        most = MOST_SMALL_PIECES + self._bytes // LEAST_MEAN_BYTES
+        if self._pieces > most:
+            raise ExcessError(
+                f"a message in {self._pieces} pieces of {self._bytes} bytes in all: at most {most} pieces"
+            )
         if now - self._began > MESSAGE_SECONDS:
             raise ExcessError(f"a message that takes more than {MESSAGE_SECONDS:g} s")
 
 
 class MeteredStream(trio.abc.Stream):
-    """A client's stream of WebSocket frames that gives out few of them at once."""
+    """Stream of WebSocket frames that returns at most `PIECES_A_TURN` frames from each read."""
 
     def __init__(self, stream: trio.abc.Stream, on_excess: Callable[[ExcessError], None]) -> None:
-        """`on_excess` is called once, before the stream breaks."""
+        """Wrap `stream`; `on_excess` is called once, before the stream breaks."""
         self._stream = stream
         self._on_excess = on_excess
         self._data = b""
         self._place = 0
-        """Bytes of it that were given out."""
+        """Number of bytes of `_data` that were returned."""
         self._handshake: bytes | None = b""
-        """What has come of it; None once it is over."""
+        """Bytes of the handshake's response received so far; None once it is complete."""
         self._head = b""
-        """What has come of a frame's header."""
+        """Bytes of the current frame's header received so far."""
         self._left = 0
-        """Bytes of the current frame's payload that have not come."""
+        """Bytes of the current frame's payload that have not been received."""
         self._pieces = MessageWork()
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
@@ -97,7 +100,7 @@ class MeteredStream(trio.abc.Stream):
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Return bytes of at most `PIECES_A_TURN` frames, none at the end.
+        """Return received bytes with at most `PIECES_A_TURN` frames, no bytes at the end of the stream.
 
         Raises:
             ExcessError: A message makes too much work, or the handshake is too long.
@@ -115,7 +118,7 @@ class MeteredStream(trio.abc.Stream):
         return self._data[start : self._place]
 
     def _turn(self, place: int) -> int:
-        """Return where the bytes of this turn end."""
+        """Return the place in `_data` up to which bytes may be returned now."""
         if self._handshake is not None:
             place = self._read_handshake(self._handshake, place)
         frames = 0
@@ -134,7 +137,9 @@ class MeteredStream(trio.abc.Stream):
         return place
 
     def _read_handshake(self, before: bytes, place: int) -> int:
-        """Return where the frames begin, or the data ends."""
+        """Return the place in `_data` at which the first frame begins, or its end if the handshake is
+        incomplete.
+        """
         text = before + self._data[place:]
         begin = 0
         while (end := text.find(_END, begin)) >= 0 and end < HANDSHAKE_BYTES:
@@ -158,12 +163,17 @@ class MeteredStream(trio.abc.Stream):
 
 
 def _extended(length: int) -> int:
-    """Return the size of a header, in bytes, by its short length (RFC 6455, section 5.2)."""
+    """Return the size of a frame's header without its masking key: 2, 4 or 10 bytes (RFC 6455, section 5.2).
+
+    `length` is the 7-bit payload length of its second byte.
+    """
     return {126: 4, 127: 10}.get(length, 2)
 
 
 def _header_size(head: bytes) -> int:
-    """Return the size of a frame's header, as far as its first bytes tell."""
+    """Return the size of a frame's header in bytes, masking key included; 2 until its first two bytes are
+    known.
+    """
     if len(head) < 2:
         return 2
     return _extended(head[1] & 0x7F) + (4 if head[1] & _MASKED else 0)

@@ -1,4 +1,4 @@
-"""Connections to where an address leads."""
+"""Opening of connections to upstreams."""
 
 import ssl
 from collections.abc import Awaitable, Callable
@@ -11,11 +11,12 @@ from wsnode.upstream.address import UpstreamAddress
 CONNECTING_SECONDS: Final = 10.0
 
 Connect: TypeAlias = Callable[[UpstreamAddress], Awaitable[trio.abc.Stream]]
-"""Opens a connection, encrypted if the address says so; raises OSError or BrokenResourceError."""
+"""Function that opens a connection, encrypted if the address says so; raises OSError or BrokenResourceError.
+"""
 
 
 def connector(tls: ssl.SSLContext | None = None) -> Connect:
-    """Return what opens connections; without `tls`, certificates are trusted as the system's are."""
+    """Return a function that opens connections; without `tls` it trusts the system's certificates."""
 
     async def connect(address: UpstreamAddress) -> trio.abc.Stream:
         return await open_stream(address, tls)
@@ -24,10 +25,10 @@ def connector(tls: ssl.SSLContext | None = None) -> Connect:
 
 
 async def open_stream(address: UpstreamAddress, tls: ssl.SSLContext | None) -> trio.abc.Stream:
-    """Return a connection to the host of an address.
+    """Return a connection to the host of an address; a TLS handshake is complete.
 
     Raises:
-        OSError, BrokenResourceError: There is none.
+        OSError, BrokenResourceError: No connection can be opened.
     """
     if not address.is_encrypted:
         return await trio.open_tcp_stream(address.host, address.port)
@@ -44,9 +45,9 @@ async def open_stream(address: UpstreamAddress, tls: ssl.SSLContext | None) -> t
 
 
 def words_for(error: BaseException) -> str:
-    """Return why a connection failed in the system's words, such as "Connection refused".
+    """Return the system's words for why a connection failed, such as "Connection refused".
 
-    No URL stands in them. An error that has none is named by its type.
+    The text contains no URL. An error without such words is named by its type.
     """
     while (inner := _cause_of(error)) is not None:
         error = inner

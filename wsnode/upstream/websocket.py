@@ -1,4 +1,4 @@
-"""Questions and subscriptions over one WebSocket connection."""
+"""Calls and subscriptions over one WebSocket connection."""
 
 import itertools
 import logging
@@ -30,22 +30,22 @@ from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 10.0
 RECEIVE_BYTES: Final = 1 << 17
-"""Blocks come by the megabyte, and each receipt of bytes costs a turn of the loop."""
+"""Bytes of one read: blocks have megabytes, and each read costs an iteration of the event loop."""
 
 OnMalformed: TypeAlias = Callable[[], None]
-"""Called for what counts against the upstream beside its answers."""
+"""Callback for a message that is malformed or breaks a bound; it counts against the upstream."""
 
 logger = logging.getLogger("wsnode.upstream")
 
 
 class PendingRequest:
-    """Waits for its reply; `on_event` gets the events of the subscription that it makes."""
+    """Call that waits for its reply; `on_event` gets the events if it makes a subscription."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self.on_event = on_event
         self.is_over = trio.Event()
         self.reply: UpstreamMessage | None = None
-        """Nothing, if the connection was lost."""
+        """The reply; None if the connection was lost."""
 
     def end(self, reply: UpstreamMessage | None) -> None:
         """Wake the waiting task."""
@@ -54,7 +54,7 @@ class PendingRequest:
 
 
 class WebSocketLink:
-    """One connection, from its handshake to its end."""
+    """Link over one connection, from its handshake to its end."""
 
     def __init__(
         self, name: str, connection: WebSocketConnection, scope: trio.CancelScope, on_malformed: OnMalformed
@@ -67,7 +67,7 @@ class WebSocketLink:
         self._scope = scope
         self._questions: dict[int, PendingRequest] = {}
         self._batched: set[int] = set()
-        """The questions that were asked in batches."""
+        """Ids of the calls that were sent in batches."""
         self._listeners: dict[str, OnEvent] = {}
         self._numbers = itertools.count(1)
 
@@ -75,12 +75,12 @@ class WebSocketLink:
         """Return the JSON text of a call's result.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: No result came.
         """
         return await self._ask(method, params, None)
 
     async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
-        """Have `on_event` called with each event of a subscription, until the link ends.
+        """Subscribe with `params`, and have `on_event` called with each event until the link ends.
 
         Raises:
             UpstreamError: The upstream has no such subscription.
@@ -95,11 +95,11 @@ class WebSocketLink:
         return result_of(reply)
 
     async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
-        """Return the JSON texts of the results of a batch of calls, each with its parameters.
+        """Return for each call of a batch the JSON text of its result, or the upstream's refusal.
 
         Raises:
-            UpstreamRefusedError: The upstream takes no batch, or none so large.
-            UpstreamError: There is no answer.
+            UpstreamRefusedError: The upstream takes no batch, or none of this size.
+            UpstreamError: No answer came.
         """
         numbered = {next(self._numbers): params for params in calls}
         self._batched.update(numbered)
@@ -114,7 +114,7 @@ class WebSocketLink:
         return [result_or_refusal(reply) for reply in replies]
 
     async def _exchanged(self, questions: dict[int, PendingRequest], text: bytes) -> list[UpstreamMessage]:
-        """Send questions, and return the replies in their order.
+        """Send calls in one text, and return the replies in the order of `questions`.
 
         Raises:
             ConnectionLostError: The connection ended.
@@ -138,7 +138,7 @@ class WebSocketLink:
         return replies
 
     def drop(self) -> None:
-        """End the link; questions on it fail."""
+        """End the link; calls in flight on it fail."""
         self._scope.cancel()
 
     async def run(self) -> None:
@@ -154,23 +154,27 @@ class WebSocketLink:
                 question.end(None)
 
     async def _hear(self) -> None:
-        """Hand replies to their questions and events to their listeners."""
+        """Pass replies to their calls, and events to their listeners."""
         try:
             with suppress(ConnectionClosed):
                 while True:
                     self._take(await self._connection.get_message())
         except (MalformedError, UpstreamError) as error:
-            logger.warning("%s says what is not JSON-RPC: %s", self._name, error)
+            logger.warning(
+                "%s sent a message that is not JSON-RPC; the connection is ended: %s", self._name, error
+            )
             self._on_malformed()
 
     async def _stay_awake(self) -> None:
-        """Ping, so that a connection that died without a word is noticed, and none dies of idleness."""
+        """Send a ping every `PING_SECONDS`: to detect a dead connection, and to keep an idle one open."""
         while True:
             await trio.sleep(PING_SECONDS)
             with trio.move_on_after(PONG_SECONDS) as waiting, suppress(ConnectionClosed):
                 await self._connection.ping()
             if waiting.cancelled_caught:
-                logger.warning("%s answers no ping", self._name)
+                logger.warning(
+                    "%s answered no ping within %g s; the connection is ended", self._name, PONG_SECONDS
+                )
                 self.drop()
 
     def _take(self, text: str | bytes) -> None:
@@ -207,7 +211,7 @@ async def converse(
 ) -> None:
     """Hold a connection until it ends; report its link as started, or None if it cannot be opened.
 
-    `on_malformed` is called when it is ended because of what the other side sends.
+    `on_malformed` is called if a message of the upstream ends the connection.
     """
     opened: list[WebSocketLink] = []
 
@@ -239,7 +243,7 @@ async def _hold(
     on_malformed: OnMalformed,
 ) -> None:
     def refuse(excess: ExcessError) -> None:
-        logger.warning("%s sends %s", address, excess)
+        logger.warning("%s sent %s; the connection is ended", address, excess)
         on_malformed()
 
     headers = [] if address.authorization is None else [(b"Authorization", address.authorization.encode())]

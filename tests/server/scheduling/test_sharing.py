@@ -153,7 +153,7 @@ async def test_no_call_that_waits_holds_one_more_version_than_there_may_be() -> 
     assert isinstance(answer, bytes)
     assert json.loads(answer)["error"] == {
         "code": -32005,
-        "message": "too many versions of the chain are read",
+        "message": "too many versions of the chain are read at once, try again",
     }
     assert gate.closed == 0
     assert session.receive(request("number")) == b'{"jsonrpc":"2.0","id":1,"result":"0x1"}'
