@@ -1,4 +1,4 @@
-"""Batches: many requests in one message, answered in one."""
+"""Batches: many requests in one message, with all replies in one message."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
@@ -39,25 +39,25 @@ from wsnode.jsonrpc.work import (
 )
 
 SLICE_BYTES = 1024 * 1024
-"""Bytes of replies that a slice makes before it ends: only between slices it is asked if there is room."""
+"""Bytes of replies after which a slice ends: room for more replies is checked between slices only."""
 ITEM_BYTES = 256
-"""Bytes of a request that was cut out of a batch, without its parameters and its id."""
+"""Estimated bytes of a request cut out of a batch, without its parameters and its id."""
 
 Item: TypeAlias = Request | bytes | InvalidRequestError
-"""An item of a batch: a request, its text, or the error that a thread found in it."""
+"""Item of a batch: a decoded request, its JSON text, or the error that a thread found when decoding it."""
 
 
 class _Parked(NamedTuple):
-    """A call that waits for what can be awaited together with others'."""
+    """Call that waits for a shared step, together with other calls of the batch."""
 
     task: CallTask
     place: int
-    """Where its reply belongs."""
+    """Index of its reply in the batch's replies."""
     item: Item
 
 
 class Batch:
-    """The calls of one batch: each is handled as a message of its own, but for the view that all share."""
+    """Calls of one batch. Each is handled like a message of its own, except that all share one view."""
 
     __slots__ = (
         "_context",
@@ -77,7 +77,7 @@ class Batch:
         self._context = context
 
     def run(self, items: Sequence[Request | bytes]) -> Replying:
-        """Return the reply to a batch, None if it held notifications only."""
+        """Return the reply to a batch, None if it held only notifications."""
         if (prepare := self._handler.registry.before_batch) is not None:
             step = prepare(_readable(items), self._context.caller)
             if step is not None:
@@ -105,7 +105,7 @@ class Batch:
         self._error: RpcError | None = None
         self._slice_end, self._end = now + bounds.slice_seconds, now + bounds.batch_seconds
         self._due = min(self._slice_end, self._end)
-        """When the slice ends, or the time of the batch."""
+        """Time on the handler's clock at which the slice or the whole batch ends, whichever is first."""
         self._room = SLICE_BYTES
         """The size up to which the slice goes on."""
 
@@ -148,7 +148,9 @@ class Batch:
                 self._size += size
 
     def _pause(self) -> Generator[Step, Any, None]:
-        """Let others run at the end of a slice; at the end of the batch's time, refuse what is left."""
+        """Let other tasks run at the end of a slice; at the end of the batch's time, refuse the remaining
+        items.
+        """
         clock = self._handler.clock
         if (now := clock()) > self._slice_end or self._size > self._room:
             try:
@@ -167,7 +169,7 @@ class Batch:
         self._due = min(self._slice_end, self._end)
 
     def _read(self, item: Item) -> Generator[Step, Any, Item]:
-        """Return an item, read by a thread if it is long."""
+        """Return an item, decoded by a thread if its text is long."""
         if isinstance(item, bytes) and is_long(item):
             try:
                 item = yield from aside(partial(_decode_long, item))
@@ -184,7 +186,7 @@ class Batch:
             return self._handler.refuse_unusable(unusable.identity, unusable.reply, self._context)
 
     def _finish(self, task: CallTask, item: Item) -> Generator[Step, Any, Reply | None]:
-        """Return the reply of a slow call, None if there is none yet, because it waits beside others."""
+        """Return the reply of a slow call; None while the call is parked beside others."""
         yield from self._resume(task)
         may_change = task.step is not None and not self._reads_view(item)
         if _is_parked(task):
@@ -202,7 +204,7 @@ class Batch:
         return reply
 
     def _resume(self, task: CallTask, outcome: Any = None) -> Generator[Step, Any, None]:
-        """Have a call go on with what it has waited for, or an error, until it waits again or has ended."""
+        """Resume a call with the result or the error of its step, until it is parked or has ended."""
         while not (task.fail(outcome) if isinstance(outcome, Exception) else task.resume(outcome)):
             # Its results count beside those of the others.
             if (step := task.step) is None:
@@ -214,29 +216,32 @@ class Batch:
             outcome = yield from _attempt(step)
 
     def _complete(self, task: CallTask) -> Generator[Step, Any, Reply | None]:
-        """Return the reply of a call, whatever it waits for."""
+        """Run a call to its end, waiting for each of its steps, and return its reply."""
         while task.step is not None:
             yield from self._resume(task, (yield from _attempt(task.step)))
         return task.take_reply()
 
     def _reads_view(self, item: Item) -> bool:
-        """Return whether an item asks for something, and changes nothing."""
+        """Return True for an item that only reads: its method reads a view or is unknown, or it is no
+        request.
+        """
         if isinstance(item, InvalidRequestError):
             return True
         method = self._handler.registry.methods.get(_request_of(item)[0])
         return method is None or method.kind.reads_view
 
     def _refuse_rest(self, item: Item, pending_subscriptions: int) -> bytes:
-        """Return the reply to an item, and let that of all after it be, that they are too much.
+        """Return the error reply to an item whose result exceeds the batch; all items after it get the same
+        error.
 
-        Before the item's call there were `pending_subscriptions` subscriptions.
+        `pending_subscriptions` is the number of subscriptions before the item's call; later ones are ended.
         """
         self._error = response_too_large()
         self._discard(pending_subscriptions)
         return _refuse_item(item, self._error) or b""
 
     def _add_fast_replies(self, items: Sequence[Request | bytes], place: int) -> int:
-        """Take the replies that the engine has from `place` on, and return their number."""
+        """Append the engine's replies to items from `place` on; return the number of items answered."""
         handler, context = self._handler, self._context
         room = min(handler.bounds.batch_reply_bytes, self._room) - self._size
         text, count = handler.fast_path.answer_calls(
@@ -249,7 +254,7 @@ class Batch:
         return count
 
     def _unpark(self) -> Generator[Step, Any, None]:
-        """Put the replies of parked calls to their places."""
+        """Resume all parked calls, and store the replies of those that end."""
         handler = self._handler
         while parked := self._parked:
             yield from self._resume_together([call.task for call in parked])
@@ -267,7 +272,7 @@ class Batch:
                 self._size += size_of(reply or b"")
 
     def _resume_together(self, tasks: Sequence[CallTask]) -> Generator[Step, Any, None]:
-        """Have parked calls go on, once all that they wait for has been awaited at the same time."""
+        """Wait for the steps of parked calls at once; resume each call with its result or error."""
         steps = [task.step for task in tasks if isinstance(task.step, Await)]
         together = Gather([step.function for step in steps])
         bounds = [step.seconds for step in steps]
@@ -289,12 +294,12 @@ class Batch:
 
 
 def _is_parked(task: CallTask) -> bool:
-    """Return whether a call waits for what can be awaited together with others'."""
+    """Return True if a call waits for a step that can be awaited together with those of other calls."""
     return isinstance(task.step, Await) and task.step.is_shared
 
 
 def _attempt(step: Step) -> Generator[Step, Any, Any]:
-    """Return what a step comes to, be it an error."""
+    """Return the result of a step, or the exception it ended with."""
     try:
         return (yield step)
     except Exception as error:
@@ -302,7 +307,7 @@ def _attempt(step: Step) -> Generator[Step, Any, Any]:
 
 
 def _readable(items: Sequence[Request | bytes]) -> Iterator[Request]:
-    """Yield the requests among items, except those that take long to read."""
+    """Yield the requests among the items; texts that take long to decode are left out."""
     for item in items:
         if not (isinstance(item, bytes) and is_long(item)):
             with suppress(InvalidRequestError):
@@ -310,7 +315,7 @@ def _readable(items: Sequence[Request | bytes]) -> Iterator[Request]:
 
 
 def _listed(replies: list[Reply]) -> Reply:
-    """Return the replies as a list."""
+    """Return the replies as a JSON array."""
     pieces = ReplyChunks((b"[",))
     for reply in replies:
         pieces += (*pieces_of(reply), b",")
@@ -319,7 +324,7 @@ def _listed(replies: list[Reply]) -> Reply:
 
 
 def empty_batch() -> bytes:
-    """Return the reply to a batch of nothing."""
+    """Return the reply to a batch without items."""
     return error_reply(NULL, invalid_request("empty batch"))
 
 

@@ -1,26 +1,28 @@
-"""Shares of what all clients of a process draw on, so that none of them can take all of it."""
+"""Quotas of resources of a process, so that no client can take all of one."""
 
 from typing import Any
 
 from wsnode.jsonrpc.errors import limit_exceeded
 
 KEPT_BACK = 4
-"""One part in `KEPT_BACK` of a bound is reserved for clients that hold little of it."""
+"""Divisor of a bound: one part in `KEPT_BACK` is reserved for clients that hold little."""
 LITTLE = 16
 
 
 class ClientId:
-    """One connection, and the peer whose share it counts against as well."""
+    """Identity of one connection, with the peer whose quota it counts towards."""
 
     __slots__ = ("_keyed", "peer")
 
     def __init__(self, peer: str | None = None) -> None:
         self.peer = peer
-        """A key or an address; None for connections of this machine, each of which may be another user's."""
+        """API key or network address; None for a connection from this machine, whose users cannot be told
+        apart.
+        """
         self._keyed: dict[str, ClientId] | None = None
 
     def of(self, key: str) -> "ClientId":
-        """Return what stands for the connection where it uses a key, which then is the peer."""
+        """Return this connection's identity under the API key `key`, which then is its peer."""
         if self._keyed is None:
             self._keyed = {}
         if (client := self._keyed.get(key)) is None:
@@ -29,16 +31,16 @@ class ClientId:
 
 
 def quota_key(client: Any) -> Any:
-    """Return the holder that a client counts for: its peer, or itself without one."""
+    """Return the holder to count `client` for: its peer, or the client itself if it has no peer."""
     peer = getattr(client, "peer", None)
     return client if peer is None else peer
 
 
 class ClientQuota:
-    """A bound on what all clients hold together, of which each has a part.
+    """Bound on the sum that all clients hold, with a quota for each.
 
-    One peer holds at most half. The last quarter is for peers, and clients without one, that hold fewer than
-    `little`: a newcomer finds room while others hold all that they may, on however many connections.
+    One peer holds at most half. The last quarter is for peers, and clients without one, with less than
+    `little` each: so a newcomer finds room while others hold their maximum on any number of connections.
     """
 
     __slots__ = ("_held", "_little", "limit", "used")
@@ -49,7 +51,7 @@ class ClientQuota:
         self._little = little
         # A `Counter` deletes and looks up in Python, which every slice and every reply would wait for.
         self._held = dict[Any, int]()
-        """By holder."""
+        """Count held, by holder."""
 
     def admits(self, client: Any, count: int = 1) -> bool:
         """Return whether `client` may hold `count` more."""
@@ -66,16 +68,16 @@ class ClientQuota:
         return used < self.limit - self.limit // KEPT_BACK or held < self._little
 
     def held_by(self, client: Any) -> int:
-        """Return how much the peer of `client` holds, on all of its connections."""
+        """Return the count that the peer of `client` holds on all of its connections."""
         return self._held.get(quota_key(client), 0)
 
     @property
     def largest(self) -> Any:
-        """Return the holder (`quota_key`) that holds most; None if nobody holds any."""
+        """Return the holder (`quota_key`) of the largest count; None if nobody holds any."""
         return max(self._held, key=self._held.__getitem__, default=None)
 
     def take(self, client: Any, count: int = 1) -> None:
-        """Count `count` more for `client`, admitted or not."""
+        """Count `count` more for `client`, even beyond its quota."""
         self.used += count
         holder = quota_key(client)
         self._held[holder] = self._held.get(holder, 0) + count

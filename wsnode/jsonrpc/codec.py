@@ -1,6 +1,6 @@
-"""Results and errors to bytes, and the types of our own and cursors in both directions.
+"""Encoding of results and errors to bytes, and registration of types that JSON does not have.
 
-Ids and results are spliced, never decoded and encoded again.
+Ids and results that are JSON text already are copied into replies, never decoded and encoded again.
 """
 
 import base64
@@ -24,21 +24,22 @@ _schemas: dict[type, tuple[str, Schema]] = {}
 def register_type(
     cls: type[T], decode: Callable[[Any], T], schema: Schema, *, name: str | None = None
 ) -> None:
-    """Have `decode` make a `cls` from the decoded JSON value; its ValueError's text reaches the caller.
+    """Register `decode`, a function that makes a `cls` of a JSON value; the text of its ValueError reaches
+    the caller.
 
-    `schema` says which values those are, under `name` in documents, or that of the class.
+    `schema` describes the accepted JSON values; documents name it `name`, by default the name of the class.
     """
     _decoders[cls] = decode
     _schemas[cls] = name or cls.__name__, schema
 
 
 def schema_of(cls: type) -> tuple[str, Schema]:
-    """Return name and schema of the JSON values that the registered type `cls` is made from."""
+    """Return the name and the schema of the JSON values from which the registered type `cls` is decoded."""
     return _schemas[cls]
 
 
 def register_encoder(cls: type[T], encode: Callable[[T], Any]) -> None:
-    """Have `encode` turn a `cls` inside a result into something that JSON knows."""
+    """Register `encode`, a function from a `cls` inside a result to a value of JSON."""
     _encoders[cls] = encode
 
 
@@ -48,7 +49,7 @@ def decode_hook(cls: type, value: Any) -> Any:
 
 
 def encode_hook(value: Any) -> Any:
-    """Return a registered value's JSON form; bytes of a type of their own are 0x-hex.
+    """Return a registered value's JSON form; a subclass of bytes becomes 0x-hex.
 
     Raises:
         NotImplementedError: The type was never registered.
@@ -62,11 +63,13 @@ def encode_hook(value: Any) -> Any:
 
 encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-"""What decoding a text raises; `ValidationError` among them is JSON of an unexpected shape."""
+"""Exceptions that decoding a text raises; `ValidationError`, a DecodeError, means JSON of an unexpected
+shape.
+"""
 
 
 def result_reply(identity: bytes, result: Any) -> bytes:
-    """Return the reply to request `identity`; rendered results are copied as they are."""
+    """Return the reply to request `identity`; a result that is JSON text is copied unchanged."""
     kind = type(result)
     if kind is not bytes and kind is not RenderedJson and kind is not msgspec.Raw:
         if kind is ReplyChunks:
@@ -76,7 +79,7 @@ def result_reply(identity: bytes, result: Any) -> bytes:
 
 
 def reply_pieces(identity: bytes, result: Any) -> ReplyChunks:
-    """Return the reply as pieces, without joining a result in pieces."""
+    """Return the reply to request `identity` in pieces; a result in pieces is not joined."""
     kind = type(result)
     if kind is ReplyChunks:
         return ReplyChunks((b'{"jsonrpc":"2.0","id":', identity, b',"result":', *result, b"}"))
@@ -86,7 +89,7 @@ def reply_pieces(identity: bytes, result: Any) -> ReplyChunks:
 
 
 def error_reply(identity: bytes, error: RpcError) -> bytes:
-    """Return the reply that refuses request `identity`; `error` forgets where it was raised."""
+    """Return the error reply to request `identity`; the traceback of `error` is dropped."""
     # Many calls raise one error object, whose traceback would keep the frames of all of them.
     error.__traceback__ = error.__context__ = error.__cause__ = None
     members: dict[str, Any] = {"code": error.code, "message": error.message}
@@ -96,15 +99,15 @@ def error_reply(identity: bytes, error: RpcError) -> bytes:
 
 
 def encode_cursor(content: bytes) -> str:
-    """Return the text of a cursor; `content` begins with its version."""
+    """Return a cursor's text, base64url of `content`; `content` begins with the cursor's version."""
     return base64.urlsafe_b64encode(content).decode()
 
 
 def decode_cursor(text: Any, version: bytes, size: int) -> bytes:
-    """Return the `size` bytes behind the version that a cursor's text writes.
+    """Return the `size` bytes that follow `version` in a cursor's content.
 
     Raises:
-        ValueError: It writes none, or one of another kind or version.
+        ValueError: The text is no cursor, or one of another kind or version.
     """
     try:
         content = base64.b64decode(text, b"-_", validate=True)

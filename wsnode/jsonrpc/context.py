@@ -1,4 +1,8 @@
-"""What the calls of one turn share: their caller, one view, and what they have begun."""
+"""State that calls of one turn share: their caller, one view, and the subscriptions they began.
+
+A turn is a run of messages of one connection that the server answers without letting other tasks run;
+`CallContext.end_turn` ends it and closes the view.
+"""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -8,11 +12,11 @@ from wsnode.jsonrpc.session_limits import AdmissionGate
 from wsnode.jsonrpc.work import CallBarrier, Notifier, View
 
 OpenView = Callable[[Any], View]
-"""Returns a view for a caller, which is not open yet."""
+"""Function that returns a view for a caller; the view is not entered yet."""
 
 
 class CallContext:
-    """The context of calls of one caller. Those between two `end_turn` share one view."""
+    """Context of calls of one caller. Calls between two `end_turn` share one view."""
 
     __slots__ = (
         "caller",
@@ -35,64 +39,68 @@ class CallContext:
     )
 
     is_shared: ClassVar = False
-    """Whether the calls of a batch share the turn: all of them have one view."""
+    """True if calls of a batch share this context, and with it one view."""
 
     def __init__(
         self, open_view: OpenView, caller: Any, gate: AdmissionGate | None, reply_bytes: int
     ) -> None:
-        """Begin for a `caller`, whose calls must pass `gate`, and have replies of `reply_bytes` at most."""
+        """Begin for a `caller`; its calls must pass `gate`, and a reply has at most `reply_bytes`."""
         self.open_view = open_view
         self.caller = caller
         self.gate = gate
         self.reply_bytes = reply_bytes
         self.shares_results = False
-        """Whether results are kept for other contexts, and taken from them, while they are true."""
+        """True if results are shared with other contexts for as long as the store's version makes them valid.
+        """
         self.scope: View | None = None
         self.view: Any = None
         self.eager = True
-        """Whether a call in slices runs its first one at once."""
+        """True if a call in slices runs its first slice at once."""
         self.refusal: RpcError | None = None
-        """The error of slow calls while the connection has no room for more."""
+        """Error for slow calls while the connection has no room for more of them; None while it has."""
         self.channel: Notifier | None = None
-        """The channel for methods that send notifications."""
+        """Connection for methods that send notifications; None if only replies can be sent."""
         self.pending_subscriptions: list[Any] = []
-        """Subscriptions that calls began, held until their replies are posted; batches in flight hold their
-        own."""
+        """Subscriptions that calls began, held until their replies are posted; a batch in flight holds its
+        own.
+        """
         self.moment: Any = None
-        """The moment that the last view of these calls showed."""
+        """Moment of the chain that the last view of these calls showed."""
         self.later: CallContext | None = None
-        """The context of a call apart from this turn, until that is begun."""
+        """Context of a call that left this turn, until its task is begun."""
         self.mark = 0.0
-        """The end of the previous call in this turn: one reading of the clock for each call is enough."""
+        """`perf_counter` at the end of the previous call of this turn: so each call reads the clock only
+        once.
+        """
         self.results: dict[str, bytes] = {}
-        """Results of this turn that further calls of their methods would have again."""
+        """Results that the engine may repeat for further calls in this turn, by method."""
         self.may_take_fast_path = False
-        """Whether the engine might answer the call that follows: it could have answered the last one."""
+        """True if the engine might answer the next call, since it could have answered the last one."""
         self.fast_path_hit = False
-        """Whether that was so at the end of the turn before."""
+        """Value of `may_take_fast_path` at the end of the previous turn."""
 
     @property
     def may_wait(self) -> bool:
-        """Return whether a call may wait apart from the turn for what has yet to come."""
+        """Return True if a call may leave the turn to wait, for example for a block that is not imported."""
         return self.refusal is None
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Have further calls wait until `barrier` is over, if any follow."""
+        """Make further calls, if any follow, wait until `barrier` is over."""
 
     def apart(self) -> "CallContext":
-        """Return the context of one call that goes on apart from this turn, which ends."""
+        """End this turn, and return a context for one call that goes on outside it."""
         self.end_turn()
         self.later = later = SingleCallContext(self)
         return later
 
     def beside(self) -> "CallContext":
-        """Return the context of one call with a view of its own, which it has yet to open and is to close."""
+        """Return a context for one call with a view of its own; the call opens and closes that view."""
         own = SingleCallContext(self)
         own.pending_subscriptions = self.pending_subscriptions
         return own
 
     def open(self) -> Any:
-        """Return a view, opened for the calls of this turn."""
+        """Open a view for the calls of this turn, and return it."""
         scope = self.open_view(self.caller)
         self.view = scope.__enter__()
         self.scope = scope
@@ -100,7 +108,7 @@ class CallContext:
         return self.view
 
     def try_open(self) -> Any:
-        """Return the view of the turn, opened if it is not; None if there is none."""
+        """Return the turn's view, opened if necessary; None if it cannot be opened."""
         try:
             return self.view or self.open()
         except Exception:
@@ -108,19 +116,19 @@ class CallContext:
             return None
 
     def take_view(self) -> View | None:
-        """Return the view of this turn, which is the caller's from now on; the turn goes on without it."""
+        """Return this turn's view, which the caller has to close from now on; None if none is open."""
         view, self.scope, self.view = self.scope, None, None
         self.forget_results()
         return view
 
     def forget_results(self) -> None:
-        """Drop what the engine might answer further calls with."""
+        """Drop the results with which the engine might answer further calls."""
         self.may_take_fast_path = False
         if self.results:
             self.results.clear()
 
     def end_turn(self) -> None:
-        """Close the view that this turn's calls shared."""
+        """End the turn: close the view that its calls shared, and drop their results."""
         self.mark = 0.0
         self.fast_path_hit = self.may_take_fast_path
         self.forget_results()
@@ -130,7 +138,7 @@ class CallContext:
 
 
 class Session(CallContext):
-    """One connection's conversation."""
+    """Context of all calls of one connection, turn after turn."""
 
     __slots__ = ("barrier",)
 
@@ -139,26 +147,26 @@ class Session(CallContext):
     ) -> None:
         super().__init__(open_view, caller, gate, reply_bytes)
         self.barrier: CallBarrier | None = None
-        """What further calls wait for, as the client has asked."""
+        """Barrier that further calls wait for, by request of the client; None if there is none."""
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Have further calls wait until `barrier` is over."""
+        """Make further calls wait until `barrier` is over."""
         self.barrier = barrier
 
     def is_held(self) -> bool:
-        """Return whether further calls have to wait."""
+        """Return True if further calls have to wait for the barrier."""
         if self.barrier is not None and self.barrier.is_over():
             self.barrier = None
         return self.barrier is not None
 
     def take_pending(self) -> list[Any]:
-        """Return the subscriptions that wait for the replies given so far."""
+        """Return the subscriptions begun since the last call; they begin once their replies are posted."""
         pending_subscriptions, self.pending_subscriptions = self.pending_subscriptions, []
         return pending_subscriptions
 
 
 class SingleCallContext(CallContext):
-    """The context of one call apart from its turn."""
+    """Context of one call outside its turn."""
 
     __slots__ = ()
 
@@ -168,17 +176,17 @@ class SingleCallContext(CallContext):
 
     @property
     def may_wait(self) -> bool:
-        """Return False: it has waited, or what it waits for can be told only once."""
+        """Return False: the call has waited already, or its event can be awaited only once."""
         return False
 
     def apart(self) -> CallContext:
-        """Return itself, with its view closed."""
+        """Return this context, with its view closed."""
         self.end_turn()
         return self
 
 
 class MessageContext(SingleCallContext):
-    """The context of one message's only call, which is answered apart from its turn."""
+    """Context of a message that is answered outside its turn, with a single call."""
 
     __slots__ = ("_session",)
 
@@ -193,12 +201,12 @@ class MessageContext(SingleCallContext):
         return True
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Have further calls of the session wait until `barrier` is over."""
+        """Make further calls of the session wait until `barrier` is over."""
         self._session.hold_calls(barrier)
 
 
 class BatchContext(SingleCallContext):
-    """The context of all calls of a batch, which share one view however long they take."""
+    """Context of all calls of a batch; they share one view however long they take."""
 
     __slots__ = ()
 
@@ -209,7 +217,9 @@ class BatchContext(SingleCallContext):
         self.refusal, self.shares_results = parent.refusal, parent.shares_results
 
     def open(self) -> Any:
-        """Return a view, opened for the calls up to the first that changes what there is."""
+        """Open a view for the calls up to the first one that changes the chain or the pool, pin it, and
+        return it.
+        """
         view = super().open()
         if (pin := getattr(view, "pin", None)) is not None:
             pin()

@@ -1,7 +1,7 @@
-"""From the text of a message to its reply.
+"""Answering of messages: from the text of a message to its reply.
 
-A quick method answers at once. A slow call, a batch, and a message that takes long to read become a
-`CallTask`, which the server resumes between other work.
+A quick method answers at once. A slow call, a batch, and a message that takes long to decode become a
+`CallTask`; the server resumes it between other work.
 """
 
 from functools import partial
@@ -28,21 +28,23 @@ from wsnode.jsonrpc.work import Answer, Await, CallBarrier, CallTask, CancelToke
 
 
 class Dispatcher(RequestHandler):
-    """Answers the messages of one network's sessions."""
+    """Dispatcher of one network: answers the messages of its sessions."""
 
     def session(
         self, caller: Any, gate: AdmissionGate | None = None, *, shares_results: bool = False
     ) -> Session:
         """Return the session of a `caller`, whose calls must pass `gate`.
 
-        If it `shares_results`, the engine answers frames by those of all such sessions, while they are true.
+        With `shares_results` and no gate, the engine may answer it by valid results of all such sessions.
         """
         session = Session(self.open_view, caller, gate, self.bounds.reply_bytes)
         session.shares_results = shares_results and gate is None
         return session
 
     def handle(self, message: bytes, session: Session) -> Answer:
-        """Return the reply to a request or a batch, or its task, which has run its first slice if it may."""
+        """Return the reply to a request or a batch, or a task if it is slow; an eager session runs its first
+        slice.
+        """
         if session.barrier is not None and session.is_held():
             return self._handle_after(message, session, session.barrier)
         if len(message) > LONG_BYTES:
@@ -58,9 +60,10 @@ class Dispatcher(RequestHandler):
     def _begin(
         self, task: CallTask, session: Session, weight: int, maker: CallContext | None = None
     ) -> Answer:
-        """Return the reply to a call, or its task, which holds `weight` bytes of its request.
+        """Return the reply to a call if it ends in its first slice, else its task.
 
-        `maker` makes a call that does not read the view of this turn.
+        `weight` is the size of its request in bytes. `maker` is the context of a call that does not read this
+        turn's view.
         """
         task.weight = weight
         task.maker = maker = maker or session.later or session
@@ -69,7 +72,9 @@ class Dispatcher(RequestHandler):
         session.mark = 0.0
         if session.eager and task.resume():
             return _take_reply(task, session, maker)
-        if self.is_crowded and task.fail(limit_exceeded("too many versions of the chain are read")):
+        if self.is_crowded and task.fail(
+            limit_exceeded("too many versions of the chain are read at once, try again")
+        ):
             return _take_reply(task, session, maker)
         if maker is session:
             # From here on the view is this call's own, which may read it while the next turn reads another.
@@ -98,7 +103,9 @@ class Dispatcher(RequestHandler):
         return self._begin_message(steps, session, len(items) * ITEM_BYTES, context)
 
     def _handle_after(self, message: bytes, session: Session, barrier: CallBarrier) -> Answer:
-        """Return how to answer a message once `barrier` is over."""
+        """Return a task that answers a message once `barrier` is over, or the session's refusal of slow
+        calls.
+        """
         if session.refusal is not None:
             return error_reply(find_identity(message) or NULL, session.refusal)
         session.end_turn()
@@ -107,7 +114,7 @@ class Dispatcher(RequestHandler):
         return self._begin_message(steps, session, len(message), context)
 
     def _handle_long(self, message: bytes, session: Session) -> Answer:
-        """Return how to answer a message that takes long to read."""
+        """Return a task for a message that takes long to decode, or the session's refusal of slow calls."""
         if session.refusal is not None:
             return error_reply(find_identity(message) or NULL, session.refusal)
         context = MessageContext(session)
@@ -116,7 +123,9 @@ class Dispatcher(RequestHandler):
         )
 
     def _answer_after(self, message: bytes, context: MessageContext, barrier: CallBarrier) -> Replying:
-        """Return, in the end, the reply to a message that waits for `barrier`."""
+        """Wait for `barrier`, then return the reply to a message; if the wait fails, all its calls get that
+        error.
+        """
         try:
             yield Await(partial(barrier.wait, getattr(context.caller, "client", None)))
         except TimeLimitError:
@@ -132,7 +141,7 @@ class Dispatcher(RequestHandler):
         return (yield from self._answer_decoded(decoded, context))
 
     def _answer_long_message(self, message: bytes, context: MessageContext) -> Replying:
-        """Return, in the end, the reply to a message that a thread has to read."""
+        """Have a thread decode a message, then return its reply."""
         try:
             decoded = yield from aside(partial(_decode_message, message, self.bounds.batch_items))
         except InvalidRequestError as unusable:
@@ -166,7 +175,9 @@ class Dispatcher(RequestHandler):
 
 
 def _take_reply(task: CallTask, session: Session, maker: CallContext) -> Answer:
-    """Return the reply of a call that has ended in its first slice; the turn holds what it began."""
+    """Return the reply of a call that ended in its first slice; the turn takes over the subscriptions it
+    began.
+    """
     if maker is not session:
         session.pending_subscriptions += maker.pending_subscriptions
         session.moment = maker.moment

@@ -1,7 +1,7 @@
-"""Errors that a caller gets; every other exception is our bug and becomes `internal_error`.
+"""Errors of JSON-RPC; any other exception is a bug of the node and becomes `internal_error`.
 
-The codes of all methods stand here, those of one family's methods in its `rpc` folder, and all of them in
-docs/reference/errors.md.
+Codes for all methods are defined here, those of one family's methods in its `rpc` folder;
+docs/reference/errors.md lists both.
 """
 
 import re
@@ -18,33 +18,35 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474: what a cursor names, or what a subscription sent, is gone, or is to come."""
+"""EIP-1474. A cursor, a block or the data behind a subscription is gone, or has not come yet."""
 RESOURCE_UNAVAILABLE = -32002
-"""EIP-1474: another node that was asked gave no answer. The number is also geth's for `TIMED_OUT`."""
+"""EIP-1474. No answer came from another node that was asked. geth uses this number for `TIMED_OUT`."""
 TIMED_OUT = -32002
-"""geth's rpc/errors.go: the time of a batch or a call was up. EIP-1474 has `RESOURCE_UNAVAILABLE` there."""
+"""geth rpc/errors.go. A batch or a call ran out of time. EIP-1474 has `RESOURCE_UNAVAILABLE` here."""
 RESPONSE_TOO_LARGE = -32003
-"""geth's rpc/errors.go; EIP-1474's meaning, a transaction rejected, does not occur: geth says -32000."""
+"""geth rpc/errors.go. EIP-1474 has "transaction rejected" here, for which geth, and so this node, uses
+-32000.
+"""
 LIMIT_EXCEEDED = -32005
-"""EIP-1474."""
+"""EIP-1474. A limit is exceeded; the call may succeed later, or with a smaller request."""
 RESTARTING = -32006
-"""Ours, in a subscription's last notice; EIP-1474's, a version of JSON-RPC not supported, does not occur."""
+"""Ours, for a subscription's last notification. EIP-1474's meaning (version not supported) does not occur."""
 
 METHOD_NAME_BYTES = 2048
 ECHO_CHARACTERS = 100
-"""Characters of a client's text that a message repeats."""
+"""Maximum characters of a client's text that a message repeats."""
 MESSAGE_CHARACTERS = 512
-"""A whole message; the longest of ours, with three amounts and an address, has some 400."""
+"""Maximum characters of a message; the longest of ours, with three amounts and an address, has some 400."""
 
 
 _UNBROKEN = re.compile(rf"\S{{{ECHO_CHARACTERS + 1},}}")
 
 
 class RpcError(Exception):
-    """An error reply: `code`, `message` and, unless `UNSET`, `data`.
+    """Error reply of JSON-RPC: `code`, `message` and, unless `UNSET`, `data`.
 
-    The message is cut, because it may repeat parts of a request: a word has at most `ECHO_CHARACTERS`, and
-    the whole at most `MESSAGE_CHARACTERS`.
+    The message is cut, because it may repeat parts of a request: a word to `ECHO_CHARACTERS`, and the whole
+    to `MESSAGE_CHARACTERS`.
     """
 
     def __init__(self, code: int, message: str, data: Any = msgspec.UNSET) -> None:
@@ -76,11 +78,11 @@ def short_message(message: str) -> str:
 
 
 class TimeLimitError(Exception):
-    """Thrown into a pending call whose step did not end within its `seconds`."""
+    """Exception thrown into a pending call whose step did not end within its `seconds`."""
 
 
 class NotStartedError(TimeLimitError):
-    """The seconds passed while the step waited for its turn."""
+    """Exception of a step whose `seconds` passed before it began."""
 
 
 def parse_error(detail: str) -> RpcError:
@@ -94,7 +96,7 @@ def invalid_request(message: str = "invalid request") -> RpcError:
 
 
 def invalid_params(message: str, data: Any = msgspec.UNSET) -> RpcError:
-    """Return the error for arguments that a method does not take."""
+    """Return the error for arguments that a method does not accept."""
     return RpcError(INVALID_PARAMS, message, data)
 
 
@@ -111,35 +113,35 @@ def notifications_not_supported() -> RpcError:
 
 
 def server_error(message: str, data: Any = msgspec.UNSET) -> RpcError:
-    """Return an error of the unclassified kind."""
+    """Return an error with the unclassified code -32000."""
     return RpcError(SERVER_ERROR, message, data)
 
 
 def limit_exceeded(message: str, data: Any = msgspec.UNSET) -> RpcError:
-    """Return the error for a call beyond a limit in force."""
+    """Return the error for a call that exceeds a limit."""
     return RpcError(LIMIT_EXCEEDED, message, data)
 
 
 def out_of_time(error: TimeLimitError, timeout_error: RpcError) -> RpcError:
-    """Return `timeout_error` for a call that took too long; for one never begun the server is busy."""
+    """Return `timeout_error` for a call that ran too long, `server_busy` for one not begun in time."""
     return server_busy() if isinstance(error, NotStartedError) else timeout_error
 
 
 def server_busy() -> RpcError:
-    """Return the error for a call whose time was up before its turn came."""
+    """Return the error for a call that was not begun in time."""
     return limit_exceeded("the server is busy: the call was not begun in time, try again")
 
 
 def response_too_large() -> RpcError:
-    """Return the error that stands for a reply above its limit."""
+    """Return the error in place of a reply that exceeds its limit."""
     return RpcError(RESPONSE_TOO_LARGE, "response too large")
 
 
 def request_timed_out() -> RpcError:
-    """Return the error for a call that had no time left."""
+    """Return the error for a call or a batch that ran out of time."""
     return RpcError(TIMED_OUT, "request timed out")
 
 
 def internal_error(request: str) -> RpcError:
-    """Return the error for a bug of the node, with the number under which it was logged."""
+    """Return the error for a bug of the node; `request` is the number of its log line."""
     return RpcError(INTERNAL_ERROR, "internal error", {"request": request})

@@ -1,8 +1,8 @@
-"""Calls that the engine answers without a handler: results that are still true, and what it finds itself.
+"""Fast path: calls that the engine answers without a handler, by valid results or from the state itself.
 
 The engine reads requests of the plainest form alone, and stops at the first of any other kind.
-tests/server/websocket/test_fast_path.py and tests/ethereum/rpc/common/test_native_methods.py hold this way
-against one answer a call.
+tests/server/websocket/test_fast_path.py and tests/ethereum/rpc/common/test_native_methods.py check that the
+answers equal those of the handlers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ __all__ = ["FastPath", "VersionedCache"]
 
 
 class FastPath:
-    """The engine's answers to calls of one network."""
+    """Fast path to the engine for calls of one network."""
 
     def __init__(self, registry: Registry, cache: VersionedCache | None, slow_seconds: float) -> None:
-        """`cache` has results of all sessions that share theirs, if a store says how long they are true.
+        """Make the fast path to the methods of `registry`; a call longer than `slow_seconds` is logged.
 
-        Calls that take longer than `slow_seconds` are logged.
+        `cache` holds results of all sessions with `shares_results`; None if no store bounds their validity.
         """
         self._registry = registry
         self._cache = cache
@@ -37,23 +37,23 @@ class FastPath:
 
     @cached_property
     def _methods(self) -> NativeMethods:
-        """Return these methods for the engine."""
+        """Return these methods, with their limits, in the form that the engine takes."""
         methods = self._registry.methods
         return NativeMethods([(name, methods[name].engine_limits) for name in sorted(self.names)])
 
     def cache_of(self, context: CallContext) -> VersionedCache | None:
-        """Return the results that a context shares, if it does."""
+        """Return the results that a context shares with others; None if it shares none."""
         return self._cache if context.shares_results else None
 
     def try_answer(
         self, data: bytes, session: Session, largest: int, room: int
     ) -> tuple[bytes, int, int] | None:
-        """Answer the frames that `data` begins with and that ask for what the engine has.
+        """Answer the frames at the beginning of `data` as far as the engine can.
 
-        That are results which are still true and, where calls of the last turn asked for such, what it finds
-        in the state and among the transactions. Returns the replies as frames, the size of the frames in
-        `data`, and the number of calls; None if the first is left to others. None of the replies is longer
-        than `largest` bytes, nor are all of them longer than `room`.
+        It repeats results that are still valid. If the last turn ended with a call that the engine could
+        answer, it also reads the state and the transactions. Returns the replies as frames, the number of
+        bytes of `data` that were answered, and the number of calls; None if the first frame needs a handler.
+        No reply exceeds `largest` bytes, nor do all of them exceed `room`.
         """
         # What is held would be answered by what is there now.
         if (cache := self.cache_of(session)) is None or session.barrier is not None:
@@ -84,14 +84,15 @@ class FastPath:
         *,
         are_messages: bool,
     ) -> tuple[bytes, int]:
-        """Return the text of the engine's replies to the calls from `start` on, and their number.
+        """Return the text of the engine's replies to the calls from `start` on, and the number of calls
+        answered.
 
-        It is text frames for messages, and for a batch's requests replies with commas between.
-        None of the replies is longer than `largest`, nor are all of them longer than `room`.
+        The text has text frames if the calls are messages; for requests of a batch it has replies separated
+        by commas. No reply exceeds `largest` bytes, nor do all of them exceed `room`.
 
-        Clients send small calls in bursts, and all calls of a turn see one moment. Those are answered whose
-        result this turn has given before and the moment determines, and those that the engine finds in the
-        state or among the transactions.
+        Clients send small calls in bursts, and all calls of a turn see one moment. So the engine repeats
+        results of this turn that depend on the moment alone, and reads others from the state or the
+        transactions; it stops at the first call for a handler.
         """
         native_view = getattr(context.view, "native_view", None)
         largest = min(largest, context.reply_bytes)
@@ -115,7 +116,9 @@ class FastPath:
         return text, count
 
     def begin_batch(self, context: CallContext) -> bool:
-        """Return whether the engine might answer the first call; it has then what lasts of other turns."""
+        """Return True if the engine might answer the first call; then the context has the valid results of
+        other turns.
+        """
         cache = self.cache_of(context)
         if cache is None or context.gate is not None or (view := context.try_open()) is None:
             return False
@@ -124,15 +127,15 @@ class FastPath:
         return True
 
     def keep(self, context: CallContext, method: Method, result: bytes) -> None:
-        """Keep a result for the calls of this turn, and for all that follow while views have its version."""
+        """Keep a result for calls of this turn, and for other sessions while views have the same version."""
         context.results[method.name] = result
         if (cache := self.cache_of(context)) is not None:
             cache.keep(method.name, result, context.view.version if method.kind.leading else None)
 
     def observe(self, counts: Mapping[str, int], count: int, seconds: float, *, longest: float) -> None:
-        """Count `count` calls that the engine has answered, those of each method.
+        """Record `count` calls that the engine answered, with the number of each method's calls in `counts`.
 
-        They took `seconds`, and the longest burst of them `longest`.
+        They took `seconds` in all, and the longest burst of them took `longest` seconds.
         """
         methods = self._registry.methods
         for name, calls in counts.items():

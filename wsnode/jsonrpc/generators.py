@@ -1,4 +1,4 @@
-"""The time that a call in slices may take, and how its result becomes a reply."""
+"""Time limits of calls in slices, and the replies made of their results."""
 
 from collections.abc import Callable, Generator, Iterator
 from types import GeneratorType
@@ -26,11 +26,11 @@ from wsnode.jsonrpc.work import (
 )
 
 LARGE_BYTES = 1024 * 1024
-"""Texts of more bytes stay in pieces."""
+"""Size in bytes above which a text stays in pieces."""
 
 
 class _Time:
-    """The seconds that a call has left: to run, and to wait for turns and threads."""
+    """Seconds that a call has left: for running, and for waiting for turns and threads."""
 
     __slots__ = ("_clock", "_waits", "running", "waiting")
 
@@ -41,14 +41,16 @@ class _Time:
         self.waiting = waiting
 
     def grant(self, step: Step, now: float) -> None:
-        """Bound a step by what is left."""
+        """Set the bounds of a step to the seconds that are left."""
         if isinstance(step, RunInThread):
             step.seconds, step.begin_by, step.began = self.running, now + self.waiting, None
         elif isinstance(step, Await):
             step.seconds = self.running
 
     def count(self, step: Step, begun: float) -> None:
-        """Count a step that was yielded at `begun` and has ended: what it ran, and what it waited."""
+        """Deduct the time of a step, yielded at `begun` and ended now, from the seconds for running and for
+        waiting.
+        """
         ended = self._clock()
         if isinstance(step, Await):
             ran = ended - begun
@@ -60,7 +62,7 @@ class _Time:
         self.waiting -= ended - begun - ran
 
     def refuse(self) -> RpcError:
-        """Return the error of a call that has waited for all the time it had, and count it."""
+        """Return the error of a call that has used all its seconds for waiting, and count it."""
         self.waiting = min(self.waiting, 0.0)
         self._waits.refused += 1
         return server_busy()
@@ -69,10 +71,10 @@ class _Time:
 def timed(
     method: Method, slices: Steps, clock: Callable[[], float], wait_seconds: float, waited: float = 0.0
 ) -> Generator[Step, Any, Any]:
-    """Yield the steps of `slices`, each bounded by the remaining time, and return their result.
+    """Run the steps of `slices`, each bounded by the remaining time, and return their result.
 
-    The method's deadline counts the time that the call runs. What it waits is counted by `wait_seconds`, of
-    which it has `waited` so many.
+    The method's deadline bounds the seconds for running. `wait_seconds` bounds the seconds for waiting, with
+    `waited` of them used already.
 
     Raises:
         RpcError: The method's `timeout_error` once its deadline has passed, or `server_busy` if the call
@@ -123,17 +125,17 @@ def _within(
 
 
 def short_work(function: Callable[[CancelToken], Any]) -> RunInThread:
-    """Return what has a thread for short work call `function`."""
+    """Return a step that calls `function` in a thread for short work."""
     work = RunInThread(function)
     work.is_short = True
     return work
 
 
 def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
-    """Return what `function` returns, which a thread for short work calls.
+    """Run `function` in a thread for short work, and return its result.
 
     Raises:
-        RpcError: The request timed out, or there was no thread for it in time.
+        RpcError: The request timed out, or no thread was free in time.
     """
     try:
         return (yield short_work(function))
@@ -142,7 +144,7 @@ def aside(function: Callable[[CancelToken], Any]) -> Generator[Step, Any, Any]:
 
 
 def replying(identity: bytes, slices: Steps) -> Generator[Step, Any, Reply]:
-    """Yield the steps of `slices`, and return the reply to request `identity` with their result."""
+    """Run the steps of `slices`, and return the reply to request `identity` with their result."""
     return joined(reply_pieces(identity, (yield from slices)))
 
 
@@ -152,7 +154,7 @@ def joined(pieces: ReplyChunks) -> Reply:
 
 
 def begun(call: Callable[[], Any]) -> Generator[Step, Any, Any]:
-    """Return what a call returns, at once or in the end."""
+    """Return the result of `call`; if `call` returns steps, run them first."""
     result = call()
     if isinstance(result, GeneratorType):
         return (yield from result)
@@ -160,7 +162,7 @@ def begun(call: Callable[[], Any]) -> Generator[Step, Any, Any]:
 
 
 def begun_at_once(slices: Generator[Any, Any, Any]) -> Any:
-    """Run the first slice of a call; return its result if that was all, else the steps that continue it."""
+    """Run the first slice of a call; return its result if it has ended, else steps that continue it."""
     try:
         next(slices)
     except StopIteration as end:
@@ -174,7 +176,7 @@ def _continued(slices: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
 
 
 def failing(error: Exception) -> Generator[Step, Any, Any]:
-    """Raise the error of a call that has failed at once, where its steps would begin."""
+    """Raise `error` where the steps of a call would begin."""
     yield from _failed(error)
 
 

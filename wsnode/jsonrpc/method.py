@@ -1,4 +1,4 @@
-"""One registered method: the kind of call that its handler takes, and its description.
+"""A registered method: its description, and the kind of its handler.
 
 A kind is chosen once, at registration, by the handler's first argument and by the form of its parameters.
 """
@@ -19,11 +19,12 @@ from wsnode.jsonrpc.session_limits import AdmissionGate
 from wsnode.jsonrpc.work import CallBarrier, Notifier, Steps, View
 
 Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
-"""Finds the contracts that a method's parameters name, None if they mean any."""
+"""Function that returns the contracts named by a method's parameters, None if they may concern any contract.
+"""
 OnSuccess: TypeAlias = Callable[[str, Sequence[Any], Any], object]
-"""Called with the method, its decoded parameters and its result."""
+"""Callback with the method's name, its decoded parameters and its result."""
 OnCall: TypeAlias = Callable[[str], object]
-"""Called with the method."""
+"""Callback with the method's name."""
 
 _NO_ARGUMENTS = (b"[]", b"")
 LOGGED_PARAMS_BYTES = 200
@@ -34,16 +35,16 @@ BOUNDS = (
     *(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005),
     *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
-"""The upper bounds of the buckets in seconds; one more bucket counts longer calls."""
+"""Upper bounds of the histogram's buckets, in seconds; one more bucket counts longer calls."""
 FIRST_BOUND = BOUNDS[0]
 
 
 class TurnContext(Protocol):
-    """The state that the calls of one turn share."""
+    """State that calls of one turn share (see `jsonrpc/context.py`)."""
 
     gate: AdmissionGate | None
     scope: View | None
-    """None as long as no call has opened a view."""
+    """Open view; None until a call of the turn opens one."""
     view: Any
     caller: Any
     channel: Notifier | None
@@ -51,48 +52,48 @@ class TurnContext(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Return whether the calls of a batch share the turn: all of them have one view."""
+        """Return True if calls of a batch share this context, and with it one view."""
 
     @property
     def may_wait(self) -> bool:
-        """Return whether a call may wait apart from the turn for what has yet to come."""
+        """Return True if a call may leave the turn to wait, for example for a block that is not imported."""
 
     def apart(self) -> "TurnContext":
-        """Return the context of one call that goes on apart from the turn, whose view is closed."""
+        """End this turn, and return a context for one call that goes on outside it."""
         ...
 
     def beside(self) -> "TurnContext":
-        """Return the context of one call with a view of its own, which it has yet to open and is to close."""
+        """Return a context for one call with a view of its own; the call opens and closes that view."""
         ...
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Have further calls of the caller wait until `barrier` is over."""
+        """Make further calls of the caller wait until `barrier` is over."""
 
     def open(self) -> Any:
-        """Return a view, opened for this turn."""
+        """Open a view for this turn, and return it."""
         ...
 
     def end_turn(self) -> None:
-        """Close the view."""
+        """End the turn, and close its view."""
 
 
 Wrap: TypeAlias = Callable[["HandlerKind"], "HandlerKind"]
-"""Returns a middleware: a kind that calls the given one."""
+"""Function that returns a middleware around the given kind."""
 
 
 class HandlerKind:
-    """Calls handlers of one shape, with the parameters that they take, if they take any."""
+    """Kind of handler: calls handlers with one list of arguments."""
 
     __slots__ = ("contracts", "decode", "function", "parameters", "takes_parameters")
 
     leading = 0
-    """The number of arguments before the parameters."""
+    """Number of arguments before the parameters."""
     reads_view = False
-    """Whether the handler gets a view; one that waits for something without it may change what views show."""
+    """True if the handler gets a view. A handler without one may change the state that later views show."""
 
     @property
     def holds(self) -> bool:
-        """Return whether the handler may begin what is held until its reply."""
+        """Return True if calls may begin subscriptions, held until the reply is posted."""
         return False
 
     def __init__(
@@ -105,18 +106,18 @@ class HandlerKind:
         self.contracts = contracts
 
     def around(self, wrap: "Wrap") -> "HandlerKind":
-        """Return the kind within the one that `wrap` makes of it."""
+        """Return `wrap(self)`; a middleware may return a copy with `wrap` of its inner kind instead."""
         return wrap(self)
 
     def calling(self, function: Callable[..., Any]) -> "HandlerKind":
-        """Return the kind with another handler."""
+        """Return this kind with another handler."""
         return type(self)(function, self.parameters, self.contracts)
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result for parameters as JSON text.
+        """Decode parameters from JSON text, call the handler, and return its result.
 
         Raises:
-            RpcError: They are invalid, or they name a contract that is refused.
+            RpcError: The parameters are invalid, or name a contract that the caller may not use.
         """
         if not self.takes_parameters:
             if params not in _NO_ARGUMENTS:
@@ -129,25 +130,25 @@ class HandlerKind:
         return self.run(turn, parameters)
 
     def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
-        """Return the handler's result for parameters that are decoded."""
+        """Return the handler's result for decoded parameters, which are left out if the method takes none."""
         return self.run(turn, parameters) if self.takes_parameters else self.run(turn)
 
     def run(self, turn: TurnContext, *parameters: Any) -> Any:
-        """Return the handler's result for its decoded parameters."""
+        """Return the handler's result for decoded parameters."""
         raise NotImplementedError
 
     def check(self, turn: TurnContext, parameters: Sequence[Any]) -> None:
-        """Check that the caller may name the contracts in the parameters.
+        """Check that the caller may use the contracts in the parameters.
 
         Raises:
-            RpcError: It may not.
+            RpcError: A contract is not allowed.
         """
         if self.contracts is not None and turn.gate is not None:
             turn.gate.check_contracts(self.contracts(*parameters))
 
 
 class Middleware(HandlerKind):
-    """Does something before or after the calls of another kind."""
+    """Kind that acts before or after the calls of another kind."""
 
     __slots__ = ("_inner",)
 
@@ -162,12 +163,12 @@ class Middleware(HandlerKind):
 
     @property
     def reads_view(self) -> bool:  # type: ignore[override]
-        """Return whether the handler gets a view."""
+        """Return True if the handler gets a view."""
         return self._inner.reads_view
 
     @property
     def holds(self) -> bool:
-        """Return whether the handler may begin what is held until its reply."""
+        """Return True if calls may begin subscriptions, held until the reply is posted."""
         return self._inner.holds
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
@@ -180,7 +181,7 @@ class Middleware(HandlerKind):
 
 
 class NoContextHandler(HandlerKind):
-    """Calls a handler with nothing but its parameters."""
+    """Kind of handler that takes nothing but its parameters."""
 
     __slots__ = ()
 
@@ -191,14 +192,16 @@ class NoContextHandler(HandlerKind):
 
 
 class ViewHandler(HandlerKind):
-    """Calls a handler with a view and nothing else."""
+    """Kind of handler that takes a view and no parameters."""
 
     __slots__ = ()
     leading = 1
     reads_view = True
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; these are the most frequent calls."""
+        """Return the handler's result, as `HandlerKind` specifies; written for speed, since these calls are
+        frequent.
+        """
         if params not in _NO_ARGUMENTS:
             self.parameters.explain(params)
         # Python 3.11 calls a local name faster than an attribute in a slot: 20 ns of 800.
@@ -211,14 +214,16 @@ class ViewHandler(HandlerKind):
 
 
 class ViewAndParamsHandler(HandlerKind):
-    """Calls a handler with a view and decoded parameters."""
+    """Kind of handler that takes a view and decoded parameters."""
 
     __slots__ = ()
     leading = 1
     reads_view = True
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies, in one step: these calls are frequent."""
+        """Return the handler's result, as `HandlerKind` specifies; written for speed, since these calls are
+        frequent.
+        """
         decode, function = self.decode, self.function
         try:
             parameters = decode(params)
@@ -235,7 +240,7 @@ class ViewAndParamsHandler(HandlerKind):
 
 
 class RawParamsHandler(ViewAndParamsHandler):
-    """Calls a handler with a view and with parameters as JSON text, which it parses itself."""
+    """Kind of handler that takes a view and the JSON text of its parameters."""
 
     __slots__ = ()
 
@@ -248,7 +253,9 @@ class RawParamsHandler(ViewAndParamsHandler):
 
 
 class NativeHandler(ViewAndParamsHandler):
-    """Has the engine answer what it can from the text of parameters, and calls a handler with all others."""
+    """Kind of method that the engine answers from the text of parameters; its handler gets the remaining
+    calls.
+    """
 
     __slots__ = ("_name",)
 
@@ -259,16 +266,16 @@ class NativeHandler(ViewAndParamsHandler):
         contracts: Contracts | None,
         name: str,
     ) -> None:
-        """`name` is the engine's name of the method."""
+        """Make the kind; `name` is the method's name in the engine."""
         super().__init__(function, parameters, contracts)
         self._name = name
 
     def calling(self, function: Callable[..., Any]) -> HandlerKind:
-        """Return the kind with another handler, which gets every call."""
+        """Return the kind with another handler and without the engine."""
         return ViewAndParamsHandler(function, self.parameters, self.contracts)
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the engine's result, or else the handler's, as `HandlerKind` specifies."""
+        """Return the engine's result, or the handler's if the engine has none, as `HandlerKind` specifies."""
         parameters = None
         if self.contracts is not None and turn.gate is not None:
             parameters = self.parameters.read(params)
@@ -281,7 +288,7 @@ class NativeHandler(ViewAndParamsHandler):
 
 
 class CallerAndParamsHandler(HandlerKind):
-    """Calls a handler with the caller instead of a view."""
+    """Kind of handler that takes the caller instead of a view."""
 
     __slots__ = ()
     leading = 1
@@ -293,21 +300,21 @@ class CallerAndParamsHandler(HandlerKind):
 
 
 class ConnectionHandler(HandlerKind):
-    """Calls a handler with the connection, on which it may send more than its reply."""
+    """Kind of handler that takes the connection, and may send notifications on it."""
 
     __slots__ = ()
     leading = 1
 
     @property
     def holds(self) -> bool:
-        """Return True: a subscription sends nothing before its id is told."""
+        """Return True: a subscription sends nothing before the reply with its id."""
         return True
 
     def run(self, turn: TurnContext, *parameters: Any) -> Any:
-        """Return the handler's result for its decoded parameters.
+        """Return the handler's result for decoded parameters.
 
         Raises:
-            RpcError: Only replies can be sent.
+            RpcError: Only replies can be sent, as over HTTP.
         """
         self.check(turn, parameters)
         if turn.channel is None:
@@ -320,7 +327,9 @@ class ConnectionHandler(HandlerKind):
 
 
 def _holding(turn: TurnContext, channel: Notifier, steps: Steps) -> Steps:
-    """Return the result of steps; the turn holds what they begin until its reply is sent."""
+    """Run steps and return their result; the turn holds the subscriptions they begin until its reply is
+    posted.
+    """
     try:
         return (yield from steps)
     finally:
@@ -328,7 +337,7 @@ def _holding(turn: TurnContext, channel: Notifier, steps: Steps) -> Steps:
 
 
 class DurationMeter:
-    """Calls by their duration, and the time of all together."""
+    """Histogram of calls by duration, with the total of their seconds."""
 
     __slots__ = ("counts", "seconds")
 
@@ -337,24 +346,24 @@ class DurationMeter:
         self.seconds = 0.0
 
     def observe(self, seconds: float, calls: int = 1) -> None:
-        """Count one call, or several that took `seconds` together."""
+        """Count one call, or `calls` of them that took `seconds` in all."""
         self.counts[bisect_left(BOUNDS, seconds / calls)] += calls
         self.seconds += seconds
 
 
 class Waits(DurationMeter):
-    """Slow calls by the time that they waited for turns and threads."""
+    """Histogram of slow calls by the time they waited for turns and threads."""
 
     __slots__ = ("refused",)
 
     def __init__(self) -> None:
         super().__init__()
         self.refused = 0
-        """The number of those that were refused, since they had waited too long."""
+        """Number of calls that were refused because they had waited too long."""
 
 
 class Method:
-    """A method's handler, its description and its counters; it does not change after registration."""
+    """Handler, description and counters of a method; all but the counters are fixed at registration."""
 
     __slots__ = (
         "answer",
@@ -398,32 +407,33 @@ class Method:
     ) -> None:
         self.name = name
         self.on_call: OnCall | None = None
-        """Called before each call, by `answer` or else by who begins the call in another way."""
+        """Listener called before each call: by `answer`, or by the code that begins the call in another way.
+        """
         self.kind = kind
         self.in_slices = in_slices
         self.quick_kind = kind if at_once is None else kind.calling(at_once)
-        """The kind of call that gives the result at once where it can."""
+        """Kind whose calls return the result at once where possible, else steps."""
         self.answer = self.quick_kind.answer
-        """Returns the result, or else the slices to come."""
+        """Function that returns the result, or steps if it is not available at once."""
         self.parameters = kind.parameters
         self.contracts = kind.contracts
-        """None if its parameters name none."""
+        """Function that finds the contracts in parameters; None if the parameters name no contract."""
         self.deadline = deadline
         self.timeout_error = timeout_error
         self.summary = summary
         self.result = result
         self.errors = errors
-        """All that are documented, those of every method too."""
+        """All documented errors of the method, with those of every method."""
         self.cacheable = cacheable
-        """Whether one view determines its result."""
+        """True if the result depends on the view alone."""
         self.native = native
-        """Whether the engine may answer it without the handler."""
+        """True if the engine may answer without the handler."""
         self.engine_limits = engine_limits
         self.on_fast_path = cacheable or native
         self.succeeded = DurationMeter()
         self.failed = DurationMeter()
         self.failures: dict[int, int] = {}
-        """The number of failed calls by code."""
+        """Number of failed calls, by code."""
         self.waits = Waits()
 
     @property
@@ -432,13 +442,13 @@ class Method:
         return self.kind.function
 
     def report_slow(self, seconds: float, params: bytes) -> None:
-        """Log a call that has taken so long, with the beginning of its parameters."""
+        """Log a call that took `seconds`, with the beginning of its parameters."""
         shown = params[:LOGGED_PARAMS_BYTES].decode(errors="replace")
         details = {"method": self.name, "seconds": round(seconds, 3), "params": shown}
         slow_logger.warning("%s took %.3f s", self.name, seconds, extra={"details": details})
 
     def of_kind(self, kind: HandlerKind, quick_kind: HandlerKind | None = None) -> "Method":
-        """Return the method with calls of another kind, and of `quick_kind` where they can be answered at
+        """Return the method with its calls made by `kind`, and by `quick_kind` where the result may come at
         once.
         """
         method = copy(self)
@@ -447,7 +457,7 @@ class Method:
         return method if self.on_call is None else method.announced(self.on_call)
 
     def failing(self, errors: Sequence[RpcError]) -> "Method":
-        """Return the method with more errors."""
+        """Return the method with further documented errors."""
         method = copy(self)
         method.errors = (*self.errors, *errors)
         return method

@@ -1,4 +1,4 @@
-"""From the bytes of `params` to a method's Struct, with geth's errors."""
+"""Decoding of `params` to a method's Struct, with geth's error messages."""
 
 import re
 from collections.abc import Callable
@@ -17,16 +17,16 @@ _EMPTY_OBJECT = re.compile(rb"\{\s*\}")
 
 
 class ParameterDecoder(Protocol):
-    """Makes the object that a handler is given from `params` as sent (empty when absent)."""
+    """Decoder of `params` as sent (empty if absent) to the object that a handler gets."""
 
     struct: type[msgspec.Struct] | None
-    """Its type, none if the method takes nothing."""
+    """Type of the object; None if the method takes no parameters."""
 
     def decode(self, params: bytes) -> Any:
         """Return the decoded parameters.
 
         Raises:
-            msgspec.DecodeError: They do not fit; `explain` says why.
+            msgspec.DecodeError: The parameters do not fit; `explain` then decides.
         """
         ...
 
@@ -34,15 +34,15 @@ class ParameterDecoder(Protocol):
         """Return the decoded parameters where `decode` was too strict.
 
         Raises:
-            RpcError: What does not fit, in words for the caller.
+            RpcError: The parameters do not fit; the message says which and why.
         """
         ...
 
     def read(self, params: bytes) -> Any:
-        """Return what `decode` does, or else `explain`.
+        """Return the decoded parameters, by `decode` or else by `explain`.
 
         Raises:
-            RpcError: What does not fit, in words for the caller.
+            RpcError: The parameters do not fit; the message says which and why.
         """
         ...
 
@@ -59,18 +59,18 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
 
 
 class ParameterReader:
-    """Parameters that are explained where they cannot be decoded."""
+    """Base of decoders: `read` tries `decode` first, then `explain`."""
 
     def decode(self, params: bytes) -> Any:
-        """Return the decoded parameters, as `ParameterDecoder` says."""
+        """Return the decoded parameters, as `ParameterDecoder` specifies."""
         raise NotImplementedError
 
     def explain(self, params: bytes) -> Any:
-        """Return them where `decode` was too strict."""
+        """Return the decoded parameters where `decode` was too strict, as `ParameterDecoder` specifies."""
         raise NotImplementedError
 
     def read(self, params: bytes) -> Any:
-        """Return `params` as the Struct, or say what does not fit."""
+        """Return the decoded parameters, as `ParameterDecoder` specifies."""
         try:
             return self.decode(params)
         except UNREADABLE:
@@ -78,7 +78,7 @@ class ParameterReader:
 
 
 class _Fields:
-    """A Struct's fields, each with a decoder of its own."""
+    """Fields of a Struct, each with its own decoder."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct = struct
@@ -90,7 +90,7 @@ class _Fields:
 
 
 class PositionalParameters(ParameterReader):
-    """Parameters by position, as all of Ethereum's are."""
+    """Decoder of parameters by position, the form of all Ethereum methods."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
@@ -100,11 +100,11 @@ class PositionalParameters(ParameterReader):
         self._decode = msgspec.json.Decoder(strict, dec_hook=decode_hook).decode
 
     def decode(self, params: bytes) -> Any:
-        """Return `params` as the Struct, at once if each argument fits."""
+        """Return `params` as the Struct; fails unless every argument fits."""
         return self._decode(params)
 
     def explain(self, params: bytes) -> Any:
-        """Return `params` argument by argument; null stands for an absent one."""
+        """Return `params` as the Struct, decoded argument by argument; null counts as absent."""
         fields = self._fields
         values = {}
         for position, argument in enumerate(_arguments(params, len(fields.names))):
@@ -121,14 +121,14 @@ class PositionalParameters(ParameterReader):
 
 
 class _ListedParameters(PositionalParameters):
-    """Parameters by position, or in another form that `_listed` makes an array of."""
+    """Decoder of parameters by position, or in a second form that `_listed` turns into an array."""
 
     def decode(self, params: bytes) -> Any:
-        """Return `params` as the Struct, at once if they fit."""
+        """Return `params` as the Struct; fails unless every argument fits."""
         return super().decode(self._listed(params))
 
     def explain(self, params: bytes) -> Any:
-        """Return `params` as the Struct, or say what does not fit."""
+        """Return `params` as the Struct, decoded argument by argument; null counts as absent."""
         return super().explain(self._listed(params))
 
     def _listed(self, params: bytes) -> bytes:
@@ -136,14 +136,14 @@ class _ListedParameters(PositionalParameters):
 
 
 class ArgumentOrListParameters(_ListedParameters):
-    """One parameter, an object: in an array as all positional ones, or by itself."""
+    """Decoder of one object, sent in an array like all positional parameters, or without the array."""
 
     def _listed(self, params: bytes) -> bytes:
         return b"[%b]" % params if params.startswith(b"{") else params
 
 
 class PositionalOrNamedParameters(_ListedParameters):
-    """Parameters by position, or as the members of an object with their names."""
+    """Decoder of parameters by position, or as members of an object."""
 
     def _listed(self, params: bytes) -> bytes:
         if not params.startswith(b"{"):
@@ -159,7 +159,7 @@ class PositionalOrNamedParameters(_ListedParameters):
 
 
 class NamedParameters(ParameterReader):
-    """Parameters by name, as the Starknet family's are; an array gives them in their order."""
+    """Decoder of parameters by name, the form of the Starknet family; an array gives them in order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
@@ -171,10 +171,10 @@ class NamedParameters(ParameterReader):
         return self._decode(params)
 
     def explain(self, params: bytes) -> Any:
-        """Return `params` member by member.
+        """Return `params` as the Struct: an object, an array in the order of the fields, or nothing.
 
         Raises:
-            RpcError: -32602 `Invalid params` with the reason.
+            RpcError: -32602 `Invalid params`; `data.reason` says why.
         """
         try:
             if params in (b"", NULL):
@@ -191,18 +191,22 @@ class NamedParameters(ParameterReader):
 
 
 class NoParameters(ParameterReader):
-    """No parameters: absent, null or empty."""
+    """Decoder for methods without parameters: accepts absent, null or empty `params`."""
 
     def __init__(self, *, by_name: bool) -> None:
         self.struct: type[msgspec.Struct] | None = None
         self._by_name = by_name
 
     def decode(self, params: bytes) -> None:
-        """Return None; other parameters than none are refused by `explain`."""
+        """Return None if no parameters were sent, as `explain` does."""
         self.explain(params)
 
     def explain(self, params: bytes) -> None:
-        """Return None if no parameters were sent."""
+        """Return None if no parameters were sent.
+
+        Raises:
+            RpcError: -32602; parameters were sent.
+        """
         if self._by_name and params.startswith(b"{"):
             if not _EMPTY_OBJECT.fullmatch(params):
                 raise _named("the method takes no parameters")
@@ -211,7 +215,7 @@ class NoParameters(ParameterReader):
 
 
 def _arguments(params: bytes, most: int) -> list[bytes]:
-    """Return the arguments, or one more than the `most` that a method takes."""
+    """Return the JSON texts of the arguments, at most `most` + 1 of them."""
     if params in (b"", NULL):
         return []
     if not params.startswith(b"["):

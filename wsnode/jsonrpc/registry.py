@@ -1,4 +1,4 @@
-"""The methods of one network, each with its parameters, result and errors."""
+"""Registry of one network's methods, each with its parameters, result and errors."""
 
 import inspect
 from collections import Counter
@@ -44,29 +44,33 @@ _ALWAYS: Final = (
 """Errors of every method."""
 
 BeforeBatch: TypeAlias = Callable[[Iterable[Request], Any], Await | None]
-"""Returns what a caller's batch awaits before its view is opened, of its requests; None if nothing."""
+"""Function of a batch's requests and caller; returns the step to await before the view is opened, or None."""
 OnFailure = Callable[[str, bytes, RpcError], object]
-"""Called with the method, the parameters as JSON text, and the error."""
+"""Callback with the method's name, the parameters as JSON text, and the error."""
 
 KnownFailure = Callable[[Exception], RpcError | None]
-"""Returns the error for an exception of a handler that is no bug, None for any other."""
+"""Function from a handler's exception to an error, or None if the exception is a bug."""
 
 
 class Registry:
-    """Methods by name."""
+    """Methods of one network by name."""
 
     def __init__(self, unavailable: Mapping[str, Any] | None = None) -> None:
-        """`unavailable` maps a prefix, such as `alt_`, to the data of the error that its methods get."""
+        """Make a registry without methods.
+
+        `unavailable` maps prefixes, such as `alt_`, to the `data` of the error for unknown methods with the
+        prefix.
+        """
         self.methods: dict[str, Method] = {}
         self.on_failure: OnFailure | None = None
         self.known_failure: KnownFailure | None = None
         self.unknown_calls = 0
-        """The number of calls of unknown methods."""
+        """Number of calls to unknown methods."""
         self.forwarded = Counter[str]()
-        """The number of forwarded calls by outcome."""
+        """Number of forwarded calls, by outcome."""
         self.before_batch: BeforeBatch | None = None
         self.components: dict[str, Schema] = {}
-        """Schemas that those of the methods refer to by name."""
+        """Schemas to which schemas of methods refer, by name."""
         self._unavailable = dict(unavailable or {})
 
     def method(
@@ -89,31 +93,30 @@ class Registry:
         contracts: Contracts | None = None,
         replacing: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """Return the decorator that registers `handler(view, params)` as `name`.
+        """Return a decorator that registers `handler(view, params)` as `name`.
 
         The handler's parameters are the Struct annotated on its last argument, by position if it is
         array-like. Without such an argument the method takes none. A generator handler yields between slices;
-        any other may return a generator for calls that it cannot answer at once.
+        any other handler may return a generator for calls with no immediate answer.
 
         Args:
             view: The handler gets a view first.
             caller: It gets the caller instead of a view.
             channel: It gets the connection instead, to send notifications on it, and returns at once, so that
-            they follow the reply. Without a connection the call is refused.
+                they follow the reply. Without a connection the call is refused.
             by_name: A method without parameters takes an empty object too.
             deadline: Seconds after which the call ends in `timeout_error`.
             at_once: `at_once(view, params)` returns the result where a generator handler would end in its
                 first slice, and a generator for the others.
             decoder: Decodes the parameters, in place of the Struct's decoder.
-            steady: The method takes no parameters and has one result for a view, for all callers.
+            cacheable: The method takes no parameters and has one result for a view, for all callers.
             native: The engine answers where it finds a result in the view's `native_view`, the handler
-            where it
-                finds none; the crate's `wire/native_methods` has a row for each such method.
-            engine_limits: What bounds that, as `NativeMethods` says. Calls with limits are answered by the
-                engine in bursts alone, and by `at_once` otherwise.
+                elsewhere; the crate's `wire/native_methods` has a row for each such method.
+            engine_limits: Limits of the engine's answers, as `NativeMethods` specifies. Calls with limits are
+                answered by the engine in bursts alone, and by `at_once` otherwise.
             result: Schema of the result.
             errors: Errors of this method besides those of every method.
-            contracts: Returns the contracts that decoded parameters name, for keys that may use only some.
+            contracts: Returns the contracts named by decoded parameters, for keys with only some contracts.
             replacing: The name belongs to an earlier method, which this one replaces.
 
         Raises:
@@ -155,15 +158,15 @@ class Registry:
         return register
 
     def observe(self, name: str, listener: OnSuccess) -> None:
-        """Have `listener` called after each call of a method that succeeds."""
+        """Have `listener` called after each successful call of the method `name`."""
         self.methods[name] = self.methods[name].observed(listener)
 
     def announce(self, listener: OnCall) -> None:
-        """Have `listener` called before each call of a method; the engine then answers none of them."""
+        """Have `listener` called before each call of any method; the engine then answers no call."""
         self.methods = {name: method.announced(listener) for name, method in self.methods.items()}
 
     def define(self, components: Mapping[str, Schema]) -> None:
-        """Add schemas that methods refer to by these names.
+        """Add schemas to which methods refer by name.
 
         Raises:
             ValueError: A name has another schema already.
@@ -181,17 +184,17 @@ class Registry:
 
 
 def first_line(text: str | None) -> str:
-    """Return the first paragraph of a docstring in one line."""
+    """Return the first paragraph of a docstring as one line."""
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
 def _too_late(timeout_error: RpcError) -> Sequence[RpcError]:
-    """Return the errors of a method beyond its deadline: its own, and that of a wait for a thread."""
+    """Return the errors of calls out of time: the method's own, and `server_busy` for calls not begun."""
     return (timeout_error,) if timeout_error.code == LIMIT_EXCEEDED else (timeout_error, server_busy())
 
 
 def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> Contracts | None:
-    """Return `contracts`, changed to take parameters that may be JSON text."""
+    """Return `contracts`, changed to decode the parameters first if the handler gets them as JSON text."""
     if contracts is None or parameters.decode is not bytes:
         return contracts
     return lambda text: contracts(parameters.read(text))

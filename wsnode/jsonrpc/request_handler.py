@@ -1,8 +1,7 @@
-"""From a request to its reply: method, arguments, errors.
+"""Answering of requests: finds the method, decodes the arguments, makes the reply or the error.
 
 A quick method answers at once; a generator handler that yields becomes a task. Nothing here waits, and no
-exception leaves: this is the one boundary where a handler's bug is logged and becomes -32603 for that request
-alone.
+exception leaves: any bug of a handler is logged here, and becomes -32603 for its request alone.
 """
 
 import itertools
@@ -37,7 +36,7 @@ logger = logging.getLogger("wsnode.jsonrpc")
 
 
 class RequestHandler:
-    """Answers the requests of one network: its methods, the way to its views, bounds, and the log of bugs."""
+    """Answers the requests of one network, and applies its bounds."""
 
     def __init__(
         self,
@@ -49,7 +48,9 @@ class RequestHandler:
         versions: Callable[[], int] = lambda: 0,
         versioned_cache: VersionedCache | None = None,
     ) -> None:
-        """`versions` says how many versions of its stores are being read."""
+        """Make a handler for the methods of `registry`; `versions` returns the number of store versions being
+        read.
+        """
         self.registry = registry
         self.open_view = open_view
         self.bounds = bounds or SessionBounds()
@@ -59,17 +60,17 @@ class RequestHandler:
         self._bugs = itertools.count(1)
 
     def apply(self, bounds: SessionBounds) -> None:
-        """Let other bounds be in force for what begins from now on."""
+        """Replace the bounds for calls that begin from now on."""
         self.bounds = bounds
         self.fast_path.slow_seconds = bounds.slow_seconds
 
     @property
     def is_crowded(self) -> bool:
-        """Return whether calls in flight read the maximum number of versions of a store."""
+        """Return True if calls in flight read as many versions of a store as the bounds allow."""
         return self._versions() >= self.bounds.versions
 
     def report_bug(self, method: str) -> RpcError:
-        """Log the exception being handled under a number, and return the caller's error."""
+        """Log the current exception under a new number, and return the caller's error with that number."""
         request = f"{next(self._bugs):08x}"
         logger.exception("request %s: %s failed", request, method)
         return internal_error(request)
@@ -118,14 +119,18 @@ class RequestHandler:
         return reply if identity else None
 
     def handle_any(self, request: Request, context: CallContext) -> bytes | CallTask | None:
-        """Return what `handle_request` returns; where the parameters are long, a thread reads them."""
+        """Return the result of `handle_request`; for long parameters, a task in which a thread decodes them
+        first.
+        """
         params = request[1]
         if len(params) > QUICK_BYTES and is_long(params):
             return CallTask(self._answer_long(request, context))
         return self.handle_request(request, context)
 
     def refuse_unusable(self, identity: bytes, reply: bytes, context: CallContext) -> bytes:
-        """Return `reply` to what is no request, which is charged as a call; or the error beyond the rate."""
+        """Return `reply` to a text that is no request, charged as one call; beyond the rate, return the
+        rate's error.
+        """
         try:
             if context.gate is not None:
                 context.gate.charge()
@@ -134,7 +139,7 @@ class RequestHandler:
         return reply
 
     def _answer_long(self, request: Request, context: CallContext) -> Replying:
-        """Return, in the end, the reply to a request whose parameters a thread reads."""
+        """Have a thread decode the parameters, then return the reply to the request."""
         began = perf_counter()
         name, params, identity = request
         method = self.registry.methods.get(name)
@@ -164,7 +169,7 @@ class RequestHandler:
     def _bounded(
         self, method: Method, params: bytes, identity: bytes, reply: Reply, context: CallContext
     ) -> tuple[Reply, DurationMeter]:
-        """Return a reply, or the error for one that is too long, and the meter that counts the call."""
+        """Return the reply and the meter that counts the call; an oversized reply becomes an error reply."""
         if size_of(reply) <= context.reply_bytes:
             return reply, method.succeeded
         return self._fail(method, params, identity, response_too_large()), method.failed
@@ -246,13 +251,13 @@ class RequestHandler:
 
 
 def _require_room(context: CallContext) -> None:
-    """Check that another slow call may begin."""
+    """Raise the context's refusal if no further slow call may begin."""
     if context.refusal is not None:
         raise context.refusal
 
 
 def _closing(context: CallContext, steps: Steps) -> Steps:
-    """Return the result of steps, and close the view that they have opened."""
+    """Run steps and return their result; then close the view that they opened."""
     try:
         return (yield from steps)
     finally:
@@ -261,11 +266,12 @@ def _closing(context: CallContext, steps: Steps) -> Steps:
 
 @cache
 def _reader() -> ThreadPoolExecutor:
-    """Return the thread that makes objects of long texts, one after another.
+    """Return a pool of one thread that decodes long texts, one after another.
 
-    It keeps the interpreter's lock for up to 10 ms at a time, for which the loop waits: not for several of
-    them, nor, as for threads that step back, until there is a core for it. The loop begins it, since a thread
-    has the priority of the one that begins it.
+    Decoding holds the interpreter's lock for up to 10 ms, during which the event loop waits. One thread
+    bounds that wait to one text. The thread is started by the loop, because a thread inherits the priority of
+    its starter, and a thread with the lower priority of worker threads could hold the lock while it waits for
+    a core.
     """
     reader = ThreadPoolExecutor(1, "wsnode reader")
     reader.submit(int)
@@ -275,7 +281,11 @@ def _reader() -> ThreadPoolExecutor:
 def _read_long(
     reader: ThreadPoolExecutor, method: Method, params: bytes, most: int, _cancel: CancelToken
 ) -> Any:
-    """Return the parameters of a call, made of no more than `most` values."""
+    """Return the decoded parameters of a call.
+
+    Raises:
+        RpcError: -32602; the parameters have more than `most` JSON values, or do not fit.
+    """
     if count_values(params) > most:
         raise invalid_params(f"the parameters have too many values, want at most {most}")
     return reader.submit(method.parameters.read, params).result()

@@ -1,6 +1,6 @@
-"""From the text of a message to requests. Parameters and ids stay the sender's bytes.
+"""Decoding of a message's text to requests. Parameters and ids stay the sender's bytes.
 
-The engine reads what nearly every client sends; all else, right or wrong, is read here.
+The engine decodes the form that nearly all clients send; any other text, valid or not, is decoded here.
 """
 
 import re
@@ -49,21 +49,21 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 
 QUICK_BYTES = 8 * 1024
-"""Texts up to this length are quick to parse, whatever their content."""
+"""Size in bytes up to which any text is quick to decode."""
 QUICK_VALUES = 4096
-"""So are these many values, each of which costs about a microsecond."""
+"""Number of JSON values up to which a text is quick to decode; each costs about a microsecond."""
 LONG_BYTES = 256 * 1024
-"""Longer texts are parsed in a worker thread, whatever their content."""
+"""Size in bytes above which a text is decoded in a worker thread, whatever its content."""
 
 
 def is_long(text: bytes) -> bool:
-    """Return whether `text` takes too long to parse on the main thread."""
+    """Return True if `text` takes too long to decode on the event loop's thread."""
     size = len(text)
     return size > QUICK_BYTES and (size > LONG_BYTES or count_values(text) > QUICK_VALUES)
 
 
 class InvalidRequestError(Exception):
-    """JSON or not, this is no request: `reply` says so under the id that could be read."""
+    """Error of a text that is no request; `reply` is the error reply, under the id if it could be read."""
 
     def __init__(self, identity: bytes, error: RpcError) -> None:
         super().__init__(identity, error)
@@ -72,7 +72,7 @@ class InvalidRequestError(Exception):
 
 
 class BatchTooLargeError(InvalidRequestError):
-    """A batch of more items than are allowed: `reply` is an array, with the first one's id."""
+    """Error of a batch with more items than allowed; `reply` is an array of one error under the first id."""
 
     def __init__(self, first: bytes) -> None:
         super().__init__(identity_of(first) or NULL, invalid_request("batch too large"))
@@ -80,10 +80,10 @@ class BatchTooLargeError(InvalidRequestError):
 
 
 def decode_message(text: bytes, batch_items: int) -> Request | list[Request] | list[bytes]:
-    """Return the request that `text` is, or a batch's items, some of which may be requests already.
+    """Return the request in `text`, or the items of a batch: all decoded, or all as JSON text.
 
     Raises:
-        InvalidRequestError: It is neither, or has more than `batch_items`.
+        InvalidRequestError: The text is neither, or a batch of more than `batch_items` items.
     """
     if text.startswith(b"[") and (requests := read_batch(text, batch_items)) is not None:
         return requests
@@ -100,11 +100,11 @@ def decode_message(text: bytes, batch_items: int) -> Request | list[Request] | l
 def check_syntax(text: bytes) -> None:
     """Check that `text` is JSON.
 
-    Other threads run while the engine reads a long one; the decoder of all JSON would stop them for 4 ms a
-    megabyte. It says what is wrong with others.
+    The engine scans it without holding the interpreter's lock; msgspec's decoder would hold the lock for 4 ms
+    a megabyte, and is used only to explain a fault in a text that is not long.
 
     Raises:
-        InvalidRequestError: It is not.
+        InvalidRequestError: The text is not JSON; its `data` says where.
     """
     if (fault := find_fault(text)) is None:
         return
@@ -118,16 +118,16 @@ def check_syntax(text: bytes) -> None:
 
 
 def decode_item(text: bytes) -> Request:
-    """Return the request that the JSON `text` holds.
+    """Return the request in the JSON `text`.
 
     Raises:
-        InvalidRequestError: It holds something else.
+        InvalidRequestError: The text is no request.
     """
     return _decode(text) if len(text) <= LONG_BYTES else read_request(text) or _decode_long(text)
 
 
 def _decode_long(text: bytes) -> Request:
-    """Return the request in a long text, with nothing of it decoded but its short parts."""
+    """Return the request in a long text; only its short members are decoded."""
     if (found := outline(text)) is None:
         raise InvalidRequestError(NULL, invalid_request())
     short, params = found
@@ -150,14 +150,14 @@ def decode_request(text: bytes) -> Request:
     """Return the request in `text`; any id is accepted.
 
     Raises:
-        UNREADABLE: It is no request.
+        UNREADABLE: The text is no request.
     """
     envelope = _decode_envelope(text)
     return envelope.method, bytes(envelope.params), bytes(envelope.id)
 
 
 def identity_of(item: Request | bytes) -> bytes:
-    """Return the id to answer a batch's item under; none if it is a notification."""
+    """Return the id of a batch's item as JSON text; empty for a notification."""
     if isinstance(item, tuple):
         return item[2]
     try:
@@ -180,7 +180,7 @@ def _readable_identity(text: bytes) -> bytes:
 
 
 def _repaired(text: bytes) -> bytes:
-    r"""Return `text` with `\ufffd` for escapes of half a character, as `\ud800`: so Go reads them."""
+    r"""Return `text` with `\ufffd` for escaped lone surrogates such as `\ud800`, like Go's encoding/json."""
     # One letter is found ten times as fast as two.
     if b"\\" not in text or b"\\u" not in text:
         return text

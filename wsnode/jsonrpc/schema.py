@@ -1,4 +1,4 @@
-"""JSON schemas of a few kinds, as documents of methods are put together of them."""
+"""JSON schemas from which the documents of methods are composed."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
@@ -14,22 +14,22 @@ COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 
 
 def reference(name: str) -> Schema:
-    """Return the schema that stands for the component `name`."""
+    """Return a reference to the schema of the component `name`."""
     return {"$ref": REFERENCE.format(name=name)}
 
 
 def text(pattern: str) -> Schema:
-    """Return the schema of a string."""
+    """Return the schema of a string that matches `pattern` as a whole."""
     return {"type": "string", "pattern": f"^{pattern}$"}
 
 
 def list_of(item: Schema, *, most: int | None = None) -> Schema:
-    """Return the schema of an array; one of a parameter has `most` items."""
+    """Return the schema of an array; `most` bounds the number of its items."""
     return {"type": "array", "items": item} | ({} if most is None else {"maxItems": most})
 
 
 def either(*schemas: Schema) -> Schema:
-    """Return the schema of what fits one of several."""
+    """Return the schema of a value that fits one of several schemas."""
     return {"anyOf": list(schemas)}
 
 
@@ -39,9 +39,9 @@ def or_null(schema: Schema) -> Schema:
 
 
 def mapping_of(value: Schema, names: str | None = None, *, most: int | None = None) -> Schema:
-    """Return the schema of an object with arbitrary names, or only such as fit a pattern.
+    """Return the schema of an object with arbitrary member names, or only names that match a pattern.
 
-    One of a parameter has `most` members.
+    `most` bounds the number of members; it has no effect with a pattern.
     """
     if names is None:
         bound = {} if most is None else {"maxProperties": most}
@@ -61,10 +61,10 @@ def record(required: dict[str, Schema], optional: dict[str, Schema] | None = Non
 
 
 def members(properties: dict[str, Schema], *required: str) -> Schema:
-    """Return the schema of an object in which other members are passed over."""
+    """Return the schema of an object with at least these members; other members are ignored."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
 def tuple_of(items: Sequence[Schema]) -> Schema:
-    """Return the schema of an array of just these items."""
+    """Return the schema of an array with exactly these items."""
     return {"type": "array", "prefixItems": list(items), "minItems": len(items), "maxItems": len(items)}

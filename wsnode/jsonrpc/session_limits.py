@@ -1,4 +1,4 @@
-"""Bounds of a session: those of the server, and those of one caller."""
+"""Bounds of a session: those of the server, and the checks of one caller's rights."""
 
 from collections.abc import Iterable
 from typing import Annotated, Protocol, TypeAlias
@@ -13,64 +13,65 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 CountOrZero: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """A maximum number, which may be zero."""
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**48)]
-"""A size; one byte at least."""
+"""Size in bytes, at least one."""
 MessageBytes: TypeAlias = Annotated[int, msgspec.Meta(ge=1024, le=2**48)]
-"""A size that must hold at least the smallest request."""
+"""Size in bytes; large enough for the smallest request."""
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0001, le=31_536_000.0)]
-"""A time, a year at most."""
+"""Time in seconds, a year at most."""
 SecondsOrZero: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=31_536_000.0)]
-"""A time, or none at all."""
+"""Time in seconds, possibly zero."""
 
 
 def check_count(count: int, most: int, items: str) -> None:
-    """Check the number of a parameter's items, before anything is made of them.
+    """Check the number of a parameter's items, before any item is decoded.
 
     Raises:
-        ValueError: There are more than `most`.
+        ValueError: The number exceeds `most`.
     """
     if count > most:
         raise ValueError(f"too many {items}: {count}, want at most {most}")
 
 
 class SessionBounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds of messages and calls, which an operator can change; sizes in bytes, times in seconds."""
+    """Bounds of messages and calls that an operator can set; sizes in bytes, times in seconds."""
 
     batch_items: Count = 1000
-    """Calls in one batch."""
+    """Calls in one batch; a batch with more gets -32600."""
     batch_reply_bytes: MessageBytes = 25_000_000
-    """The reply to one batch; the call that crosses it and all later ones get -32003."""
+    """Bytes of the reply to one batch; the call that exceeds them and all later ones get -32003."""
     batch_seconds: Seconds = 60.0
-    """The time of one batch; the calls that are left then get -32002."""
+    """Seconds for one batch; calls that are not answered by then get -32002."""
     call_wait_seconds: Seconds = 30.0
-    """The time that a call with a limit of its own waits for turns and threads; then it gets -32005."""
+    """Seconds that a call with a time limit of its own may wait for turns and threads; then it gets -32005.
+    """
     parameter_values: Count = 100_000
-    """JSON values in the parameters of one call, names of members among them; more get -32602."""
+    """JSON values in the parameters of one call, names of members included; more get -32602."""
     reply_bytes: MessageBytes = 64 * 1024 * 1024
-    """The reply to one call; a larger one becomes -32003."""
+    """Bytes of the reply to one call; a larger reply becomes -32003."""
     slice_seconds: Seconds = 0.002
-    """The time of one connection's quick calls in one turn."""
+    """Seconds that one connection's quick calls may run before other tasks do."""
     slow_seconds: SecondsOrZero = 1.0
-    """Calls that take longer are logged."""
+    """Seconds above which a call is logged."""
     versions: Count = 1000
-    """Versions of a store that calls in flight read at once; one more is refused with -32005."""
+    """Versions of a store that calls in flight read at once; a call for one more gets -32005."""
 
 
 class AdmissionGate(Protocol):
-    """Refuses calls that a caller may not make."""
+    """Check of a caller's right to make calls."""
 
     def admit(self, name: str) -> None:
-        """Take note of a call of the method `name`, known or not.
+        """Charge for a call of the method `name`, known or not.
 
         Raises:
-            RpcError: It is refused.
+            RpcError: The call is refused.
         """
         ...
 
     def charge(self) -> None:
-        """Take note of something that was sent in place of a call and names no method.
+        """Charge for a text that is no request, as for one call.
 
         Raises:
-            RpcError: It is beyond the rate.
+            RpcError: The caller's rate is exceeded.
         """
         ...
 
@@ -78,20 +79,20 @@ class AdmissionGate(Protocol):
         """Check the contracts that a call names; None stands for any contract.
 
         Raises:
-            RpcError: One is refused.
+            RpcError: A contract is not allowed.
         """
         ...
 
 
 class ClosedGate:
-    """Refuses all calls, after those that another gate refuses."""
+    """Gate that refuses all calls, after the checks of an inner gate."""
 
     def __init__(self, inner: AdmissionGate | None, error: RpcError) -> None:
         self._inner = inner
         self._error = error
 
     def admit(self, name: str) -> None:
-        """Refuse the call.
+        """Refuse the call: with the inner gate's error if it has one, else with `error`.
 
         Raises:
             RpcError: Always.
@@ -101,9 +102,9 @@ class ClosedGate:
         raise self._error
 
     def charge(self) -> None:
-        """Charge for what is no call."""
+        """Charge for a text that is no request, as the inner gate does."""
         if self._inner is not None:
             self._inner.charge()
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
-        """Have no call to check."""
+        """Accept any contracts: no call gets past `admit`."""

@@ -7,18 +7,18 @@ from math import inf
 from typing import Any, Protocol, TypeAlias
 
 Request: TypeAlias = tuple[str, bytes, bytes]
-"""A request's method, its parameters and its id; these are still the sender's bytes, empty when absent."""
+"""Request: its method, its parameters and its id; the last two are the sender's bytes, empty if absent."""
 
 
 class RenderedJson(bytes):
-    """JSON text, copied into the reply as it is; plain `bytes` and `msgspec.Raw` are taken so too."""
+    """JSON text to copy into the reply unchanged; plain `bytes` and `msgspec.Raw` are treated alike."""
 
     __slots__ = ()
 
 
 class ReplyChunks(list[bytes]):
-    """JSON text in pieces. If large, nobody puts them together: for as long as both are held, the text would
-    take twice its size.
+    """JSON text in pieces. Large pieces are never joined: pieces and text together would take twice the
+    memory.
     """
 
     __slots__ = ()
@@ -29,17 +29,17 @@ Reply: TypeAlias = bytes | ReplyChunks
 
 
 def size_of(reply: Reply) -> int:
-    """Return how many bytes a reply has."""
+    """Return the size of a reply in bytes."""
     return len(reply) if isinstance(reply, bytes) else sum(map(len, reply))
 
 
 def pieces_of(reply: Reply) -> Sequence[bytes]:
-    """Return a reply as pieces: one, unless it is in several."""
+    """Return the pieces of a reply; a text is one piece."""
     return (reply,) if isinstance(reply, bytes) else reply
 
 
 class CancelToken:
-    """Signals a function in a worker thread that its result is no longer wanted."""
+    """Signal to a function in a worker thread that its result is no longer wanted."""
 
     __slots__ = ("_linked", "is_set")
 
@@ -48,7 +48,7 @@ class CancelToken:
         self._linked: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Ask the function to end, once."""
+        """Ask the function to end; has an effect once."""
         if not self.is_set:
             self.is_set = True
             for callback in self._linked:
@@ -62,7 +62,7 @@ class CancelToken:
 
 
 class RunInThread:
-    """A step that runs `function(cancel)` in the worker pool, for at most `seconds`."""
+    """Step that runs `function(cancel)` in the worker pool, for at most `seconds`."""
 
     __slots__ = ("began", "begin_by", "function", "is_short", "made", "most_bytes", "seconds")
 
@@ -70,37 +70,41 @@ class RunInThread:
         self.function = function
         self.seconds: float | None = None
         self.begin_by: float | None = None
-        """Until when it may wait for a thread, on the session's clock; None for as long as its call may."""
+        """Time on the session's clock until which the step may wait for a thread; None for as long as its
+        call may.
+        """
         self.began: float | None = None
-        """When its function began, on that clock, once it has."""
+        """Start of its function on that clock; None before it has started."""
         self.made = 0
-        """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
+        """Bytes of result that the call holds meanwhile; 0 if unchanged since the call last reported them."""
         self.most_bytes = 0
-        """Bytes of its result at most, if large: it waits until there is room for them."""
+        """Maximum bytes of its result, if large; the step waits until response memory has room for them."""
         self.is_short = False
-        """Whether it always ends soon, so that it need not wait behind long work."""
+        """True if the function always ends soon, so that it need not wait behind long work."""
 
 
 class Await:
-    """A step in which the server awaits `function()`, for at most `seconds`."""
+    """Step in which the server awaits `function()`, for at most `seconds`."""
 
     __slots__ = ("function", "is_shared", "made", "seconds")
 
     def __init__(self, function: Callable[[], Awaitable[Any]], *, is_shared: bool = False) -> None:
-        """In a batch, further calls may begin before one that `is_shared` is over, and it is awaited with
-        theirs.
+        """Make a step of `function`.
+
+        With `is_shared`, further calls of a batch may begin before this step is over, and their shared steps
+        are awaited together with it.
         """
         self.function = function
         self.is_shared = is_shared
         self.seconds: float | None = None
         self.made = 0
-        """Bytes of result that the call holds meanwhile; 0 if they are those that it has said last."""
+        """Bytes of result that the call holds meanwhile; 0 if unchanged since the call last reported them."""
 
 
 class Gather(Await):
-    """A step in which the server awaits several functions at once.
+    """Step in which the server awaits several functions at once.
 
-    Its value is a list of what each has failed with, None for those that did not.
+    Its value is a list with the exception of each function, None for those that succeeded.
     """
 
     __slots__ = ("functions",)
@@ -120,53 +124,53 @@ Step: TypeAlias = RunInThread | Await | int | None
 A number is such a boundary too, and says how many bytes of result the call holds so far.
 """
 Steps: TypeAlias = Generator[Step, Any, Any]
-"""A handler that yields; it returns the result."""
+"""Handler that yields steps; it returns the result."""
 Replying: TypeAlias = Generator[Step, Any, Reply | None]
-"""Steps of a call that return its reply."""
+"""Steps of a call that returns its reply, None if none is sent."""
 
 
 class CallBarrier(Protocol):
-    """What further calls of a conversation wait for."""
+    """Condition for which further calls of a session wait."""
 
     def is_over(self) -> bool:
-        """Return whether they need not wait any more."""
+        """Return True if calls need not wait any more."""
 
     async def wait(self, client: Any) -> None:
-        """Return once that is so.
+        """Wait until the barrier is over.
 
         Raises:
-            RpcError: It was not so in time, or too many wait.
+            RpcError: The condition was not met in time, or too many calls wait.
         """
 
 
 class View(Protocol):
-    """A context manager: what handlers of one turn read from."""
+    """Context manager of the data that the handlers of one turn read."""
 
     def __enter__(self) -> Any:
-        """Return the view or the caller for the handler."""
+        """Open the view, and return the object that the handler gets."""
         ...
 
     def __exit__(self, *details: Any) -> Any:
-        """Close it."""
+        """Close the view."""
         ...
 
 
 class Notifier(Protocol):
-    """The connection of a call, if notifications can be sent on it."""
+    """Connection of a call, if notifications can be sent on it."""
 
     def take_pending(self) -> Sequence[Any]:
-        """Return the subscriptions begun by the calls since the last time: they wait until the reply is
+        """Return the subscriptions that calls began since the last time, to begin once the reply is
         posted.
         """
         ...
 
     def discard(self, pending_subscriptions: Sequence[Any]) -> None:
-        """End the subscriptions that waited for a reply that does not name them."""
+        """End subscriptions whose ids are in no reply."""
         ...
 
 
 class CallMaker(Protocol):
-    """What makes a call."""
+    """Context of a call, with the moment of its last view."""
 
     moment: Any
 
@@ -175,12 +179,12 @@ _ages = count()
 
 
 def next_age() -> int:
-    """Return the place of what begins now among all that takes turns."""
+    """Return the next number in the order of tasks that take turns; a smaller one is older."""
     return next(_ages)
 
 
 class CallTask:
-    """A call that has not returned: resume it after each `step`, until `resume` says it has ended."""
+    """Call that has not returned: resume it after each `step`, until `resume` returns True."""
 
     __slots__ = (
         "age",
@@ -197,32 +201,34 @@ class CallTask:
 
     def __init__(self, steps: Replying, deadline: float = inf, weight: int = 0) -> None:
         self.steps = steps
-        """What it does, up to its reply."""
+        """Steps of the call, up to its reply."""
         self.age = next_age()
-        """Its place among all calls: of one client's the one that began first has its turns first."""
+        """Place in the order of all calls; of one client's calls the oldest has its turns first."""
         self.deadline = deadline
-        """Until when it may wait, on the session's clock: for a thread, or for its caller to read."""
+        """Time on the session's clock until which it may wait: for a thread, or for its caller to read."""
         self.view: View | None = None
-        """The view that the call reads from and closes at its end."""
+        """View that the call reads, closed at its end."""
         self.step: RunInThread | Await | None = None
-        """The step to complete before it resumes."""
+        """Step to complete before the call is resumed; None at the boundary of a slice."""
         self.made = 0
-        """Bytes of result that it holds so far, as far as it says."""
+        """Bytes of result that the call holds so far, as it last reported."""
         self.weight = weight
-        """Bytes that it holds for its request beside the text: decoded parameters, or requests of a batch."""
+        """Bytes held for its request beside the text: decoded parameters, or the requests of a batch."""
         self.reply: Reply | None = None
-        """Its reply, until `take_reply`."""
+        """Reply, until `take_reply`."""
         self.pending_subscriptions: list[Any] = []
-        """The subscriptions that its calls began, held until the reply is posted."""
+        """Subscriptions that its calls began, held until the reply is posted."""
         self.maker: CallMaker | None = None
-        """What makes the call, and knows the moment that it sees."""
+        """Context that made the call, with the moment of its view; None before the call is begun."""
 
     def resume(self, value: Any = None) -> bool:
-        """Run to the next step with the result of the last one; True when `reply` is final."""
+        """Run to the next step, with the result of the last one; return True once `reply` is final."""
         return self._go(self.steps.send, value)
 
     def fail(self, error: Exception) -> bool:
-        """Run to the next step with the last one's error; True when `reply` is final."""
+        """Run to the next step, with an error in place of the last one's result; return True once `reply` is
+        final.
+        """
         # Thrown into a generator that has not begun, the error would pass by what makes a reply of it.
         if getgeneratorstate(self.steps) == GEN_CREATED and self.resume():
             return True
@@ -244,7 +250,7 @@ class CallTask:
         return False
 
     def take_reply(self) -> Reply | None:
-        """Return the reply, which the call does not hold from now on: others may know it for long."""
+        """Return the reply and release it: other objects may keep the task for a long time."""
         reply, self.reply = self.reply, None
         return reply
 
@@ -257,4 +263,4 @@ class CallTask:
 
 
 Answer: TypeAlias = Reply | CallTask | None
-"""A reply at once, a reply later, or none ever (a notification)."""
+"""Reply at once, task of a later reply, or None for a notification."""

@@ -1,4 +1,4 @@
-"""The methods of a registry as an OpenRPC document, from Structs, docstrings and their registration."""
+"""OpenRPC document of a registry's methods, made from Structs, docstrings and registrations."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ META_SCHEMA: Final = "https://raw.githubusercontent.com/open-rpc/meta-schema/mas
 
 
 class OpenRpcDocument:
-    """Writes the document of one registry."""
+    """Writer of the document of one registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -60,7 +60,7 @@ class OpenRpcDocument:
 
 
 def _structure(parameters: ParameterDecoder) -> str:
-    """Return OpenRPC's word for how parameters are sent."""
+    """Return OpenRPC's `paramStructure` for parameters."""
     if isinstance(parameters, PositionalOrNamedParameters):
         return "either"
     is_by_name = parameters.struct is not None and not parameters.struct.__struct_config__.array_like
@@ -70,11 +70,11 @@ def _structure(parameters: ParameterDecoder) -> str:
 # Networks take the same Structs, and to describe one takes longer than the rest of a method.
 @cache
 def _described(struct: type[msgspec.Struct]) -> tuple[Sequence[Schema], Mapping[str, Schema]]:
-    """Return the parameters of a Struct, and the schemas that they refer to by name."""
+    """Return the schemas of a Struct's fields as parameters, and the named schemas that these refer to."""
     named: dict[str, Schema] = {}
 
     def refer(cls: type) -> Schema:
-        """Return the reference to a type that the method's own decoder reads."""
+        """Return a reference to the schema of a registered type, and add that schema to `named`."""
         name, schema = schema_of(cls)
         named[name] = {"description": first_line(inspect.getdoc(cls)), **schema}
         return reference(name)
@@ -91,7 +91,7 @@ def _described(struct: type[msgspec.Struct]) -> tuple[Sequence[Schema], Mapping[
 
 
 def add_discovery(registry: Registry, *, title: str, version: Callable[[], str]) -> None:
-    """Register `rpc.discover`; later methods appear in its document too."""
+    """Register `rpc.discover`; its document includes methods that are registered later."""
 
     # Writing takes milliseconds, and methods are registered while the node starts.
     written: dict[int, bytes] = {}
