@@ -1,1 +1,1 @@
-"""Sockets: accept, read the head, speak WebSocket or HTTP, hand requests to a dispatcher, send replies."""
+"""Server: sockets, HTTP heads, WebSocket and HTTP; requests go to a dispatcher, replies come back."""

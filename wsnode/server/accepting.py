@@ -1,4 +1,4 @@
-"""Accepts connections until the server is to stop, and then waits for those that are open."""
+"""Accepting of connections until the server stops, and the wait for those that are open then."""
 
 import logging
 import socket
@@ -26,11 +26,11 @@ from wsnode.server.websocket.handshake import refusal
 logger = logging.getLogger("wsnode.server")
 
 TASK_NAME = "connection"
-"""One text for all tasks of connections; trio would make one for each."""
+"""Name of the tasks of all connections; without it trio would make a text for each task."""
 
 
 class ConnectionAcceptor:
-    """Begins to serve connections that were accepted, in this process or by one that passed them to it."""
+    """Beginning of accepted connections, accepted by this process or passed to it by another."""
 
     def __init__(
         self, server: Server, reactor: Reactor, connections: trio.Nursery, tls: ssl.SSLContext | None
@@ -98,12 +98,12 @@ async def serve(
     operators: Sequence[socket.socket] = (),
     task_status: trio.TaskStatus[ConnectionAcceptor] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve the connections of `listeners` until cancelled; then say goodbye to each before returning.
+    """Serve the connections of `listeners` until cancelled; then close each with a reason before returning.
 
-    It starts with a `ConnectionAcceptor`, for connections that come from elsewhere.
+    It starts with a `ConnectionAcceptor`, for connections accepted by another process.
 
-    With `tls`, TCP connections are encrypted; those to a Unix socket never are. On the sockets of `operators`
-    are their pages alone, unencrypted.
+    With `tls`, TCP connections are encrypted; those to a Unix socket never are. The sockets of `operators`
+    serve only the operators' pages, unencrypted.
     """
     listeners_by_kind = [(listener, listener_kind(listener)) for listener in listeners]
     listeners_by_kind += [(listener, ListenerKind.OPERATORS) for listener in operators]

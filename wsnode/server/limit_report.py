@@ -1,4 +1,4 @@
-"""`rpc_limits`: every limit in force for the caller, and its current use."""
+"""`rpc_limits`: every limit in force for the caller, with its current use."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ _NAMES: Final = list_of(STRING)
 
 
 def _key_members() -> dict[str, Schema]:
-    """Return the schemas of a key's limits; an absent one is left out."""
+    """Return the schemas of a key's limits; the report has only limits that are set."""
     properties = msgspec.json.schema(KeyLimits)["$defs"][KeyLimits.__name__]["properties"]
     return {name: each.get("anyOf", [each])[0] for name, each in properties.items()}
 
@@ -36,14 +36,14 @@ _REPORT: Final = record(
 
 
 class NodeLimits(NamedTuple):
-    """The limits of a node, and those of this one of its processes."""
+    """Limits of a node, and the part of this process."""
 
     limits: Limits
     own: Limits
     processes: int
 
     def report(self) -> dict[str, Any]:
-        """Return both as `rpc_limits` shows them."""
+        """Return both as `rpc_limits` shows them; the part only if there are several processes."""
         limits = msgspec.to_builtins(self.limits)
         if self.processes == 1:
             return {"server": limits}

@@ -1,19 +1,19 @@
-"""The kinds of listening sockets."""
+"""Kinds of listening sockets."""
 
 import socket
 from enum import IntEnum
 
 
 class ListenerKind(IntEnum):
-    """The kinds of listening sockets: they decide what a connection is served."""
+    """Kind of a listening socket; it decides what is served there."""
 
     CLIENTS = 0
     UNIX = 1
-    """A path of the file system, whose clients are on this machine; nothing is encrypted."""
+    """Path of the file system, whose clients are on this machine; not encrypted."""
     OPERATORS = 2
-    """The operators' address, with their pages alone, unencrypted."""
+    """Operators' address, with their pages only; not encrypted."""
 
 
 def listener_kind(listener: socket.socket) -> ListenerKind:
-    """Return the door of a clients' listening socket."""
+    """Return the kind of a clients' listening socket."""
     return ListenerKind.CLIENTS if listener.family in (socket.AF_INET, socket.AF_INET6) else ListenerKind.UNIX

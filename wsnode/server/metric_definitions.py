@@ -1,4 +1,4 @@
-"""Every metric of a node, one a row: `/metrics`, sums over processes, docs and the dashboard read it."""
+"""Definitions of all metrics of a node, read by `/metrics`, sums over processes, docs and the dashboard."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
 class NodePart(StrEnum):
-    """The nodes that have a metric; docs/reference/operating.md has a table for each."""
+    """Part of a node that has a metric; docs/reference/operating.md has a table for each."""
 
     NODE = "node"
     MASTER = "master"
@@ -20,28 +20,28 @@ class NodePart(StrEnum):
 
 
 class MetricDefinition(msgspec.Struct, frozen=True):
-    """Name and meaning of a metric, and the names of its labels, in their order."""
+    """Name and meaning of a metric, and the names of its labels, in order."""
 
     name: str
-    """As Prometheus shows it: that of a counter, and no other, ends with `_total`."""
+    """Name as Prometheus shows it; a counter's, and no other, ends with `_total`."""
     meaning: str
     """In Markdown."""
     labels: tuple[str, ...] = ()
     is_histogram: bool = False
     is_largest: bool = False
-    """Whether the largest number of several processes is the node's; otherwise they are added up."""
+    """True if the node's number is the largest of its processes', False if it is their sum."""
     part: NodePart = NodePart.NODE
 
     @property
     def kind(self) -> str:
-        """Return the kind in Prometheus' words."""
+        """Return Prometheus' word for the kind: `counter`, `gauge` or `histogram`."""
         if self.is_histogram:
             return "histogram"
         return "counter" if self.name.endswith("_total") else "gauge"
 
     @property
     def family(self) -> str:
-        """Return the name without a counter's suffix, as client libraries have it."""
+        """Return the name without a counter's suffix, its form in client libraries."""
         return self.name.removesuffix("_total")
 
     @property
@@ -348,13 +348,13 @@ METRICS: Final[Mapping[str, MetricDefinition]] = _by_family(
         ),
     ]
 )
-"""All of them by the names of their families."""
+"""All metrics by the names of their families."""
 
 
 def definition_of(name: str) -> MetricDefinition:
-    """Return the definition of a metric by the name that Prometheus shows.
+    """Return the definition of a metric, by the name that Prometheus shows.
 
     Raises:
-        KeyError: There is none.
+        KeyError: No metric has this name.
     """
     return METRICS[name.removesuffix("_total")]

@@ -1,4 +1,4 @@
-"""Reads the head of each connection, and hands it to WebSocket or HTTP."""
+"""Server: reads the head of each connection, and passes the connection to WebSocket or HTTP."""
 
 import logging
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
@@ -38,23 +38,23 @@ REVOKED = (1008, "the API key was revoked")
 logger = logging.getLogger("wsnode.server")
 
 Serving: TypeAlias = Coroutine[Any, Any, Upgrade | None]
-"""Serves a connection to its end, or until a request on it asks for WebSocket."""
+"""Coroutine that serves a connection to its end, or returns a request on it for WebSocket."""
 
 
 class ProcessGroup(Protocol):
-    """The processes of a node, as one of them asks them."""
+    """All processes of a node, as one of them asks them."""
 
     async def metrics_page(self) -> PageContent:
-        """Return the page of the metrics of all."""
+        """Return the page with the metrics of all processes."""
         ...
 
     async def is_ready(self) -> bool:
-        """Return whether one of them takes calls."""
+        """Return True if one of the processes takes calls."""
         ...
 
 
 class _Arrival(NamedTuple):
-    """A connection that is to begin, and the answer to its handshake."""
+    """Connection that is about to begin, its API key, and the answer to its handshake."""
 
     connection: WebSocketConnection
     api_key: ApiKey | None
@@ -62,7 +62,7 @@ class _Arrival(NamedTuple):
 
 
 class Server:
-    """Everything that the connections of one process share."""
+    """State that all connections of one process share."""
 
     def __init__(
         self,
@@ -78,13 +78,12 @@ class Server:
         totals: NodeTotals | None = None,
         open_files: int | None = None,
     ) -> None:
-        """`origin_policy` says which hosts and web pages may come in, `operators` which may on an address of
-        their own; `files` are served to clients besides, by their paths.
+        """Make a server; `origin_policy` is for clients, `operators` for the operators' address.
 
-        A client that falls behind with a subscription catches up, or is closed if `closes_slow`. Without
-        `public_metrics` they are only among the operators' pages. `limits` are those of all `processes`
-        together, and `totals` is what those have open. There are no more connections than each process
-        can have `open_files`.
+        `files` are served to clients by path. A client that falls behind with a subscription catches up, or
+        is closed if `closes_slow`. Unless `public_metrics`, metrics are served to operators only. `limits`
+        are those of all `processes` together, and `totals` counts their subscriptions. `open_files` bounds
+        the connections of each process.
         """
         self._processes = processes
         self._open_files = open_files
@@ -112,31 +111,31 @@ class Server:
         rpc_versions = {network.name: network.rpc_versions for network in networks}
         self.router = Router(self._dispatchers, hosts, keys, origin_policy, tokens, barriers, rpc_versions)
         self.final_notice = STOPPING
-        """The close code and the reason for WebSocket clients at the end."""
+        """Close code and reason for WebSocket clients when the server stops."""
         self.waits: list[trio.CancelScope] = []
-        """The tasks that the end of the server waits for."""
+        """Scopes of tasks for which the end of the server waits."""
         self._networks = networks
         health = self._health_pages()
         self.together: ProcessGroup | None = None
-        """The node's processes, if there are several: pages are about all of them."""
+        """All processes of the node, if several: pages are then about all of them."""
         metered: dict[str, Page] = {"/metrics": self._metrics_page}
         public = {**health, **(metered if public_metrics else {})}
         self.service = Service(self.router, self.shared, public, self.shared.connections, files or {})
-        """What clients are served."""
+        """Service for clients over TCP."""
         # No web page can connect through a path of the file system, so its clients may use any host name.
         unnamed = msgspec.structs.replace(origin_policy, hosts=None)
         self.socket_service = msgspec.structs.replace(
             self.service,
             router=Router(self._dispatchers, hosts, keys, unnamed, tokens, barriers, rpc_versions),
         )
-        """What clients of a Unix socket are served."""
+        """Service for clients of a Unix socket."""
         self.operators_service = Service(
             Router({}, {}, {}, operators), self.shared, {**health, **metered}, self.shared.operators
         )
-        """What operators are served on an address of their own: health, metrics, and no network."""
+        """Service for operators on an address of their own: health and metrics, no network."""
         self._alive: dict[WebSocketConnection, float] = {}
         self._displaced: set[ClientId] = set()
-        """The connections that are about to end because new ones have taken their places."""
+        """Connections that end because new ones have taken their places."""
         self.shared.waiting.on_overflow = self._drop_replies
 
     @cached_property
@@ -167,9 +166,9 @@ class Server:
         return self.shared.limits
 
     def apply(self, limits: Limits) -> None:
-        """Let `limits`, of all processes together, be in force for what begins from now on.
+        """Replace the limits (of all processes together) for work that begins from now on.
 
-        A connection keeps the size of its messages, replies and outbox.
+        An open connection keeps the sizes of its messages, replies and outbox.
         """
         self._all_limits = self._within_files(limits)
         self.shared.apply(self._all_limits.share(self._processes))
@@ -178,7 +177,7 @@ class Server:
 
     @property
     def all_limits(self) -> Limits:
-        """Return the limits in force of all processes together."""
+        """Return the limits in force, of all processes together."""
         return self._all_limits
 
     def _within_files(self, limits: Limits) -> Limits:
@@ -186,7 +185,7 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """Return how many connections are open."""
+        """Return the number of open connections."""
         return self.shared.counters.connections
 
     async def serve_stream(self, stream: trio.abc.Stream) -> None:
@@ -194,9 +193,9 @@ class Server:
         await self.serve_transport(StreamTransport(stream))
 
     def admit(self, client: ClientId, service: Service | None = None) -> bool:
-        """Return whether there is room for one more connection, and count it.
+        """Count one more connection, and return True; return False if there is no room.
 
-        Without room, the HTTP connection that has been idle for longest is closed for it.
+        At the limit, the HTTP connection that has been idle longest is closed to make room.
         """
         service = service or self.service
         connections = service.connections
@@ -216,13 +215,13 @@ class Server:
     async def serve_transport(
         self, transport: Transport, client: ClientId | None = None, service: Service | None = None
     ) -> None:
-        """Serve one connection that needs no admission, as a client's if nothing else is said."""
+        """Serve one connection without admission, by default as a client's."""
         client, service = client or ClientId(), service or self.service
         service.connections.take(client)
         await self.serve_admitted(transport, client, service)
 
     async def serve_admitted(self, transport: Transport, client: ClientId, service: Service) -> None:
-        """Serve one connection that has been counted; no exception leaves it."""
+        """Serve one connection that has been counted; raises nothing."""
         counters = self.shared.counters
         counters.accepted += 1
         counters.connections += 1
@@ -247,7 +246,7 @@ class Server:
             service.connections.give_back(client)
 
     async def keep_alive(self) -> None:
-        """Ping each WebSocket connection in its turn, and give up messages that do not end, for ever."""
+        """Send due pings to WebSocket connections and close those with overdue messages, for ever."""
         while True:
             due = min(self._ping(now := trio.current_time()), self._give_up_messages(now))
             await trio.sleep(max(due - now, 0.05))
@@ -256,7 +255,7 @@ class Server:
     # begins while nothing is due is due later than if it began now.
 
     def _ping(self, now: float) -> float:
-        """Send the pings that are due, and return when the next one may be."""
+        """Send the pings that are due, and return the time of the next one."""
         while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
             connection = first[0]
             del self._alive[connection]
@@ -265,7 +264,7 @@ class Server:
         return next(iter(self._alive.values()), now + self.limits.ping_seconds)
 
     def _give_up_messages(self, now: float) -> float:
-        """Close connections whose messages take too long, and return when the next one may."""
+        """Close connections with overdue messages, and return the time of the next check."""
         unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
         while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
             first[0].abort_message()
@@ -273,7 +272,7 @@ class Server:
 
     @property
     def ready(self) -> bool:
-        """Return the status of /readyz: whether calls are accepted and the stores can be read."""
+        """Return True if `/readyz` answers 200: calls are accepted, and the stores can be read."""
         crowded = any(dispatcher.is_crowded for dispatcher in self._dispatchers.values())
         return not (self.shared.draining or crowded or self._network_hindrance() is not None)
 
@@ -282,20 +281,20 @@ class Server:
         return next((found for found in reasons if found is not None), None)
 
     def hurry(self) -> None:
-        """End the drain at once, if the server is about to stop."""
+        """End the drain now, if the server is stopping."""
         for scope in self.waits:
             scope.cancel()
 
     async def hand_out(self) -> None:
-        """Bring what networks publish to their subscribers, for ever."""
+        """Deliver events of networks to their subscribers, for ever."""
         async with trio.open_nursery() as nursery:
             for fan_out in self.shared.fan_outs:
                 nursery.start_soon(keep_running, fan_out.run)
 
     async def drain(self) -> None:
-        """End subscriptions, let calls in flight end, and say goodbye to every connection.
+        """End subscriptions, let calls in flight end, and close every connection with a reason.
 
-        A subscription's last notice says where it stands, so it is sent all that was published first.
+        A subscription's last notification names its position, so all published events are sent first.
         """
         self.shared.draining = True
         for service in (self.service, self.operators_service):
@@ -321,7 +320,7 @@ class Server:
     # that begin a connection return what serves it.
 
     async def _begin(self, transport: Transport, client: ClientId, service: Service) -> Serving | None:
-        """Return what serves the connection from here on; None if it was refused."""
+        """Return the coroutine that serves the connection, None if it was refused."""
         try:
             head, rest = await read_head(transport, self.limits)
         except NoHeadError as error:
@@ -359,7 +358,7 @@ class Server:
     async def _arrival(
         self, transport: Transport, head: bytes, client: ClientId, router: Router
     ) -> _Arrival | None:
-        """Return a connection that is to begin, None for one that was refused."""
+        """Return the data of a connection about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
             await say(transport, refusal(RequestRefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
@@ -404,12 +403,12 @@ class Server:
                 api_key.give_back_connection(connection)
 
     def _revoke(self, connection: WebSocketConnection) -> None:
-        """Close a connection whose key was revoked; one that has not begun is closed when it does."""
+        """Close a connection whose key was revoked; one that has not begun is closed when it begins."""
         if connection in self._alive:
             connection.close(*REVOKED)
 
     def _drop_replies(self) -> None:
-        """End the connection whose client leaves most unread, of the peer for which most is kept."""
+        """End the connection with the most unread bytes, of the peer with the most bytes."""
         waiting = self.shared.waiting
 
         def weight(connection: WebSocketConnection) -> tuple[int, int]:
@@ -418,7 +417,9 @@ class Server:
 
         largest = max(self._alive, key=weight, default=None)
         if largest is not None and largest.output_bytes:
-            logger.warning("too many bytes wait to be read: the client that leaves most of them is cut off")
+            logger.warning(
+                "too many bytes of replies wait to be read: the client with the most is disconnected"
+            )
             largest.evict_output()
 
     def _hindrance(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The state that all connections of a server share."""
+"""State that all connections of a server share."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from wsnode.server.scheduling.response_memory import ResponseMemory
 
 
 class MetricValue(msgspec.Struct, frozen=True):
-    """A number for `/metrics` that a network has besides those of every network."""
+    """Number for `/metrics` from one network."""
 
     name: str
-    """One of `METRICS`."""
+    """Name in `METRICS`."""
     value: float
     labels: Mapping[str, str] = {}
-    """Besides that of the network."""
+    """Labels besides `network`."""
 
 
 class Counters:
@@ -31,74 +31,74 @@ class Counters:
     def __init__(self) -> None:
         self.connections = self.websockets = self.accepted = 0
         self.accept_failures = 0
-        """How often a connection could not be accepted, or was lost on its way to this process."""
+        """Connections that could not be accepted, or were lost on the way to this process."""
         self.input_bytes = self.messages = self.http_requests = 0
         self.http_serving = 0
-        """HTTP connections that do not wait for a request."""
+        """HTTP connections with a request in progress."""
         self.refusals = Counter[int]()
-        """HTTP answers that refused, by status."""
+        """Refusals by HTTP, by status."""
         self.subscriptions = Counter[tuple[str, str]]()
-        """Subscriptions that are open, by network and kind."""
+        """Open subscriptions, by network and kind."""
         self.notifications = self.fallen_behind = 0
-        """Notifications sent, and how often a subscription could not be sent more."""
+        """Events for which a subscription had no room; `notifications` counts those sent."""
         self.closes = Counter[int]()
-        """WebSocket connections that ended, by the close code that was heard or said; 1006 without one."""
+        """Ended WebSocket connections by close code, received or sent; 1006 without a close."""
 
 
 class MessageReceiver(Protocol):
-    """A connection on which messages arrive."""
+    """Connection on which messages arrive."""
 
     def abort_message(self) -> None:
-        """Close, because a message has taken too long to arrive."""
+        """Close the connection, because a message takes too long to arrive."""
         ...
 
 
 class NodeTotals(Protocol):
-    """What all processes of a node have open together."""
+    """Counts of all processes of a node together."""
 
     @property
     def subscriptions(self) -> int:
-        """Return how many subscriptions they have."""
+        """Return the number of open subscriptions of all processes."""
         ...
 
     def add_subscriptions(self, count: int) -> None:
-        """Count more subscriptions of this process, or fewer."""
+        """Add `count` subscriptions of this process; `count` may be negative."""
         ...
 
 
 class Shared:
-    """The limits, and their use by all connections together."""
+    """Limits, and their use by all connections together."""
 
     def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
         self.limits = limits
         self.closes_slow = closes_slow
-        """Whether a client that falls behind with a subscription is closed; otherwise it catches up."""
+        """True if a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.counters = Counters()
         self.connections = ClientQuota(limits.connections)
-        """Connections of clients."""
+        """Quota of clients' connections."""
         self.totals: NodeTotals | None = None
-        """Subscriptions of all processes, if there are several."""
+        """Counts of all processes, None if there is only one."""
         self.operators = ClientQuota(limits.operators_connections)
-        """Connections on the operators' address, which take no client's place."""
+        """Quota of connections on the operators' address, separate from the clients'."""
         self.subscriptions = ClientQuota(limits.all_subscriptions)
         self.live_calls = ClientQuota(limits.live_calls)
-        """Values of the state that subscriptions watch."""
+        """Quota of values of the state that subscriptions watch."""
         self.fan_outs: list[FanOut] = []
-        """The fan-out of each network with subscriptions."""
+        """Fan-out of each network with subscriptions."""
         self.policy = GcPolicy()
         self.draining = False
-        """Whether the server is about to stop."""
+        """True once the server is about to stop."""
         self.waiting = MemoryQuota(limits.output_bytes)
-        """Replies that wait for their clients to read, and what calls hold of theirs."""
+        """Bytes of replies that wait for their clients to read, and of results in the making."""
         self.response_memory = ResponseMemory(self.waiting)
         self.executor = TaskExecutor(limits, self.response_memory)
         self.received = InputQuota(limits.input_bytes)
-        """Messages and bodies that have arrived in part, and those of calls in flight."""
+        """Bytes of messages and bodies that are incomplete, or belong to calls in flight."""
         self.unfinished: dict[MessageReceiver, float] = {}
-        """The start of each connection's unfinished message; the oldest comes first."""
+        """Time at which each connection's incomplete message began; the oldest comes first."""
 
     def apply(self, limits: Limits) -> None:
-        """Let other limits be in force."""
+        """Replace the limits in force."""
         self.limits = limits
         self.executor.apply(limits)
         self.connections.limit = limits.connections

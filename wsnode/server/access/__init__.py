@@ -1,1 +1,1 @@
-"""Access control: hosts and origins, networks and paths, keys, grants and shares."""
+"""Access control: hosts and origins, networks and paths, API keys, their rights and quotas."""

@@ -1,4 +1,4 @@
-"""The rights of a key, their use, and the errors beyond them."""
+"""Rights of an API key, their use, and the errors of calls beyond them."""
 
 import math
 import time
@@ -25,30 +25,32 @@ ContractAddress = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
 
 
 class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The limits of one key; an absent member means no limit."""
+    """Limits of one API key; an absent member means no limit."""
 
     requests_per_second: float | None = None
-    """Credits that come back each second; a call costs one unless `credits` says more."""
+    """Credits granted each second; a call costs one unless `credits` sets its cost."""
     burst: float | None = None
-    """Credits that can be saved up; as many as come back in a second if absent."""
+    """Most credits that can be saved; by default the credits of one second."""
     credits: Mapping[str, float] = {}
-    """The cost of a method's calls in credits."""
+    """Cost of a call in credits, by method; other calls cost one."""
     connections: int | None = None
-    """WebSocket connections open at once."""
+    """WebSocket connections that may be open at once."""
     subscriptions: int | None = None
-    """Subscriptions open at once, on all connections together."""
+    """Subscriptions that may be open at once, on all connections together."""
     methods: tuple[str, ...] | None = None
-    """The methods that may be called, with `*` for any ending."""
+    """Methods that may be called; `*` matches any characters."""
     contracts: tuple[ContractAddress, ...] | None = None
-    """The contracts that calls may name; what names none, such as a block, is not affected."""
+    """Contracts that calls may name; calls that name no contract, such as those for a block, are not
+    affected.
+    """
     origins: tuple[str, ...] | None = None
-    """The web pages that may use the key."""
+    """Web pages that may use the key."""
     forwarding: bool = False
-    """Whether a partner is asked, in an outage, for a transaction that is missing."""
+    """True if, during an outage, a partner's node is asked for a transaction that this node does not have."""
 
 
 class RateError(RpcError):
-    """A call beyond the rate; `backoff_seconds` later it would have passed."""
+    """Error of a call beyond the rate; `backoff_seconds` later the call would have passed."""
 
     def __init__(self, current: int, allowed: float, backoff_seconds: float) -> None:
         seconds = math.ceil(backoff_seconds * 1000) / 1000
@@ -58,7 +60,7 @@ class RateError(RpcError):
 
 
 class ApiKey:
-    """One key in use, shared by all that is done with it."""
+    """API key in use, with the counts of all connections that use it."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class ApiKey:
         clock: Callable[[], float] = time.monotonic,
         rate_limiter: RateLimiter | None = None,
     ) -> None:
-        """`rate_limiter` counts the key's use, in this process alone if None."""
+        """Make a key; `rate_limiter` counts its use, by default in this process alone."""
         self.name = name
         self.is_revoked = False
         self._rate_limiter: RateLimiter = rate_limiter or LocalRateLimiter()
@@ -77,7 +79,7 @@ class ApiKey:
         self.change(limits)
 
     def change(self, limits: KeyLimits) -> None:
-        """Let `limits` be in force from now on."""
+        """Replace the limits from now on."""
         self.limits = limits
         self._allowed.clear()
         named = limits.contracts
@@ -86,35 +88,36 @@ class ApiKey:
 
     @property
     def account(self) -> KeyAccount | None:
-        """Return the credits that several machines count together, None if these ones are not.
+        """Return the credits that several machines count together, None if this key's are counted here only.
 
-        Credits that never come back are each machine's own: no other one could forget them again.
+        Credits that never come back are counted by each machine alone: `settle` cannot carry them to another
+        one.
         """
         if self._rate is None or not self._rate.per_second or self._rate_limiter.spent is None:
             return None
         return KeyAccount(self._rate_limiter, self._rate)
 
     def revoke(self) -> None:
-        """Refuse every further call, and end the open connections."""
+        """Refuse all further calls, and close the open connections."""
         self.is_revoked = True
         for connection, end in tuple(self._connections.items()):
             end(connection)
 
     def admit(self, name: str) -> None:
-        """Charge for one call of a method, be it unknown or not allowed.
+        """Charge for one call of the method `name`, even if the method is unknown or not allowed.
 
         Raises:
-            RpcError: The call may not be made, or not now (`RateError`).
+            RpcError: The method is not allowed, the key was revoked, or its rate is exceeded (`RateError`).
         """
         self.charge(self.limits.credits.get(name, 1))
         if self.limits.methods is not None and not self._may_call(name):
             raise RpcError(METHOD_NOT_FOUND, f"the method {name[:SHOWN]} is not allowed for this API key")
 
     def charge(self, cost: float = 1) -> None:
-        """Charge `cost` credits, by default those of what was sent in place of a call and names no method.
+        """Charge `cost` credits; the default is the cost of a text that is no request.
 
         Raises:
-            RpcError: The key was revoked, or that is beyond its rate (`RateError`).
+            RpcError: The key was revoked, or its rate is exceeded (`RateError`).
         """
         if self.is_revoked:
             raise RpcError(INVALID_REQUEST, "the API key was revoked")
@@ -127,7 +130,7 @@ class ApiKey:
         """Check that the key may name all of `contracts`; None stands for any contract.
 
         Raises:
-            RpcError: It may not.
+            RpcError: A contract is not allowed for the key.
         """
         if self._contracts is None:
             return
@@ -140,10 +143,11 @@ class ApiKey:
                 )
 
     def take_connection(self, connection: Hashable, end: Callable[[Any], None]) -> None:
-        """Count one more connection, until it is given back; if the key is revoked before, `end` gets it.
+        """Count one more connection until it is given back; if the key is revoked before, call
+        `end(connection)`.
 
         Raises:
-            RpcError: It is one too many: another process has opened one since the last check.
+            RpcError: The limit is reached, perhaps by another process since `check_connections`.
         """
         allowed = self.limits.connections
         # Counted first, as subscriptions are.
@@ -162,7 +166,7 @@ class ApiKey:
         """Check that one more connection may be opened.
 
         Raises:
-            RpcError: It may not.
+            RpcError: The limit is reached.
         """
         allowed = self.limits.connections
         if allowed is not None and self._rate_limiter.connections >= allowed:
@@ -186,7 +190,7 @@ class ApiKey:
         self._rate_limiter.add_subscriptions(-1)
 
     def usage(self) -> dict[str, Any]:
-        """Return the current use of each limit."""
+        """Return the current use of each limit: calls in a second, connections, subscriptions."""
         rate_limiter, second = self._rate_limiter, int(self._clock())
         return {
             "current_rps": max(rate_limiter.calls_in(second - 1), rate_limiter.calls_in(second)),
@@ -211,7 +215,7 @@ def _rate_of(limits: KeyLimits) -> CreditRate | None:
 
 
 class Admission:
-    """Admits the calls of one HTTP request, and remembers whether all were beyond the rate."""
+    """Gate for the calls of one HTTP request; remembers if all of them exceeded the rate."""
 
     def __init__(self, api_key: ApiKey) -> None:
         self._api_key = api_key
@@ -223,7 +227,7 @@ class Admission:
         self._note(self._api_key.admit, name)
 
     def charge(self) -> None:
-        """Charge for what names no method, as `ApiKey.charge` does."""
+        """Charge for a text that is no request, as `ApiKey.charge` does."""
         self._note(self._api_key.charge)
 
     def _note(self, charge: Callable[..., None], *arguments: str) -> None:
@@ -240,7 +244,9 @@ class Admission:
 
     @property
     def retry_after(self) -> int | None:
-        """Return the seconds to wait, if nothing of the request was admitted."""
+        """Return the seconds for `Retry-After`, an hour at most; None if a call was admitted or none was
+        refused.
+        """
         if self._admitted or self._backoff is None:
             return None
         return min(math.ceil(self._backoff), 3600) if math.isfinite(self._backoff) else 3600

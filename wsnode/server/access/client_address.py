@@ -1,4 +1,4 @@
-"""The identity of a client by its address."""
+"""Identity of a client by its address."""
 
 from ipaddress import IPv6Address, ip_address
 
@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_address
 def peer_of(address: object) -> str | None:
     """Return the IPv4 address of a socket's address, or its IPv6 network of 64 bits.
 
-    None stands for this machine: the clients of a proxy here differ only by their connections.
+    None stands for this machine: clients behind a local proxy can be told apart by their connections only.
     """
     if not isinstance(address, tuple) or not address:
         return None

@@ -1,4 +1,4 @@
-"""Tokens that clients of a port show with each request: JSON Web Tokens, signed with a secret of both sides.
+"""JSON Web Tokens of a port's clients, one in each request, signed with a secret known to both sides.
 
 Source: execution-apis, src/engine/authentication.md; RFC 7515 for the form of a token.
 """
@@ -35,7 +35,7 @@ _MOST_CHARACTERS: Final = 8192
 
 
 class SecretError(Exception):
-    """The file of a secret cannot be used; one line says why."""
+    """Error of a secret's file that cannot be used; one line says why."""
 
 
 class _Header(msgspec.Struct):
@@ -44,7 +44,7 @@ class _Header(msgspec.Struct):
 
 class _Claims(msgspec.Struct):
     iat: float
-    """The time of issue, in Unix time; other claims are ignored."""
+    """Time of issue in Unix seconds; other claims are ignored."""
 
 
 _HEADER: Final = JsonDecoder(_Header)
@@ -52,14 +52,15 @@ _CLAIMS: Final = JsonDecoder(_Claims)
 
 
 class JwtVerifier:
-    """Checks tokens by their secret, which it never shows."""
+    """Verifier of tokens by a secret, which appears in no message."""
 
     def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
         self._secret = secret
         self._clock = clock
 
     def check(self, authorization: str) -> None:
-        """Check that the header `Authorization` has a token made with the secret within the last minute.
+        """Check that the `Authorization` header has a token signed with the secret, issued within 60 s of
+        now.
 
         Raises:
             RequestRefusedError: 401, with the reason.
@@ -85,14 +86,15 @@ class JwtVerifier:
 
 
 MOST_BYTES: Final = 4096
-"""Of the file of a secret."""
+"""Maximum bytes of a secret's file."""
 
 
 def read_secret(path: Path) -> bytes:
-    """Return the secret of 32 bytes in a file of 64 hexadecimal digits; one is made where there is none.
+    """Return the secret of 32 bytes in a file of 64 hexadecimal digits; a missing file is made with a new
+    secret.
 
     Raises:
-        SecretError: The file cannot be read or made, everybody may write it, or it holds something else.
+        SecretError: The file cannot be read or made, all users may write it, or its content is no secret.
     """
     try:
         try:
@@ -109,7 +111,9 @@ def read_secret(path: Path) -> bytes:
     if mode & stat.S_IWOTH:
         raise SecretError(f"{path}: everybody may write it (mode {mode & 0o777:04o}): chmod 600 {path}")
     if mode & stat.S_IROTH:
-        logger.warning("%s: everybody may read this secret (mode %04o)", path, mode & 0o777)
+        logger.warning(
+            "%s: everybody may read this secret (mode %04o): chmod 600 %s", path, mode & 0o777, path
+        )
     if _SECRET.fullmatch(text.strip()) is None:
         raise SecretError(f"{path}: a secret is {2 * SECRET_BYTES} hexadecimal digits, with or without 0x")
     return bytes.fromhex(text.strip().removeprefix("0x"))

@@ -1,4 +1,4 @@
-"""API keys in a file: only their hashes are kept, and a running server follows every change."""
+"""API keys in a file, which has only their hashes; a running server follows changes of the file."""
 
 import fcntl
 import hashlib
@@ -35,15 +35,15 @@ logger = logging.getLogger("wsnode.server")
 
 
 class KeyFileError(Exception):
-    """The file of keys cannot be read, or cannot be changed as asked; the message is for its owner."""
+    """Error of a key file that cannot be read, or changed as asked; the message is for its owner."""
 
 
 class MissingKeyFileError(KeyFileError):
-    """There is no file of keys."""
+    """Error of a key file that does not exist."""
 
 
 class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as it is kept: under its name, by its hash."""
+    """API key in the file: its name, its hash, the time of its creation, its limits."""
 
     name: str
     sha256: str
@@ -62,10 +62,10 @@ class KeyFile:
         self.path = path
 
     def read(self) -> list[StoredKey]:
-        """Return the keys, none if there is no file.
+        """Return the keys of the file, none if it does not exist.
 
         Raises:
-            KeyFileError: The file holds something else.
+            KeyFileError: The file cannot be read, or is malformed.
         """
         try:
             return self.read_stored()
@@ -73,11 +73,11 @@ class KeyFile:
             return []
 
     def read_stored(self) -> list[StoredKey]:
-        """Return the keys of a file that is there.
+        """Return the keys of an existing file.
 
         Raises:
-            MissingKeyFileError: There is no file.
-            KeyFileError: The file cannot be read, or holds something else.
+            MissingKeyFileError: The file does not exist.
+            KeyFileError: The file cannot be read, or is malformed.
         """
         try:
             return _KEYS.decode(read_file(self.path, MOST_BYTES))
@@ -89,7 +89,7 @@ class KeyFile:
             raise KeyFileError(f"{self.path}: {error}") from error
 
     def add(self, name: str, limits: KeyLimits | None = None) -> str:
-        """Return a new key, of which only the hash is kept.
+        """Make a key, store its hash under `name`, and return the key itself.
 
         Raises:
             KeyFileError: The name is taken, or the file cannot be written.
@@ -106,10 +106,10 @@ class KeyFile:
         return key
 
     def revoke(self, name: str) -> None:
-        """Forget the key `name`.
+        """Delete the key `name`.
 
         Raises:
-            KeyFileError: There is none, or the file cannot be written.
+            KeyFileError: No key has this name, or the file cannot be written.
         """
         with self._changing() as keys:
             kept = [key for key in keys if key.name != name]
@@ -154,7 +154,7 @@ class KeyFile:
         fresh.replace(self.path)
 
     def _keep_owner(self, fresh: int) -> None:
-        """Give a new file the owner and the mode of the file that it replaces, for its readers.
+        """Give a new file the owner and the mode of the replaced file, so that the same users can read it.
 
         The first file gets the owner of its folder, if this user may change owners.
 
@@ -180,7 +180,7 @@ class KeyFile:
 
 
 class KeyFileStore:
-    """The keys of a file, for a server."""
+    """Keys of a file, as a server uses them."""
 
     def __init__(
         self,
@@ -188,8 +188,8 @@ class KeyFileStore:
         clock: Callable[[], float] = time.monotonic,
         rate_limiter_of: Callable[[str], RateLimiter | None] = lambda _digest: None,
     ) -> None:
-        """`rate_limiter_of` returns what counts the use of the key with this hash; None for this process
-        alone.
+        """Read the file; `rate_limiter_of` maps a key's hash to its rate limiter, None for one in this
+        process alone.
 
         Raises:
             KeyFileError: The file cannot be read.
@@ -199,45 +199,45 @@ class KeyFileStore:
         self._clock = clock
         self._in_use: dict[str, ApiKey] = {}
         self._unreadable: object = None
-        """The stamp of the last file if it could not be read, else None."""
+        """Stamp of the last file if that could not be read, else None."""
         self._told = -math.inf
         self._stamp = self._current_stamp()
-        """The stamp of the file that was read last."""
+        """Stamp of the file that was read last."""
         self._is_known = self._stamp != ABSENT
-        """Whether there ever was a file: one that goes away revokes nothing."""
+        """True if the file has ever existed; a file that disappears later revokes no key."""
         self._take_over(file.read())
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is no key, so that every request is refused."""
+        """Return True if there is no key, so that every request is refused."""
         return not self._in_use
 
     def lookup(self, key: str) -> ApiKey | None:
-        """Return what `key` grants, if it is known now."""
+        """Return the rights of `key`, None if it is unknown; a changed file is read first."""
         self.refresh()
         # What could be timed is the look-up of a hash, which leads to no key.
         return self._in_use.get(hash_of(key))
 
     def accounts(self) -> dict[str, KeyAccount]:
-        """Return the credits that several machines count together, by the keys' hashes."""
+        """Return the credits that several machines count together, by hash of the key."""
         found = ((digest, grant.account) for digest, grant in self._in_use.items())
         return {digest: account for digest, account in found if account is not None}
 
     def refresh(self) -> None:
-        """Read the file again if it has changed; what cannot be read changes nothing."""
+        """Read the file if it has changed; an unreadable file changes nothing."""
         stamp = self._current_stamp()
         if stamp != self._unreadable and (stamp != self._stamp or _is_recent(stamp)):
             self._read(stamp)
 
     def reload(self) -> None:
-        """Read the file again whether it has changed or not; what cannot be read changes nothing."""
+        """Read the file even if it has not changed; an unreadable file changes nothing."""
         self._told = -math.inf
         self._read(self._current_stamp())
 
     async def watch(self) -> None:
-        """Follow the file's changes for ever, so that open connections feel them too.
+        """Follow changes of the file for ever, so that open connections are affected too.
 
-        What could not be read is tried again: a right to read it may have come from elsewhere.
+        An unreadable file is read again each time: permission may have come without a change of the file.
         """
         while True:
             await trio.sleep(POLL_SECONDS)
@@ -247,14 +247,16 @@ class KeyFileStore:
                 self._read(self._current_stamp())
 
     def _read(self, stamp: object) -> None:
-        """Take the file over, which had `stamp` before; say once a minute that it cannot be read."""
+        """Read and apply the file with the stamp `stamp`; if it is unreadable, log that once a minute."""
         try:
             keys = self._file.read_stored() if self._is_known else self._file.read()
         except KeyFileError as error:
             self._unreadable = stamp
             if (now := self._clock()) - self._told >= TELL_SECONDS:
                 self._told = now
-                logger.error("%s; the keys read before stay in force, also those revoked since", error)  # noqa: TRY400
+                logger.error(
+                    "%s; the keys read before stay in force, also those revoked since: mend the file", error
+                )  # noqa: TRY400
             return
         if self._unreadable is not None:
             logger.warning("%s can be read again: its keys are in force", self._file.path)
@@ -274,7 +276,7 @@ class KeyFileStore:
                 grant.change(key.limits)
 
     def _current_stamp(self) -> object:
-        """Return what changes whenever the file, its owner or its mode do."""
+        """Return a value that differs after every change of the file, its owner or its mode."""
         try:
             status = self._file.path.stat()
         except FileNotFoundError:
@@ -285,10 +287,12 @@ class KeyFileStore:
 
 
 def _is_recent(stamp: object) -> bool:
-    """Return whether a file may still change without a new stamp: the kernel's clock ticks slowly."""
+    """Return True if the file may change again without a new stamp, because the kernel's clock ticks
+    slowly.
+    """
     return isinstance(stamp, tuple) and 0 <= time.time_ns() - stamp[0] < TICK_NANOSECONDS
 
 
 def hash_of(key: str) -> str:
-    """Return the stored hash of a key."""
+    """Return the SHA-256 of a key in hex, its form in the file."""
     return hashlib.sha256(key.encode(errors="replace")).hexdigest()

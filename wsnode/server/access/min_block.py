@@ -1,4 +1,4 @@
-"""What a client may demand before it is served: that the node has a block."""
+"""Demand of a client, before it is served, that the node has a certain block."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
@@ -11,21 +11,23 @@ from wsnode.server.access.request_errors import RequestRefusedError
 from wsnode.server.access.router import BlockWaiter, Route
 
 HEADER: Final = "wsnode-min-block"
-"""The header of an HTTP request."""
+"""Header of an HTTP request with the demanded block."""
 MEMBER: Final = "min_block"
-"""The member of the query of a handshake's URL."""
+"""Parameter in the query of a handshake's URL with the demanded block."""
 HEAD_HEADER: Final = "wsnode-block"
-"""The header of an HTTP reply: the head that it was computed on."""
+"""Header of an HTTP reply: the head on which the reply was computed."""
 
 Arrival: TypeAlias = Callable[[], Awaitable[RequestRefusedError | None]]
-"""Waits for a block, and returns a refusal (503) if it does not come in time, or if too many wait."""
+"""Function that waits for a block; it returns a refusal (503) if the block is late or too many wait, else
+None.
+"""
 
 
 def demanded_by(target: str) -> str | None:
-    """Return the block that a handshake's target demands, None without one.
+    """Return the block demanded in the query of a handshake's target, None without a demand.
 
     Raises:
-        RequestRefusedError: It demands several.
+        RequestRefusedError: The query demands several blocks.
     """
     query = target.partition("?")[2]
     if MEMBER not in query:
@@ -37,10 +39,10 @@ def demanded_by(target: str) -> str | None:
 
 
 def arrival_of(route: Route, text: str) -> Arrival:
-    """Return what waits for the block that a request demands as `NUMBER` or `NUMBER:HASH`.
+    """Return a function that waits for the demanded block, written as `NUMBER` or `NUMBER:HASH`.
 
     Raises:
-        RequestRefusedError: The text names no block, or the network has none to wait for (400).
+        RequestRefusedError: The text names no block, or the network has no blocks to wait for (400).
     """
     if (barrier := route.barrier) is None:
         raise _refusal(400, invalid_params("this network has no blocks to wait for"))

@@ -20,37 +20,36 @@ from wsnode.server.access.request_errors import RequestRefusedError
 
 EVERY = "*"
 HOSTS_KEPT = 64
-"""Host headers of which it is known what they name: to tell takes 3 of the 60 microseconds of a request."""
+"""Number of Host headers whose meaning is cached: parsing one takes 3 of the 60 microseconds of a request."""
 WEB = ("http", "https")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
-"""A host with its port or without (RFC 9110, section 7.2)."""
+"""Host with or without its port (RFC 9110, section 7.2)."""
 
 
 class OriginPolicy(msgspec.Struct, frozen=True):
-    """The hosts and the origins that may come in; without any given, all of them."""
+    """Hosts and origins that are admitted; None stands for all of them."""
 
     hosts: frozenset[str] | None = None
-    """Names besides the local ones and every address."""
+    """Names that requests may use besides local ones and addresses; None for any name."""
     origins: frozenset[str] | None = None
     admits_local_pages: bool = False
-    """Whether pages of this machine, browser extensions and applications may come in as well."""
+    """True if pages of this machine, browser extensions and applications are admitted as well."""
 
     @classmethod
     def of_origins(cls, origins: Sequence[str] | None) -> Self:
-        """Return one for every host, and for these pages only; None stands for all pages."""
+        """Return a policy for every host, and for these pages only; None stands for all pages."""
         return cls(origins=_all_or(origins))
 
     @classmethod
     def local(cls, hosts: Sequence[str], origins: Sequence[str] | None) -> Self:
-        """Return one for this machine's own names and pages, and for those given besides."""
+        """Return a policy for this machine's own names and pages, and for the given ones."""
         return cls(_all_or(hosts), _all_or(origins or ()), admits_local_pages=True)
 
     def check_host(self, host: str) -> None:
-        """Check that a request may use the name `host`, with its port or without.
+        """Check that a request may use the name `host`, with or without a port.
 
         Raises:
-            RequestRefusedError: 403 `invalid host specified`, as with geth (node/rpcstack.go,
-                virtualHostHandler).
+            RequestRefusedError: 403 `invalid host specified`, as geth (node/rpcstack.go, virtualHostHandler).
         """
         if self.hosts is None:
             return
@@ -58,7 +57,9 @@ class OriginPolicy(msgspec.Struct, frozen=True):
             raise RequestRefusedError(403, RpcError(INVALID_REQUEST, "invalid host specified"))
 
     def check_origin(self, api_key: ApiKey | None, origin: str | None) -> bool:
-        """Return whether any origin will do, with a key that may name pages of its own.
+        """Check a request's origin; return True if pages of any origin may read the reply.
+
+        The origins of the key, if it names any, replace those of the policy.
 
         Raises:
             RequestRefusedError: The web page `origin` may not use this node, or not with this key.
@@ -86,26 +87,30 @@ OPEN = OriginPolicy()
 
 
 def is_local_name(name: str) -> bool:
-    """Return whether `name` always means this machine (RFC 6761, 6.3)."""
+    """Return True if `name` always means this machine (RFC 6761, section 6.3)."""
     return name == "localhost" or name.endswith(".localhost")
 
 
 @lru_cache(HOSTS_KEPT)
 def _foreign_name(host: str) -> str | None:
-    """Return the name in a Host header, with its port or without; None for one that no page can use."""
+    """Return the name in a Host header without its port; None if a web page cannot have made the request by
+    it.
+    """
     name = without_port(host).lower().removesuffix(".")
     # No name leads to an address that is spelled out, and what sends no Host is no browser.
     return None if not name or is_local_name(name) or _address_of(name) is not None else name
 
 
 def is_local_host(host: str) -> bool:
-    """Return whether a socket on `host`, a name or an address, can be reached from this machine only."""
+    """Return True if a socket on `host`, a name or an address, can be reached from this machine only."""
     address = _address_of(host)
     return is_local_name(host.lower()) if address is None else address.is_loopback
 
 
 def without_port(host: str) -> str:
-    """Return the name or the address in a Host header; one of another form unchanged, which is neither."""
+    """Return the name or the address in a Host header without its port; malformed text is returned
+    unchanged.
+    """
     match = _HOST.fullmatch(host)
     return host if match is None else match[1]
 
@@ -116,7 +121,7 @@ def _all_or(given: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _is_local(origin: str) -> bool:
-    """Return whether an origin is a page of this machine, an extension or an application."""
+    """Return True if an origin is a page of this machine, an extension or an application."""
     try:
         place = urlsplit(origin)
     except ValueError:
@@ -130,7 +135,7 @@ def _is_local(origin: str) -> bool:
 
 
 def _address_of(name: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is, in brackets or not; None for a name."""
+    """Return the address that `name` is, in brackets or not; None if it is a name."""
     try:
         return ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
     except ValueError:

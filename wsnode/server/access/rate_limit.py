@@ -1,4 +1,4 @@
-"""The use of a key: its credits, its calls of the last second, its connections and its subscriptions."""
+"""Use of an API key: its credits, its calls in the last second, its connections and its subscriptions."""
 
 import math
 from typing import NamedTuple, Protocol
@@ -7,85 +7,86 @@ import msgspec
 
 
 class CreditRate(msgspec.Struct, frozen=True):
-    """The credits of a key."""
+    """Rate of a key's credits."""
 
     per_second: float
-    """How many come back each second."""
+    """Credits granted each second."""
     burst: float
-    """How many can be saved up."""
+    """Most credits that can be saved."""
     dearest: float = 1.0
-    """The cost of the dearest call."""
+    """Cost of the most expensive call."""
 
 
 class RateLimiter(Protocol):
-    """Counts the use of one key, in this process alone or in several together."""
+    """Counts of one key's use, by this process alone or by several together."""
 
     @property
     def connections(self) -> int:
-        """Return how many connections are open."""
+        """Return the number of open connections."""
         ...
 
     @property
     def subscriptions(self) -> int:
-        """Return how many subscriptions are open."""
+        """Return the number of open subscriptions."""
         ...
 
     def add_connections(self, count: int) -> None:
-        """Count more connections of this process, or fewer."""
+        """Add `count` connections of this process; `count` may be negative."""
         ...
 
     def add_subscriptions(self, count: int) -> None:
-        """Count more subscriptions of this process, or fewer."""
+        """Add `count` subscriptions of this process; `count` may be negative."""
         ...
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0, or the seconds after which there will be enough of them.
+        """Charge `cost` credits if available; return 0, else the seconds until they are.
 
-        A call dearer than all that can be saved up needs that much, or it could never be made.
+        A call that costs more than `burst` needs only `burst` credits, or it could never be made; it is
+        charged in full.
         """
         ...
 
     @property
     def spent(self) -> float | None:
-        """Return the credits charged so far; None where they count for this machine alone."""
+        """Return the credits charged so far; None if other machines do not count them."""
         ...
 
     def full_at(self, rate: CreditRate) -> float:
-        """Return the time at which all credits will be back, or were."""
+        """Return the time at which the credits are, or were, complete again, on the limiter's clock."""
         ...
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
-        """Have all credits be back at a time, however many are missing until then."""
+        """Set the time at which the credits are complete again; until then they grow from zero or below."""
         ...
 
     def count_call(self, second: int) -> None:
-        """Count a call of this process in a second of the clock; seconds only advance."""
+        """Count a call of this process in the second `second` of the clock; seconds only advance."""
         ...
 
     def calls_in(self, second: int) -> int:
-        """Return how many calls were made in `second`, which is the last one or the one before it."""
+        """Return the number of calls in `second`, either the last second with a call or the one before."""
         ...
 
 
 class LocalRateLimiter:
-    """Counts the use of a key in this process."""
+    """Counts of a key's use by this process."""
 
     def __init__(self) -> None:
         self.connections = self.subscriptions = 0
         self.second = self.count = self.previous = 0
-        """The last second with a call, its calls, and those of the second before it."""
+        """Last second with a call, the calls in it, and the calls in the second before it."""
         self._credits, self._filled = math.inf, -math.inf
 
     def add_connections(self, count: int) -> None:
-        """Count more connections, or fewer."""
+        """Add `count` connections; `count` may be negative."""
         self.connections += count
 
     def add_subscriptions(self, count: int) -> None:
-        """Count more subscriptions, or fewer."""
+        """Add `count` subscriptions; `count` may be negative."""
         self.subscriptions += count
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        """Charge `cost` credits if available; return 0, else the seconds until they are."""
         there = rate.burst
         if self._credits < there:
             there = min(there, self._credits + (now - self._filled) * rate.per_second)
@@ -98,33 +99,33 @@ class LocalRateLimiter:
 
     @property
     def spent(self) -> float | None:
-        """Return None: the credits count for this machine alone."""
+        """Return None: other machines do not count these credits."""
         return None
 
     def full_at(self, rate: CreditRate) -> float:
-        """Return the time at which all credits will be back, or were."""
+        """Return the time at which the credits are, or were, complete again."""
         return self._filled + (rate.burst - self._credits) / rate.per_second
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
-        """Have all credits be back at a time, however many are missing until then."""
+        """Set the time at which the credits are complete again."""
         self._credits, self._filled = 0.0, full_at - rate.burst / rate.per_second
 
     def count_call(self, second: int) -> None:
-        """Count a call in a second of the clock."""
+        """Count a call in the second `second` of the clock."""
         if second != self.second:
             self.previous = self.count if second == self.second + 1 else 0
             self.second, self.count = second, 0
         self.count += 1
 
     def calls_in(self, second: int) -> int:
-        """Return how many calls were made in `second`, which is the last one or the one before it."""
+        """Return the number of calls in `second`, either the last second with a call or the one before."""
         if second == self.second:
             return self.count
         return self.previous if second == self.second - 1 else 0
 
 
 class CreditCountingRateLimiter(LocalRateLimiter):
-    """Counts the use of a key in this process, and the credits that it has spent."""
+    """Counts of a key's use by this process, with the credits it has spent, for other machines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +137,7 @@ class CreditCountingRateLimiter(LocalRateLimiter):
         return self._spent
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        """Charge `cost` credits if available; return 0, else the seconds until they are."""
         seconds = super().charge(now, rate, cost)
         if not seconds:
             self._spent += cost
@@ -144,14 +145,14 @@ class CreditCountingRateLimiter(LocalRateLimiter):
 
 
 class KeyAccount(NamedTuple):
-    """The credits of a key that several machines count together; all come back at a rate above 0."""
+    """Credits of a key that several machines count together; their rate is above 0."""
 
     rate_limiter: RateLimiter
     rate: CreditRate
 
     @property
     def per_second(self) -> float:
-        """Return how many credits come back each second."""
+        """Return the credits granted each second."""
         return self.rate.per_second
 
     @property
@@ -161,9 +162,9 @@ class KeyAccount(NamedTuple):
 
     @property
     def full_at(self) -> float:
-        """Return the time at which all credits will be back, as this machine knows it."""
+        """Return the time at which the credits are complete again, as far as this machine knows."""
         return self.rate_limiter.full_at(self.rate)
 
     def settle(self, full_at: float) -> None:
-        """Have all credits be back at a time."""
+        """Set the time at which the credits are complete again."""
         self.rate_limiter.settle(self.rate, full_at)

@@ -6,7 +6,7 @@ from wsnode.jsonrpc.errors import RpcError, invalid_request
 
 
 class RequestRefusedError(Exception):
-    """A handshake or HTTP request that is answered with `status` and a JSON-RPC error."""
+    """Refusal of a handshake or an HTTP request, with an HTTP status and a JSON-RPC error as its body."""
 
     def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, error)
@@ -16,5 +16,5 @@ class RequestRefusedError(Exception):
 
 
 def bad_request(message: str) -> RequestRefusedError:
-    """Return the refusal of a request that is wrong as HTTP."""
+    """Return the refusal (400) of a request that is malformed as HTTP."""
     return RequestRefusedError(400, invalid_request(message))

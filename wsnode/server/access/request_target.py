@@ -1,7 +1,7 @@
-"""The target of a request: the host and the path that it names, in whichever form it comes.
+"""Target of a request: its host and its path, from either form of a request line.
 
-Clients send the path alone and the host in a header. A client that takes a node for a proxy, and some
-proxies, send the whole URL instead, which every server has to accept (RFC 9112, section 3.2.2).
+Clients send the path alone and the host in a header. A client behind a supposed proxy, and some proxies, send
+the whole URL instead. Every server has to accept both (RFC 9112, section 3.2.2).
 """
 
 import re
@@ -11,20 +11,20 @@ from wsnode.server.access.request_errors import bad_request
 
 _ABSOLUTE = re.compile(r"(?:https?|wss?)://(?P<authority>[^/?#]*)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
 EVERYTHING = "*"
-"""The target of a question about the server itself, which only OPTIONS asks (RFC 9112, section 3.2.4)."""
+"""Target that names the server itself, used by OPTIONS only (RFC 9112, section 3.2.4)."""
 
 
 class RequestTarget(NamedTuple):
-    """What a request is for: a host, with its port if the client names one, and a path with its query."""
+    """Host of a request, with its port if the client names one, and its path with the query."""
 
     host: str
     path: str
 
 
 def target_of(host: str, text: str) -> RequestTarget:
-    """Return the target in the request line `text`, of a request with this `Host` header.
+    """Return the target of a request with the request target `text` and this `Host` header.
 
-    A URL's own host counts, and the header is ignored (RFC 9112, section 3.2.2).
+    The host of a URL takes precedence over the header (RFC 9112, section 3.2.2).
 
     Raises:
         RequestRefusedError: The URL names no host, or a user as well (RFC 9110, sections 4.2.1 and 4.2.4).

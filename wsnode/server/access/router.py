@@ -1,4 +1,4 @@
-"""From host, path and key to a network and a caller's rights."""
+"""Routing of requests: from host, path and key to a network and the caller's rights."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,19 +24,19 @@ _OPEN_PATH = re.compile(r"/(?:rpc/(?P<version>[^/]*))?")
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller of a method, as the views and handlers of a network see it."""
+    """Caller of a method, as the views and handlers of a network see it."""
 
     network: str
     api_key: ApiKey | None = None
-    """The grant of the caller's key; None on a node without keys."""
+    """Rights of the caller's key; None on a node without keys."""
     open_path: bool = False
-    """Whether the bare path was used."""
+    """True if the request used a path without a key, such as `/`."""
     rpc_version: str | None = None
-    """The version of a specification that the path ends in, such as `v0_9`; None for the newest."""
+    """Version of a specification at the end of the path, such as `v0_9`; None for the newest."""
     client: ClientId | None = None
-    """The connection, which counts towards bounds shared by all."""
+    """Connection, by which the caller's use of shared bounds is counted."""
     quota: ClientSubscriptionQuota | None = None
-    """The quota of subscriptions; None over HTTP."""
+    """Quota of subscriptions; None over HTTP."""
 
     @property
     def key_name(self) -> str | None:
@@ -45,98 +45,98 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forwarding(self) -> bool:
-        """Return whether calls may be forwarded to a partner, which only a key can permit."""
+        """Return True if calls may be forwarded to a partner; only a key can allow that."""
         return self.api_key is not None and self.api_key.limits.forwarding
 
     @property
     def service_form(self) -> bool:
-        """Return whether replies have the service specification's form, or the node's plain one."""
+        """Return True if replies have the service specification's form, False for the node's plain form."""
         return not self.open_path
 
 
 class BlockWaiter(Protocol):
-    """Blocks that clients name and that are not here yet, because this node is behind others of its chain."""
+    """Wait for blocks named by clients that this node may not have, because it is behind other nodes."""
 
     def parse(self, text: str) -> Any:
-        """Return what a client writes that it has seen elsewhere: `NUMBER` or `NUMBER:HASH` of a block.
+        """Return the block that a client has seen elsewhere, written as `NUMBER` or `NUMBER:HASH`.
 
         Raises:
-            ValueError: It is malformed; the message says what is wrong.
+            ValueError: The text is malformed; the message says what is wrong.
         """
 
     def has_come(self, awaited: Any) -> bool:
-        """Return whether it is here."""
+        """Return True if the node has the block."""
 
     async def wait(self, awaited: Sequence[Any], client: Any) -> None:
-        """Return once all are here, or can be looked for.
+        """Wait until the node has all blocks, or can say that it never will.
 
         Raises:
-            RpcError: One did not come in time, or too many wait.
+            RpcError: A block did not come in time, or too many calls wait.
         """
 
     def written(self, head: Any) -> str:
-        """Return the head that a reply is computed on as `NUMBER:HASH`, the present one for None."""
+        """Return a head as `NUMBER:HASH`, the present head for None."""
 
 
 class KeyStore(Protocol):
-    """The keys that may be used."""
+    """API keys that may be used."""
 
     def lookup(self, key: str) -> ApiKey | None:
-        """Return the grant of `key`, None if it is unknown."""
+        """Return the rights of `key`, None if it is unknown."""
         ...
 
 
 class TokenCheck(Protocol):
-    """Checks the token of a request."""
+    """Check of a request's token."""
 
     def check(self, authorization: str) -> None:
-        """Check the value of the header `Authorization`.
+        """Check the value of the `Authorization` header.
 
         Raises:
-            RequestRefusedError: It has no valid token.
+            RequestRefusedError: The header has no valid token.
         """
         ...
 
 
 class Network(msgspec.Struct, frozen=True):
-    """One network: its methods and the way into its chain; without hosts it serves every host."""
+    """Network: its methods, and access to its chain. Without hosts it serves every host."""
 
     name: str
     registry: Registry
     open_view: Callable[[Any], View]
     hosts: Sequence[str] = ()
     limits: Mapping[str, Any] = {}
-    """Limits of its methods' own, for `rpc_limits` to show."""
+    """Limits of its own methods, shown by `rpc_limits`."""
     keys: KeyStore | None = None
-    """Without keys any key will do, and none at all on the bare path."""
+    """API keys. If None, any key in a path is accepted, and the bare path needs none."""
     fan_out: FanOut | None = None
-    """The fan-out to its subscribers; the server runs it."""
+    """Fan-out to its subscribers; the server runs it."""
     versions: Callable[[], int] = lambda: 0
-    """Returns the number of versions of its chains that are being read."""
+    """Function that returns the number of versions of its chains being read."""
     versioned_cache: VersionedCache | None = None
-    """What it keeps of results that a version of its store determines."""
+    """Cache of results that depend on the version of its store alone."""
     background: Sequence[Callable[[], Awaitable[None]]] = ()
-    """The tasks that run while the network is served."""
+    """Tasks that run while the network is served."""
     rpc_versions: Sequence[str] = ()
-    """The versions of a specification that paths may end in."""
+    """Versions of a specification that may end a path."""
     tokens: TokenCheck | None = None
-    """With it every request and every handshake needs a token."""
+    """Check of tokens; if set, every request and every handshake needs a token."""
     ports: Sequence["Port"] = ()
     """Further ports, each with its own address."""
     not_ready_reason: Callable[[], str | None] = lambda: None
-    """Why the network should not be asked now, one line, if it should not."""
+    """Function that returns one line on why the network should not be asked now, None if it may be."""
     figures: Callable[[], Sequence[MetricValue]] = tuple
-    """Its own numbers for `/metrics`."""
+    """Function that returns its own numbers for `/metrics`."""
     page: Mapping[str, Any] = {}
-    """What its page for browsers shows of it besides, by name."""
+    """Further data for its page for browsers, by name."""
     barrier: BlockWaiter | None = None
-    """What clients can wait for, where blocks come."""
+    """Wait for blocks that clients name; None where no blocks come."""
     reload: Callable[[Any], None] | None = None
-    """Is given the network's settings when they were read again."""
+    """Callback with the network's settings after they were read again."""
 
 
 class Port(msgspec.Struct, frozen=True):
-    """Methods that have an address of their own; what runs with them is their network's."""
+    """Methods with an address of their own; their tasks run with the network that has the port."""
 
     host: str
     port: int
@@ -144,7 +144,7 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """The network and the rights that a path and a host select."""
+    """Network and rights that a path and a host select."""
 
     dispatcher: Dispatcher
     caller: Caller
@@ -152,7 +152,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Router:
-    """Resolves host and path to a network and a caller."""
+    """Router from host and path to a network and a caller."""
 
     def __init__(
         self,
@@ -164,8 +164,9 @@ class Router:
         barriers: Mapping[str, BlockWaiter] | None = None,
         rpc_versions: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`networks` by name, `hosts` to names, `keys`, `tokens`, `barriers` and `rpc_versions` by the names
-        of those that have some.
+        """Make a router; `networks` are by name, and `hosts` maps hosts to names.
+
+        The other mappings have entries only for the networks that use them.
         """
         self._rpc_versions = rpc_versions or {}
         self._barriers = barriers or {}
@@ -178,10 +179,10 @@ class Router:
     def resolve(
         self, host: str, target: str, client: ClientId | None = None, *, socket: bool, authorization: str = ""
     ) -> Route:
-        """Return where a request of `client` for `target` on `host` goes.
+        """Return the route of a request of `client` for `target` on `host`.
 
         Raises:
-            RequestRefusedError: Nowhere.
+            RequestRefusedError: No network serves the request, or its key or token is not accepted.
         """
         self.origin_policy.check_host(host)
         path = target.partition("?")[0]
@@ -204,7 +205,7 @@ class Router:
         return Route(self._networks[name], caller, self._barriers.get(name))
 
     def _known_version(self, network: str, match: re.Match[str]) -> str | None:
-        """Return the version that a path ends in.
+        """Return the version of a specification at the end of a path, None if it names none.
 
         Raises:
             RequestRefusedError: The network has no such version.
@@ -215,10 +216,10 @@ class Router:
         return version
 
     def network_of(self, host: str, authorization: str = "") -> str:
-        """Return the name of the network that `host` leads to.
+        """Return the name of the network that serves `host`.
 
         Raises:
-            RequestRefusedError: None has it, or it asks for a token.
+            RequestRefusedError: No network serves it, or it needs a valid token.
         """
         name = self._name_of(host)
         if (tokens := self._tokens.get(name)) is not None:

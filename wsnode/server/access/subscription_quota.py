@@ -1,4 +1,4 @@
-"""The limits and the numbers of subscriptions of connections and keys."""
+"""Limits and counts of subscriptions, by connection, by key, and in all."""
 
 from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
 from wsnode.jsonrpc.errors import limit_exceeded
@@ -7,7 +7,7 @@ from wsnode.server.shared import Shared
 
 
 class ClientSubscriptionQuota:
-    """The quota of subscriptions of one connection."""
+    """Quota of subscriptions of one connection."""
 
     __slots__ = ("_api_key", "_network", "_shared", "client", "used")
 
@@ -19,18 +19,18 @@ class ClientSubscriptionQuota:
         self._api_key = api_key
         self.client = ClientId() if client is None else client
         self.used = 0
-        """The number of open subscriptions."""
+        """Number of open subscriptions."""
 
     @property
     def live_calls(self) -> ClientQuota:
-        """Return the bound on the values that subscriptions of the process watch."""
+        """Return the bound on values watched by all subscriptions of the process."""
         return self._shared.live_calls
 
     def take(self, kind: str) -> None:
-        """Count one more.
+        """Count one more subscription of this kind.
 
         Raises:
-            RpcError: The connection, the key or the process has as many as it may, or is about to stop.
+            RpcError: The connection, the key or the process has as many as it may, or the node is stopping.
         """
         if self._shared.draining:
             raise limit_exceeded("the node is about to stop")
@@ -48,7 +48,7 @@ class ClientSubscriptionQuota:
         open_now[self._network, kind] += 1
 
     def _leave_room_for_others(self) -> None:
-        """Bound the subscriptions of this process by what those of other processes leave."""
+        """Reduce the bound of this process by the subscriptions open in other processes."""
         subscriptions, totals = self._shared.subscriptions, self._shared.totals
         if totals is not None:
             elsewhere = totals.subscriptions - subscriptions.used
@@ -66,16 +66,16 @@ class ClientSubscriptionQuota:
             raise limit_exceeded("too many subscriptions")
 
     def charge(self, calls: int) -> None:
-        """Charge the key for as many calls.
+        """Charge the key for `calls` calls.
 
         Raises:
-            RpcError: That is beyond its rate.
+            RpcError: The key's rate is exceeded.
         """
         if self._api_key is not None:
             self._api_key.charge(calls)
 
     def give_back(self, kind: str) -> None:
-        """Count one less."""
+        """Count one subscription of this kind less."""
         if self._api_key is not None:
             self._api_key.give_back_subscription()
         if self._shared.totals is not None:

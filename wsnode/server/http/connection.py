@@ -1,6 +1,6 @@
 """HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, pages and files by GET.
 
-A thin shim in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
+A thin layer in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
 are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
@@ -44,65 +44,65 @@ JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
 METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
 INFLATED_AT_ONCE = 64 * 1024
-"""Bodies that are decompressed at once: at 5 MiB for each, that takes three milliseconds."""
+"""Bytes up to which a body is decompressed on the event loop: 3 ms if it grows to 5 MiB."""
 NO_PARSER = h11.Connection(h11.SERVER)
-"""Stands where no request is being parsed, so that idle connections keep no parser."""
+"""Shared parser for connections without a request in progress, so that idle ones keep no parser."""
 PageContent = tuple[int, str, bytes]
-"""A page's status, content type and body."""
+"""Status, content type and body of a page."""
 Page = Callable[[], PageContent | Awaitable[PageContent]]
-"""A page for GET, at once or once other processes have answered."""
+"""Function that returns a page for GET, or an awaitable of it if other processes must answer first."""
 
 
 class Service(msgspec.Struct, frozen=True):
-    """The state that the HTTP connections of a server share."""
+    """State that all HTTP connections of a server share."""
 
     router: Router
     shared: Shared
     pages: Mapping[str, Page]
     connections: ClientQuota
-    """Most connections of such clients."""
+    """Bound on the connections of these clients."""
     files: Mapping[str, StaticFile] = {}
-    """What is served by GET besides the pages, where the directory has the host."""
+    """Files served by GET besides the pages, by path, for hosts of a network."""
     idle: dict[trio.CancelScope, ClientId] = msgspec.field(default_factory=dict)
-    """The connections that wait for a request, the one that has waited longest first."""
+    """Connections that wait for a request, the longest-waiting first."""
 
 
 class _DisconnectedError(Exception):
-    """The client has gone, or does not do its part in time."""
+    """Exception: the client is gone, or does not continue in time."""
 
 
 class HttpConnection:
-    """A connection that did not ask for an upgrade."""
+    """HTTP connection, until it ends or asks for WebSocket."""
 
     def __init__(self, transport: Transport, service: Service, client: ClientId | None = None) -> None:
         self._transport = transport
         self.client = ClientId() if client is None else client
-        """The client that its shares count for."""
+        """Client by which its use of shared bounds is counted."""
         self._service = service
         self._ahead = b""
-        """Bytes that have arrived and are not parsed yet."""
+        """Bytes that have arrived and are not parsed."""
         self._parser = NO_PARSER
         self._with_parser = 0
-        """Bytes that it was given of those that had arrived before."""
+        """Number of bytes given to the parser that had arrived before the parser needed them."""
         self._given = 0
-        """Bytes that it was given."""
+        """Number of bytes given to the parser for this request."""
         self._is_head = False
-        """Whether the request asks for the head of the answer alone."""
+        """True if the request is HEAD, so that the response has no body."""
         self._patience: trio.CancelScope | None = None
-        """The scope of reading a body, or of a slow call."""
+        """Scope of reading a body, or of a slow call; None outside both."""
         self._has_given_up = False
-        """Whether that was ended because too many bytes are kept. Nothing more is served then."""
+        """True after `evict`: too many bytes were kept. Nothing more is served then."""
         self._owes = False
-        """Whether requests were dropped that nothing has been said of."""
+        """True if `evict` dropped requests and the client has not been told."""
         self._turn_ends = 0.0
-        """The end of this connection's turn."""
+        """Time at which this connection's turn ends."""
         self._upgrade: Upgrade | None = None
-        """The last request, if it asks for WebSocket."""
+        """Last request, if it asks for WebSocket."""
         self._asked = 0
-        """The requests that were served since bytes were last waited for."""
+        """Number of requests served since the connection last waited for bytes."""
 
     def evict(self) -> None:
-        """Refuse what has been asked, because no other connection keeps as many bytes of requests."""
+        """Refuse the requests in progress: this connection keeps the most bytes of the peer with the most."""
         self._has_given_up = True
         self._owes = bool(self._ahead)
         self._ahead = b""
@@ -114,7 +114,7 @@ class HttpConnection:
         return self._service.shared.limits
 
     async def run(self, data: bytes) -> Upgrade | None:
-        """Serve requests, the first of which begins with `data`, until either side has had enough.
+        """Serve requests, beginning with the bytes `data`, until either side ends the connection.
 
         Returns the request that asks for WebSocket, if one does; the transport is open then.
         """
@@ -139,7 +139,7 @@ class HttpConnection:
         self._turn_ends = perf_counter() + first_turn(self._limits.slice_seconds, counters.http_serving)
 
     async def _serve_next(self) -> bool:
-        """Serve one request; True if another may follow."""
+        """Serve one request; return True if another may follow."""
         if self._asked > 1 or (self._asked and self._ahead):
             self._hold()
         if self._ahead:
@@ -163,24 +163,28 @@ class HttpConnection:
 
     @property
     def _is_last(self) -> bool:
-        """Whether nothing follows the answer: the server ends, or what was asked behind it was dropped."""
+        """Return True if the connection ends after this response: the server stops, or further requests were
+        dropped.
+        """
         return self._service.shared.draining or self._has_given_up
 
     def _hold(self, size: int = 0) -> None:
-        """Count what is kept: `size` bytes of a request, and those that have arrived behind it."""
+        """Count the bytes kept: `size` bytes of a request, and those that have arrived after it."""
         self._service.shared.received.hold(self, size + self._with_parser + len(self._ahead))
 
     async def _say_given_up(self) -> bool:
-        response = refused(RequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests")))
+        response = refused(
+            RequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests, try again"))
+        )
         self._count(response)
         await self._send_all(serialize(response, last=self._is_last))
         return False
 
     async def _asked_upgrade(self) -> Upgrade | None:
-        """Return the request, once its head is there, if it asks for WebSocket.
+        """Return the next request if it asks for WebSocket, None for any other request.
 
-        Any request of a connection may (RFC 9110, section 7.8): proxies send handshakes on connections that
-        they have kept. What is no head within its bound is left to the parser, which says so.
+        Any request of a connection may ask (RFC 9110, section 7.8): proxies send handshakes on connections
+        that they have kept. Bytes without a head within its bound are left to the parser, which refuses them.
         """
         searched, deadline = 0, trio.current_time() + self._limits.idle_seconds
         while (size := head_size(self._ahead, searched)) is None:
@@ -205,7 +209,7 @@ class HttpConnection:
             return self._refused(RequestRefusedError(bad.status, invalid_request(bad.message)), headers)
 
     def _refused(self, refusal: RequestRefusedError, headers: Headers) -> Response:
-        """Return the response that refuses a request, which pages that may come in can read."""
+        """Return the response of a refusal, readable by web pages of admitted origins."""
         origin_policy = self._service.router.origin_policy
         return refused(refusal, shared_refusal(headers, headers.first("host"), origin_policy))
 
@@ -238,7 +242,7 @@ class HttpConnection:
         return may_follow
 
     def _check_head(self) -> None:
-        """Check the size of a head that has been parsed: the parser bounds those that are incomplete."""
+        """Check the size of a parsed head; the parser bounds only incomplete ones."""
         if self._given - len(self._parser.trailing_data[0]) > self._limits.head_bytes:
             raise RequestRefusedError(431, invalid_request("header fields too large"))
 
@@ -277,7 +281,7 @@ class HttpConnection:
         return await self._answer(route, headers, await self._read_body(headers))
 
     def _enter(self, headers: Headers, target: RequestTarget) -> Route:
-        """Return where a POST leads, if its head admits it there."""
+        """Return the route of a POST, once its content type is accepted."""
         route = self._service.router.resolve(
             *target, self.client, socket=False, authorization=headers.first("authorization")
         )
@@ -337,7 +341,7 @@ class HttpConnection:
         """Wait for the block that a request demands.
 
         Raises:
-            RequestRefusedError: It does not come in time.
+            RequestRefusedError: The block does not come in time, or too many wait.
         """
         if (refusal := await self._while_there(arrival)) is not None:
             raise refusal
@@ -369,13 +373,15 @@ class HttpConnection:
         return Response(200, content_type="text/plain")
 
     async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
-        """Return the reply of a slow call, and give it up if the client leaves meanwhile."""
+        """Return the reply of a slow call; raise _DisconnectedError if the client leaves before."""
         shared = self._service.shared
         account = ConnectionResponseMemory(shared.response_memory, shared.limits.outbox_bytes, client=client)
         return await self._while_there(lambda: shared.executor.finish(task, client, account))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what `work` returns, and give it up if the client leaves meanwhile."""
+        """Return the result of `work()`; cancel it and raise _DisconnectedError if the client leaves
+        before.
+        """
         results: list[T] = []
 
         async def watch(scope: trio.CancelScope) -> None:
@@ -432,7 +438,7 @@ class HttpConnection:
         return bytes(body)
 
     async def _take_turns(self) -> None:
-        """Let other tasks run if this connection's turn is over."""
+        """Wait for the next turn if this connection's turn is over, so that other tasks run."""
         if perf_counter() > self._turn_ends:
             await self._service.shared.executor.turns.pass_through(self.client)
             self._turn_ends = perf_counter() + self._limits.slice_seconds
@@ -443,7 +449,9 @@ class HttpConnection:
         raise _DisconnectedError
 
     async def _wait_request(self) -> bytes:
-        """Return the bytes that arrive next; none at the end, and for those whose place has been taken."""
+        """Return the bytes that arrive next; no bytes at the end, after a timeout, or if the connection was
+        displaced.
+        """
         scope = trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds)
         self._service.idle[scope] = self.client
         self._service.shared.counters.http_serving -= 1
@@ -458,11 +466,11 @@ class HttpConnection:
         return data or b""
 
     async def _next_event(self, until: float = inf) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return what the parser has next.
+        """Return the parser's next event.
 
         Raises:
-            RequestRefusedError: It has not arrived at the time `until`.
-            _DisconnectedError: It has not arrived for as long as a client may be silent.
+            RequestRefusedError: The request is incomplete at the time `until`.
+            _DisconnectedError: The client was silent for too long, or is gone.
         """
         await self._take_turns()
         if (event := self._parser.next_event()) is not h11.NEED_DATA:
@@ -503,7 +511,7 @@ class HttpConnection:
         await self._send_all(pieces)
 
     async def _send_all(self, pieces: Sequence[bytes]) -> None:
-        """Send the pieces, small ones together."""
+        """Send the pieces; small ones are joined."""
         size = sum(map(len, pieces))
         if size <= PARCEL_BYTES:
             await self._send_small(b"".join(pieces))
@@ -516,7 +524,9 @@ class HttpConnection:
                 await self._send_piece(parcel)
 
     async def _send_small(self, data: bytes) -> None:
-        """Send what the system nearly always accepts at once: then nothing of it waits for the client."""
+        """Send a short text, which the system nearly always accepts at once; only the rest is counted as
+        waiting.
+        """
         try:
             sent = self._transport.send_nowait(data)
         except trio.BrokenResourceError:
@@ -533,7 +543,7 @@ class HttpConnection:
 
     @contextmanager
     def _counted(self, size: int) -> Iterator[None]:
-        """Count bytes of a reply, which wait for a thread or for the client."""
+        """Count `size` bytes of a reply as waiting, while a thread or the client has to take them."""
         waiting = self._service.shared.waiting
         waiting.add(self.client, size)
         try:
@@ -543,7 +553,7 @@ class HttpConnection:
 
 
 class _Length:
-    """Stands for bytes of which only the number matters."""
+    """Stand-in for bytes of which only the number matters."""
 
     __slots__ = ("_size",)
 

@@ -1,4 +1,4 @@
-"""Content encodings of HTTP bodies: gzip and zstd, both ways, within the body's limit."""
+"""Content encodings of HTTP bodies: gzip and zstd, in both directions, within the limit of a body."""
 
 import re
 import zlib
@@ -14,13 +14,13 @@ from wsnode.server.transport.chunking import coalesce
 CHUNK_BYTES = 64 * 1024
 GZIP_LEVEL = 1
 GZIP_BITS = 16 + zlib.MAX_WBITS
-"""What zlib takes for gzip's head and trailer, with the largest window."""
+"""`wbits` of zlib for the format of gzip with the largest window."""
 ZSTD_LEVEL = 3
 _REFUSED = re.compile(r";\s*q=0(\.0*)?\s*$")
 
 
 class BadContentError(Exception):
-    """A body that its encoding does not explain; `status` says whether it is too large or wrong."""
+    """Error of a body that cannot be decoded; `status` is 400, 413 or 415."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message)
@@ -29,10 +29,10 @@ class BadContentError(Exception):
 
 
 def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return `body` without its encoding, which it has.
+    """Return `body` decoded from `encoding`.
 
     Raises:
-        BadContentError: It is larger than `limit`, damaged, or encoded in another way.
+        BadContentError: It is larger than `limit` bytes, damaged, or of an unsupported encoding.
     """
     try:
         if encoding in ("gzip", "x-gzip"):
@@ -45,7 +45,7 @@ def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def choose_encoding(accepted: str) -> str | None:
-    """Return the best encoding that an Accept-Encoding header admits."""
+    """Return the best supported encoding that an Accept-Encoding header admits, None for no encoding."""
     offers = {
         offer.partition(";")[0].strip().lower() for offer in accepted.split(",") if not _REFUSED.search(offer)
     }
@@ -55,7 +55,9 @@ def choose_encoding(accepted: str) -> str | None:
 async def encode_body(
     body: Reply, accepted: str, limits: Limits, workers: WorkerPool, client: Any
 ) -> tuple[Reply, dict[str, str]]:
-    """Return `body` in an encoding that is accepted, and the headers that say so; large ones in a thread."""
+    """Return `body` in an accepted encoding, and the headers about it; large bodies are encoded in a
+    thread.
+    """
     if (encoding := choose_encoding(accepted)) is None:
         return body, {}
     if size_of(body) <= limits.deflate_inline_bytes:

@@ -1,6 +1,6 @@
-"""The plain HTTP request that nearly every client sends, read without a general parser.
+"""Fast parser for the plain HTTP request that nearly every client sends.
 
-A POST whose head is as plain as can be and whose body has arrived whole. Any other request (another method,
+It reads a POST with a plain head and a body that has arrived whole. Any other request (another method,
 chunks, an expectation, a repeated header, a misplaced byte) is left to h11 from its first byte on, so the two
 never disagree.
 """
@@ -15,7 +15,7 @@ _NOT_PLAIN = frozenset(("transfer-encoding", "expect", "upgrade", "connection", 
 
 
 class FastPost(NamedTuple):
-    """A request: its target, its headers by lower-case name, its body, and its size in all."""
+    """Request: its target, its headers by lower-case name, its body, and its size in bytes."""
 
     target: str
     headers: dict[str, str]
@@ -24,7 +24,7 @@ class FastPost(NamedTuple):
 
 
 def quick_post(data: bytes, body_bytes: int, head_bytes: int) -> FastPost | None:
-    """Return the request that `data` begins with, if it is plain, whole and within its limits."""
+    """Return the request at the beginning of `data`; None if it is not plain, whole and within its limits."""
     if (match := _HEAD.match(data)) is None or match.end() > head_bytes:
         return None
     lines = match[2].decode("ascii").split("\r\n")[:-1]

@@ -1,4 +1,4 @@
-"""Files that are served as they are, and kept by browsers as long as they do not change."""
+"""Static files, which browsers keep as long as they do not change."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ _REFUSED: Final = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
 
 class StaticFile:
-    """The bytes of a file, and the headers that go with them."""
+    """Content of a file, with the headers of its response."""
 
     def __init__(
         self,
@@ -21,11 +21,11 @@ class StaticFile:
         *,
         named_only: bool = False,
     ) -> None:
-        """With `named_only` the file is for requests alone whose Accept header names its content type."""
+        """Make a file. With `named_only` it is for requests whose Accept header names its content type."""
         self.body = body
         self.content_type = content_type
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        """The entity tag (RFC 9110, section 8.8.3)."""
+        """Entity tag (RFC 9110, section 8.8.3)."""
         self._media_type = content_type.partition(";")[0] if named_only else None
         # A browser asks each time whether its copy still holds: another release may answer here tomorrow.
         self._headers = {"ETag": self.tag, "Cache-Control": "no-cache", **(headers or {})}
@@ -33,7 +33,7 @@ class StaticFile:
             self._headers["Vary"] = "Accept"
 
     def suits(self, accepted: str) -> bool:
-        """Tell whether a request with this Accept header is for the file."""
+        """Return True if a request with this Accept header is for the file."""
         return self._media_type is None or any(
             offer.partition(";")[0].strip().lower() == self._media_type and not _REFUSED.search(offer)
             for offer in accepted.split(",")

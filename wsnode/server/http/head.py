@@ -1,4 +1,4 @@
-"""The first bytes of a connection, up to the end of an HTTP head, within bounds."""
+"""First bytes of a connection, up to the end of an HTTP head, within bounds."""
 
 import re
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _METHOD = re.compile(rb"[A-Z]{1,16} ")
 
 
 class NoHeadError(Exception):
-    """The bytes are no HTTP head; `status` is the response's, None if the client is gone."""
+    """Error of bytes that are no HTTP head; `status` is for the response, None if the client is gone."""
 
     def __init__(self, status: int | None) -> None:
         super().__init__(status)
@@ -22,31 +22,31 @@ class NoHeadError(Exception):
 
 
 class Upgrade(NamedTuple):
-    """A request for WebSocket: its head with the blank line, and what came behind it."""
+    """Request for WebSocket: its head with the blank line, and the bytes after it."""
 
     head: bytes
     rest: bytes
 
 
 def head_size(data: bytes, searched: int = 0) -> int | None:
-    """Return the size of the head that `data` begins with, in bytes; None if its end is not there yet.
+    """Return the size of the head at the beginning of `data` in bytes; None if its end has not arrived.
 
-    The first `searched` bytes are known to have no end of a head.
+    The first `searched` bytes are known to contain no end of a head.
     """
     match = _END.search(data, max(0, searched - 3))
     return None if match is None else match.end()
 
 
 def is_no_request(data: bytes) -> bool:
-    """Return whether the bytes begin like no request."""
+    """Return True if the bytes cannot begin an HTTP request."""
     return len(data) > 16 and _METHOD.match(data) is None
 
 
 async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]:
-    """Return the head with its blank line, and what came behind it.
+    """Return the head with its blank line, and the bytes after it.
 
     Raises:
-        NoHeadError: It did not come, in time or at all, or is too large.
+        NoHeadError: The head did not come in time or at all, or is too large.
     """
     data = b""
     deadline = trio.current_time() + limits.head_seconds

@@ -1,4 +1,4 @@
-"""Headers of HTTP requests, and those of the response that follow from them."""
+"""Headers of HTTP requests, and the headers of responses that depend on them."""
 
 import re
 
@@ -10,29 +10,29 @@ from wsnode.server.access.request_errors import RequestRefusedError, bad_request
 from wsnode.server.access.router import Caller
 
 _NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
-"""Names of headers (RFC 9110, section 5.6.2), with commas between."""
+"""Names of headers (RFC 9110, section 5.6.2), separated by commas."""
 
 
 class Headers:
-    """A request's headers by lower-case name."""
+    """Headers of a request by lower-case name."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
         self._first = dict(reversed(pairs))
 
     def count(self, name: str) -> int:
-        """Return how many headers have a name."""
+        """Return the number of headers with a name."""
         return sum(each == name for each, _ in self._pairs)
 
     def first(self, name: str) -> str:
-        """Return the value of the first one of a name, or nothing."""
+        """Return the value of the first header with a name, an empty text if there is none."""
         return self._first.get(name, "")
 
     def only(self, name: str) -> str:
-        """Return the value of the only one of a name, or nothing.
+        """Return the value of the only header with a name, an empty text if there is none.
 
         Raises:
-            RequestRefusedError: There are several.
+            RequestRefusedError: Several headers have the name.
         """
         if len(self._first) < len(self._pairs) and self.count(name) > 1:
             raise bad_request(f"more than one {name} header")
@@ -47,7 +47,11 @@ def headers_of(request: h11.Request) -> Headers:
 
 
 def cross_origin(headers: Headers, caller: Caller, origin_policy: OriginPolicy) -> dict[str, str]:
-    """Return the headers that let a web page read the response."""
+    """Return the headers with which a web page may read the response, none for a request without origin.
+
+    Raises:
+        RequestRefusedError: The origin is malformed or not admitted.
+    """
     origin = headers.only("origin")
     if not origin:
         return {}
@@ -58,7 +62,7 @@ def cross_origin(headers: Headers, caller: Caller, origin_policy: OriginPolicy) 
 
 
 def shared_refusal(headers: Headers, host: str, origin_policy: OriginPolicy) -> dict[str, str]:
-    """Return the headers that let a web page read a refusal; none for a page that may not come in at all."""
+    """Return the headers with which a web page may read a refusal; none for a page of another origin."""
     try:
         origin_policy.check_host(host)
         origin = headers.only("origin")
@@ -76,7 +80,7 @@ def _allowed(origin: str, *, is_for_all: bool) -> dict[str, str]:
 
 
 def _private_network(headers: Headers) -> dict[str, str]:
-    """Return what lets a page of the world reach a node on this machine or network, if its browser asks.
+    """Return the header that lets a public page reach a node in a private network, if its browser asks.
 
     Source: Private Network Access, section 3.1. Chromium asks even if the origin needs nothing else.
     """
@@ -85,7 +89,7 @@ def _private_network(headers: Headers) -> dict[str, str]:
 
 
 def preflight(headers: Headers, caller: Caller, origin_policy: OriginPolicy) -> dict[str, str]:
-    """Return the headers of the answer to OPTIONS, which a browser sends ahead."""
+    """Return the headers of the response to a browser's preflight request (OPTIONS)."""
     asked = headers.first("access-control-request-headers")
     return {
         **cross_origin(headers, caller, origin_policy),

@@ -22,7 +22,7 @@ class Response(msgspec.Struct, frozen=True):
 
 
 def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
-    """Return the head and the pieces of the body of the response; the `last` one of a connection says so."""
+    """Return the head and the pieces of the body; the `last` response of a connection announces its end."""
     lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
     lines.append(f"Content-Length: {size_of(response.body)}")
     if response.body:
@@ -34,9 +34,9 @@ def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
 
 
 def refused(refusal: RequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:
-    """Return the response that refuses, with a JSON-RPC error.
+    """Return the response of a refusal, with a JSON-RPC error as its body.
 
-    A web page can read it if the headers `shared` allow that: no other page learns that a node is here.
+    The headers `shared` decide which web pages can read it; other pages do not learn that a node is here.
     """
     headers = {**(shared or {}), **refusal.headers}
     return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)

@@ -1,1 +1,1 @@
-"""The upkeep of a server: metrics, logs, memory, background tasks, its end."""
+"""Upkeep of a server: metrics, logs, memory, background tasks, its end."""

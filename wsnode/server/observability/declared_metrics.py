@@ -1,4 +1,4 @@
-"""Reports of other processes, of which declared metrics are kept."""
+"""Reports of other processes, reduced to declared metrics."""
 
 import math
 from collections.abc import Iterable
@@ -11,21 +11,21 @@ from wsnode.server.metric_definitions import METRICS, MetricDefinition, NodePart
 from wsnode.server.observability.families import Family, Sample
 
 MOST_BYTES: Final = 8 << 20
-"""Bytes of the samples of one process, or of a sum over several, which is one message to a worker."""
+"""Bytes of the samples of one process, or of a sum over several; each is one message to a worker."""
 SAMPLE_BYTES: Final = 48
 LABEL_BYTES: Final = 4
-"""What a sample and a label of it have besides their texts."""
+"""Estimated bytes of a label besides its texts; `SAMPLE_BYTES` is that of a sample."""
 MOST_CHARACTERS: Final = 256
-"""Characters of a meaning and of a label's value."""
+"""Maximum characters of a meaning and of a label's value."""
 BUCKETS: Final = frozenset((*map(str, BOUNDS), "+Inf"))
 
 
 DECLARED: Final = {name: each for name, each in METRICS.items() if each.part is not NodePart.MASTER}
-"""Metrics of one process by name, without those that the parent of several adds."""
+"""Metrics of one process by family name; those of the parent of several are not among them."""
 
 
 class CheckedFamilies(msgspec.Struct, frozen=True):
-    """Families that were kept, and the number of families and samples that were not."""
+    """Accepted families, and the number of families and samples that were dropped."""
 
     families: list[Family]
     dropped: int
@@ -34,7 +34,7 @@ class CheckedFamilies(msgspec.Struct, frozen=True):
 def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
     """Return the declared families with their declared samples.
 
-    A name, a label or a value that Prometheus cannot read would make it refuse the page of the whole node.
+    Prometheus rejects the page of the whole node if one name, label or value in it is malformed.
     """
     kept, dropped = list[Family](), 0
     for family in families:
@@ -49,7 +49,7 @@ def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
 
 
 def keep_first(families: Iterable[Family], most: int = MOST_BYTES) -> CheckedFamilies:
-    """Return the families with the first samples that have at most `most` bytes together."""
+    """Return the families, reduced to the first samples with at most `most` bytes together."""
     kept, dropped, room = list[Family](), 0, most
     for family in families:
         samples = list[Sample]()

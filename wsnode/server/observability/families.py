@@ -1,4 +1,4 @@
-"""Metrics as values: what one process has counted, and the sum over several."""
+"""Metrics as values: the counts of one process, and sums over several."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ class Family(msgspec.Struct, frozen=True):
     name: str
     meaning: str
     kind: str
-    """In Prometheus' words: `counter`, `gauge` or `histogram`."""
+    """Prometheus' word: `counter`, `gauge` or `histogram`."""
     samples: Sequence["Sample"]
 
 
@@ -35,7 +35,7 @@ def family_of(name: str, samples: Mapping[Labels, float]) -> Family:
 
 
 def added(processes: Iterable[Iterable[Family]]) -> list[Family]:
-    """Return the sum over several processes, sample by sample, or the largest number where it is that."""
+    """Return the sum over several processes, sample by sample; for `is_largest` metrics the largest value."""
     first = dict[str, Family]()
     sums = dict[str, dict[tuple[str, Labels], float]]()
     for families in processes:
@@ -58,5 +58,5 @@ def added(processes: Iterable[Iterable[Family]]) -> list[Family]:
 
 
 def lasting(families: Iterable[Family]) -> list[Family]:
-    """Return what stays when a process has ended: what it has counted, not what it had."""
+    """Return the metrics that keep counting after their process has ended: all but gauges."""
     return [family for family in families if family.kind != "gauge"]

@@ -1,4 +1,4 @@
-"""Log lines: for people, or one JSON object each for machines."""
+"""Log lines: for people, or one JSON object each for programs."""
 
 import logging
 import sys
@@ -13,24 +13,24 @@ from wsnode.untrusted.decoding import printable
 
 
 class LogStream(Protocol):
-    """The destination of log lines."""
+    """Destination of log lines."""
 
     def write(self, text: str, /) -> object:
-        """Take a line."""
+        """Write a line."""
 
     def flush(self) -> object:
-        """Let it be seen."""
+        """Flush the lines written so far."""
 
 
 FORMATS = ("human", "json")
 WARNINGS = 600
 """Warnings without traceback that one place in the code may log in a minute: the rate of slow calls."""
 MOST_CHARACTERS = 16 * 1024
-"""Of a message, and of a traceback."""
+"""Maximum characters of a message, and of a traceback."""
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a record, with the record's `details` as members."""
+    """Formatter of one JSON object a record, with the record's `details` as members."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as a line of JSON."""
@@ -51,7 +51,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class HumanFormatter(logging.Formatter):
-    """A line to read, with the record's `details` behind the message."""
+    """Formatter of a line for people, with the record's `details` after the message."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname:<7} {message}", "%H:%M:%S", style="{")
@@ -69,7 +69,7 @@ class HumanFormatter(logging.Formatter):
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes a number of lines a second; the next line gives the number of skipped ones.
+    """Filter that passes some lines a second; the next line has the number of those skipped.
 
     Clients decide how many slow calls there are, and each line delays the event loop.
     """
@@ -81,7 +81,7 @@ class RateLimitFilter(logging.Filter):
         self._began, self._written, self._left_out = -1.0, 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the line is written."""
+        """Return True if the line is to be written."""
         now = self._clock()
         if now - self._began >= 1:
             self._began, self._written = now, 0
@@ -99,9 +99,9 @@ SPARING = RateLimitFilter(10)
 
 
 class LengthLimitFilter(logging.Filter):
-    """Passes one traceback and some warnings a minute from each place in the code, and counts the others.
+    """Filter that passes one traceback and some warnings a minute from each place in the code.
 
-    The next line of a place gives the number of skipped ones. Lines of lower levels pass.
+    The next line of a place has the number of those skipped. Lines below the level of warnings pass.
     """
 
     def __init__(self, warnings: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -111,7 +111,7 @@ class LengthLimitFilter(logging.Filter):
         self._places: dict[tuple[str, int], _Minute] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the line is written."""
+        """Return True if the line is to be written."""
         if record.levelno < logging.WARNING and not record.exc_info:
             return True
         most = 1 if record.exc_info else self._warnings
@@ -130,7 +130,7 @@ class LengthLimitFilter(logging.Filter):
 
 
 class _Minute:
-    """The lines of one place."""
+    """Count of the lines of one place in the current minute."""
 
     __slots__ = ("began", "left_out", "written")
 
@@ -139,7 +139,7 @@ class _Minute:
 
 
 def _place(record: logging.LogRecord) -> tuple[str, int]:
-    """Return where an exception was raised, or else where the line was written."""
+    """Return the file and line where an exception was raised, or else where the log line was written."""
     last = record.exc_info[2] if record.exc_info else None
     if last is None:
         return record.pathname, record.lineno
@@ -149,7 +149,7 @@ def _place(record: logging.LogRecord) -> tuple[str, int]:
 
 
 def _shortened(text: str) -> str:
-    """Return a message or a traceback, without its middle if it is long: it may repeat what others sent."""
+    """Return a text without its middle if it is long: it may repeat data that others sent."""
     if len(text) <= MOST_CHARACTERS:
         return text
     half = MOST_CHARACTERS // 2
@@ -157,14 +157,14 @@ def _shortened(text: str) -> str:
 
 
 class WorkerNumberFilter(logging.Filter):
-    """Gives each line the number of the worker that writes it."""
+    """Filter that adds the number of the worker to each line."""
 
     def __init__(self, worker: int) -> None:
         super().__init__()
         self._worker = worker
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return that the line is written."""
+        """Return True, with the worker's number added to the record."""
         record.details = {"worker": self._worker, **getattr(record, "details", {})}
         return True
 
@@ -172,7 +172,7 @@ class WorkerNumberFilter(logging.Filter):
 def configure(
     level: str = "info", form: str = "human", stream: LogStream | None = None, *, worker: int | None = None
 ) -> None:
-    """Send everything that wsnode logs at `level` or above to `stream`, stderr if None.
+    """Write all records of wsnode at `level` or above to `stream`, stderr if None.
 
     May be called again, for another level. Libraries log from warnings on. `worker` is the number of this
     process among several that write to one stream.

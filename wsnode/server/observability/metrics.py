@@ -1,4 +1,4 @@
-"""The server's counters in Prometheus' format, collected on request only."""
+"""The server's metrics in Prometheus' format, collected on request only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -22,7 +22,7 @@ from wsnode.server.observability.process import register_process
 from wsnode.server.shared import MetricValue, Shared
 
 Values = TypeVar("Values", bound=tuple[str, ...])
-"""Those of the labels, in their order."""
+"""Values of a metric's labels, in their order."""
 
 START = "process_start_time_seconds"
 _FAMILIES: Final = {
@@ -34,7 +34,7 @@ BOUNDS_SHOWN = ("connections", "all_subscriptions", "output_bytes", "input_bytes
 
 
 class Metrics(Collector):
-    """Reads the counters that the methods and connections keep anyway."""
+    """Collector of the counts that methods and connections keep anyway."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Metrics(Collector):
         is_ready: Callable[[], bool] = lambda: True,
         limits: Callable[[], Limits] | None = None,
     ) -> None:
-        """`versions` says of each network how many versions of its chain are being read.
+        """Make a collector; `versions` returns, by network, the number of versions of its chain being read.
 
-        `figures` are what a network has of its own; `is_ready` is what `/readyz` says. `limits` are
-        those of the node, of this process if None.
+        `figures` returns a network's own numbers; `is_ready` decides the answer of `/readyz`. `limits`
+        returns the limits of the node, by default those of this process.
         """
         self._limits_in_force = limits or (lambda: shared.limits)
         self._is_ready = is_ready
@@ -62,11 +62,11 @@ class Metrics(Collector):
         register_process(self._registry)
 
     def page(self) -> tuple[int, str, bytes]:
-        """Return the page of all metrics."""
+        """Return status, content type and text of the page of all metrics."""
         return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
 
     def families(self) -> list[Family]:
-        """Return every metric as it stands, as values, but for the time at which this process began."""
+        """Return all current metrics as values, except the start time of this process."""
         return [
             Family(
                 metric.name,
@@ -79,7 +79,7 @@ class Metrics(Collector):
         ]
 
     def collect(self) -> Iterable[Metric]:
-        """Yield every metric as it stands."""
+        """Yield all current metrics."""
         yield from self._calls()
         yield _labelled(
             "wsnode_unknown_methods_total",
@@ -173,7 +173,7 @@ def _new_family(name: str) -> Any:
 
 
 def _labelled(name: str, samples: Mapping[Values, float]) -> Metric:
-    """Return a declared metric with a number for the values of its labels."""
+    """Return a declared metric with one number for each tuple of label values."""
     family = _new_family(name)
     for labels, value in samples.items():
         family.add_metric(labels, value)
@@ -182,13 +182,13 @@ def _labelled(name: str, samples: Mapping[Values, float]) -> Metric:
 
 
 class _FamiliesCollector(Collector):
-    """Metrics that were sent as values."""
+    """Collector of metrics that were received as values."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families = families
 
     def collect(self) -> Iterable[Metric]:
-        """Yield them."""
+        """Yield the metrics."""
         for family in self._families:
             metric = Metric(family.name, family.meaning, family.kind)
             for sample in family.samples:
@@ -197,14 +197,14 @@ class _FamiliesCollector(Collector):
 
 
 def page_of(families: Iterable[Family]) -> tuple[int, str, bytes]:
-    """Return the page of these metrics."""
+    """Return status, content type and text of a page of these metrics."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_FamiliesCollector(families))
     return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)
 
 
 def buckets(meter: DurationMeter) -> list[tuple[str, float]]:
-    """Return the cumulative buckets of a histogram."""
+    """Return the cumulative buckets of a histogram: upper bound as text, and number of calls up to it."""
     found, total = list[tuple[str, float]](), 0
     for bound, count in zip((*map(str, BOUNDS), "+Inf"), meter.counts, strict=True):
         total += count

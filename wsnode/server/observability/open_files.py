@@ -1,4 +1,4 @@
-"""The files that this process has open, and may have: every connection is one."""
+"""Open files of this process, and its limit of them: every connection is an open file."""
 
 import os
 import resource
@@ -8,19 +8,21 @@ from typing import Final
 
 OWN: Final = Path("/dev/fd")
 UNLIMITED: Final = 1 << 20
-"""Files that a process without a limit takes to be its limit."""
+"""Limit assumed for a process without one."""
 LAST: Final = 8
-"""The files that are kept free of connections at any time, for what the process opens in between."""
+"""Files that no connection may take: the process always has room to open its own."""
 
 
 def most_files() -> int:
-    """Return how many files this process may have open (`ulimit -n`)."""
+    """Return the limit of open files of this process (`ulimit -n`)."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def raise_most_files() -> None:
-    """Let this process, and those that it starts, open as many files as the system grants, as geth does."""
+    """Raise the limit of open files, of this process and its children, to the system's maximum, as geth
+    does.
+    """
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = UNLIMITED if hard == resource.RLIM_INFINITY else min(hard, UNLIMITED)
     if wanted > most_files():
@@ -29,12 +31,12 @@ def raise_most_files() -> None:
 
 
 def count_free_files() -> int:
-    """Return how many more files this process can open."""
+    """Return the number of files that this process can still open."""
     return max(0, most_files() - len(os.listdir(OWN)))
 
 
 def has_free_files() -> bool:
-    """Return whether this process can open more files than the `LAST` ones."""
+    """Return True if this process can open more files than the last `LAST` ones."""
     try:
         # The system gives the lowest number that is free.
         lowest = os.dup(0)

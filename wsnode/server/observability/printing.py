@@ -1,6 +1,6 @@
-"""Text for the terminal, written in a separate thread, so that callers never wait for it.
+"""Text for the terminal, written by a separate thread without delaying its callers.
 
-A pipe without a quick reader blocks its writer once it is full (64 KiB), and one whose reader is gone fails.
+A pipe without a quick reader blocks its writer once it is full (64 KiB), and fails once its reader is gone.
 Here that costs lines, which are counted, and no time of the event loop.
 """
 
@@ -16,14 +16,14 @@ from typing import Final
 TEXTS_PER_SECOND: Final = 100
 TEXTS_WAITING: Final = 256
 LAST_SECONDS: Final = 0.5
-"""Seconds that the end waits for the last lines."""
+"""Seconds for which the end of the process waits for the last lines."""
 
 Text = Callable[[], str]
-"""Makes a text in the printer's thread, an empty one for nothing."""
+"""Function that makes a text in the printer's thread; an empty text prints nothing."""
 
 
 class LineRate:
-    """Allows some of something in each second."""
+    """Limit of events in each second."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
@@ -31,7 +31,7 @@ class LineRate:
         self._began, self._taken = clock(), 0
 
     def take(self) -> bool:
-        """Return whether one more is allowed in this second, and count it."""
+        """Count one event; return True if it is within the limit of this second."""
         now = self._clock()
         if now - self._began >= 1:
             self._began, self._taken = now, 0
@@ -40,7 +40,7 @@ class LineRate:
 
 
 class Printer:
-    """Writes to a file descriptor; a stream for logging's handlers as well."""
+    """Thread that writes to a file descriptor; also a stream for handlers of logging."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Printer:
         waiting: int = TEXTS_WAITING,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin; `rate` texts a second are written, and `waiting` of them wait for the descriptor."""
+        """Start the thread; at most `rate` texts a second are written, and at most `waiting` wait."""
         self._descriptor = descriptor
         self._rate = LineRate(rate, clock)
         self._most_waiting = waiting
@@ -63,9 +63,9 @@ class Printer:
         self._thread.start()
 
     def say(self, text: Text, rate: LineRate | None = None) -> None:
-        """Have a text written, unless there are too many in this second, or too many wait already.
+        """Queue a text, unless it exceeds the rate of this second, or too many texts wait.
 
-        Texts with a `rate` of their own do not count among the others.
+        Texts with a `rate` of their own do not count towards that of the others.
         """
         if self._is_broken:
             return
@@ -80,7 +80,7 @@ class Printer:
             self._texts.put(text)
 
     def write(self, line: str) -> int:
-        """Have a line of the log written, unless too many wait already."""
+        """Queue a line of the log, unless too many texts wait; return its length."""
         if self._texts.qsize() < self._most_waiting and not self._is_broken:
             self._texts.put(lambda: line)
         return len(line)
@@ -89,7 +89,7 @@ class Printer:
         """Return at once: the thread writes each line as soon as it can."""
 
     def wait_written(self) -> None:
-        """Wait until the lines so far are written, for a moment at most."""
+        """Wait until the lines queued so far are written, `LAST_SECONDS` at most."""
         written = threading.Event()
 
         def mark() -> str:
@@ -101,7 +101,7 @@ class Printer:
             written.wait(LAST_SECONDS)
 
     def stop(self) -> None:
-        """Write the lines so far, for a moment at most; the rest is lost."""
+        """Write the lines queued so far within `LAST_SECONDS`; the rest is lost."""
         self._texts.put(None)
         self._thread.join(LAST_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The process itself among the metrics, under the names that dashboards know."""
+"""Metrics of the process itself, under Prometheus' usual names."""
 
 import os
 import resource
@@ -20,11 +20,11 @@ PAGE: Final = resource.getpagesize()
 
 
 def register_process(registry: CollectorRegistry) -> None:
-    """Add memory, CPU time, open files and the start of this process.
+    """Add memory, CPU time, open files and start time of this process.
 
-    prometheus_client lists the open files to count them, so another client beside 18,000 connections waited
-    93 ms at the most, and 41 without that (bench.hostile). Linux says the number since version 6.2; before
-    that, the library does it.
+    prometheus_client lists the open files to count them: with 18,000 connections another client waited up to
+    93 ms, and 41 ms without the listing (bench.hostile). Linux reports the number itself since version 6.2;
+    elsewhere the library counts.
     """
     if is_counted():
         registry.register(NodeProcessCollector())
@@ -33,7 +33,7 @@ def register_process(registry: CollectorRegistry) -> None:
 
 
 def is_counted() -> bool:
-    """Return whether the system says how many files are open without listing them (proc_pid_fd(5))."""
+    """Return True if the system reports the number of open files without listing them (proc_pid_fd(5))."""
     try:
         return FILES.stat().st_size > 0
     except OSError:
@@ -41,7 +41,7 @@ def is_counted() -> bool:
 
 
 class NodeProcessCollector(Collector):
-    """Reads what Linux says of this process."""
+    """Collector of Linux's figures of this process."""
 
     def __init__(self) -> None:
         ticks = int((OWN / "stat").read_text().rpartition(")")[2].split()[19])
@@ -49,7 +49,7 @@ class NodeProcessCollector(Collector):
         self._start = time.time() - since
 
     def collect(self) -> Iterable[Metric]:
-        """Yield every metric as it stands: bytes, seconds, Unix time and numbers of files."""
+        """Yield all current metrics: bytes, seconds, Unix time and numbers of files."""
         figures = [
             ("start_time_seconds", "Start time of the process since unix epoch in seconds.", self._start),
             ("open_fds", "Number of open file descriptors.", FILES.stat().st_size),

@@ -1,4 +1,4 @@
-"""The end of a process whose threads do not end."""
+"""Watchdog for a process at its end: it must not wait for threads for ever."""
 
 import os
 import threading
@@ -10,23 +10,23 @@ _HURRY_SECONDS: Final = 0.9
 
 
 class ShutdownWatchdog:
-    """Ends the process at a set time, unless it is left before.
+    """Timer that ends the process, unless its block is left before.
 
-    The stores lose nothing that was committed: to them it is as if the process had been killed.
+    The stores lose nothing that was committed: for them the process was killed.
     """
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
 
     def end_within(self, seconds: float) -> None:
-        """End the process after `seconds` at the latest, with status 0."""
+        """End the process after `seconds` at the latest, with status 0; replaces an earlier time."""
         self._forget()
         self._timer = threading.Timer(seconds, os._exit, [DONE])
         self._timer.daemon = True
         self._timer.start()
 
     def hurry(self) -> None:
-        """End the process within a second, which leaves a little time to threads that run."""
+        """End the process within 0.9 s, a short time for running threads to end."""
         self.end_within(_HURRY_SECONDS)
 
     def __enter__(self) -> Self:

@@ -1,1 +1,1 @@
-"""Whose turn it is: slices, threads, waiting awake, and the memory that calls may hold."""
+"""Scheduling of connections: turns, slices, threads, and the memory that calls may hold."""

@@ -1,7 +1,7 @@
-"""Times at which waits end, spread so that few of them end in one pass of the scheduler.
+"""Deadlines of waits, spread so that few waits end in one pass of the scheduler.
 
-Calls that began together would be out of time together, and each takes 0.1 ms to end: hundreds of them would
-keep the loop from everything else.
+Calls that began together would time out together, and ending each takes 0.1 ms: hundreds of them would keep
+the loop from all other work.
 """
 
 from collections import Counter
@@ -17,17 +17,18 @@ MOST_IN_A_SLOT: Final = 8
 
 
 class CoalescedDeadlines:
-    """The deadlines of all calls of a server."""
+    """Deadlines of all calls of a server."""
 
     def __init__(self) -> None:
         self._taken = Counter[int]()
-        """How many waits end in a slot of time, by its number."""
+        """Number of waits that end in each slot of `SLOT_SECONDS`, by the slot's number."""
 
     @contextmanager
     def move_on_at(self, time: float) -> Iterator[trio.CancelScope]:
-        """Cancel what is within at `time` (seconds of trio's clock), or once few others end: a `CancelScope`.
+        """Cancel the block at `time` (trio's clock), or slightly later if many blocks end then; yield its
+        `CancelScope`.
 
-        Of N waits that end at the same time the last is cancelled N / 4 milliseconds later.
+        Of N blocks with one deadline the last is cancelled N / 4 milliseconds later.
         """
         if time == inf:
             with trio.CancelScope() as scope:

@@ -1,4 +1,4 @@
-"""Runs slow calls to their end: slices in rotation with those of other connections, threads from the pool."""
+"""Execution of slow calls: slices in turn with other connections' slices, threads from a pool."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -18,11 +18,11 @@ from wsnode.server.scheduling.response_memory import ConnectionResponseMemory, R
 from wsnode.server.scheduling.worker_pool import ThreadTurn, WorkerPool, WorkerPoolFullError
 
 SHORT_THREADS = 2
-"""Threads that compress and that read long messages, which never wait for one that a call runs in."""
+"""Threads for compressing and for reading long messages, separate from those in which calls run."""
 
 
 class TaskExecutor:
-    """The one executor of a server, on which slow calls run.
+    """Executor of all slow calls of a server.
 
     At most one slice runs between two passes of the scheduler, so a quick request waits for one slice at
     most, however many calls are in flight.
@@ -31,33 +31,34 @@ class TaskExecutor:
     def __init__(self, limits: Limits, response_memory: ResponseMemory | None = None) -> None:
         response_memory = response_memory or ResponseMemory(MemoryQuota(limits.output_bytes))
         self.turns = FairLimiter(1)
-        """Turns for slices of slow calls and other long work on the scheduler's thread."""
+        """Turns for slices of slow calls, and for other long work on the event loop's thread."""
         self.workers = WorkerPool(limits.threads)
         self._large = FairLimiter(limits.threads)
-        """Work in threads whose result may be large."""
+        """Limit of concurrent work in threads with a large result."""
         self.short_work = WorkerPool(SHORT_THREADS)
         self.calls = ClientQuota(limits.calls)
-        """Slow calls in flight."""
+        """Quota of slow calls in flight."""
         self.response_memory = response_memory
         self._deadlines = CoalescedDeadlines()
         self._idle = trio.Event()
 
     def apply(self, limits: Limits) -> None:
-        """Apply new limits; running calls continue."""
+        """Apply new limits; calls in flight continue."""
         self.calls.limit = limits.calls
         self.workers.resize(limits.threads)
         self._large.resize(limits.threads)
 
     @property
     def in_flight(self) -> int:
-        """Return how many slow calls have not ended."""
+        """Return the number of slow calls in flight."""
         return self.calls.used
 
     async def finish(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> Reply | None:
-        """Return the reply of `call`, which waits while `account` has no room for more of its result.
+        """Run `call` to its end and return its reply; it waits while `account` has no room for more of its
+        result.
 
-        A call that waits beyond its deadline fails, so that it releases its view. Of several calls of a party
-        the one that began first ends first.
+        A call beyond its deadline fails, which releases its view. Of several calls of a client the oldest has
+        its turns first.
         """
         self.calls.take(client)
         account.begin(call)
@@ -73,7 +74,7 @@ class TaskExecutor:
             call.close()
 
     async def wait_idle(self, seconds: float) -> None:
-        """Wait until no call is in flight, `seconds` at most."""
+        """Wait until no call is in flight, at most `seconds`."""
         with trio.move_on_after(seconds):
             while self.in_flight:
                 self._idle = trio.Event()
@@ -151,10 +152,10 @@ class TaskExecutor:
 
 
 async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exception | None]:
-    """Await several functions at once; return what each has failed with, None for those that did not.
+    """Await several functions at once; return the RpcError of each, None for those that succeeded.
 
     Raises:
-        Exception: One has failed in another way than by an RpcError.
+        Exception: A function failed with any other exception.
     """
     failures: list[Exception | None] = [None] * len(functions)
 
@@ -173,7 +174,7 @@ async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exce
 def _turn_for(
     work: RunInThread | Await, call: CallTask, account: ConnectionResponseMemory, scope: trio.CancelScope
 ) -> ThreadTurn:
-    """Return the turn that work waits for; the time that it may run begins when that comes."""
+    """Return the turn for which work waits; its `seconds` begin when the turn comes."""
 
     def begin() -> None:
         now = trio.current_time()
@@ -189,7 +190,9 @@ def _turn_for(
 
 
 def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
-    """Return until when work may wait for its turn; what has none runs from now on."""
+    """Return the time until which work may wait for its turn; an Await needs none, so its `seconds` begin
+    now.
+    """
     if isinstance(work, RunInThread):
         return call.deadline if work.begin_by is None else min(work.begin_by, call.deadline)
     # Awaiting a growing chain takes time but holds no thread.
@@ -197,5 +200,5 @@ def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
 
 
 def too_many_calls() -> RpcError:
-    """Return the error of a slow call when no more can be in flight."""
+    """Return the error of a slow call beyond the limit of calls in flight."""
     return limit_exceeded("too many calls in flight")

@@ -1,4 +1,4 @@
-"""A limited number of concurrent turns, granted in rotation."""
+"""Limit of concurrent turns, granted to clients in rotation."""
 
 from collections import deque
 from typing import Any, NamedTuple, TypeAlias
@@ -9,33 +9,33 @@ from wsnode.jsonrpc.client_quota import ClientQuota, quota_key
 from wsnode.jsonrpc.work import next_age
 
 SHORTEST_TURN = 0.0001
-"""Seconds, for as many as sixteen quick calls."""
+"""Shortest turn in seconds, enough for sixteen quick calls."""
 
 
 def first_turn(slice_seconds: float, ready: int) -> float:
     """Return the seconds of a turn that did not wait, while `ready` connections have requests.
 
-    All of them run before any next request, so together they take about one slice.
+    All of these run before the loop looks for new requests, so together they take about one slice.
     """
     return max(SHORTEST_TURN, slice_seconds / ready)
 
 
 class _Waiter(NamedTuple):
-    """A task, and the place among all others of what it does."""
+    """Waiting task, with its place in the order of all tasks; the smallest is the oldest."""
 
     age: int
     task: trio.lowlevel.Task
 
 
 _Queue: TypeAlias = tuple[Any, bool]
-"""A client, and whether its readers wait there, or its calls."""
+"""Client, with True for its reader or False for its calls."""
 
 
 class _Waiters:
-    """Tasks that wait for turns of one peer, or of one client without a peer; clients take turns.
+    """Waiting tasks of one peer, or of one client without a peer; the clients of a peer take turns.
 
-    Of one client the first goes first: if its calls took turns, all of them would end late. Its reader,
-    which answers quick requests, takes turns with its calls, as another client would.
+    The oldest call of a client goes first: if its calls took turns, all of them would end late. The client's
+    reader, which answers quick requests, takes turns with its calls, like another client.
     """
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class _Waiters:
 
     @property
     def first(self) -> Any:
-        """The client whose turn is next."""
+        """Return the client whose turn is next."""
         return next(iter(self._queues))[0]
 
     def add(self, queue: _Queue, waiter: _Waiter) -> None:
-        """Have a task wait in a queue behind what began before."""
+        """Add a task to a queue, behind all older tasks."""
         waiters = self._queues.setdefault(queue, deque())
         place = len(waiters)
         while place and waiters[place - 1].age > waiter.age:
@@ -58,7 +58,7 @@ class _Waiters:
         waiters.insert(place, waiter)
 
     def pop(self) -> trio.lowlevel.Task:
-        """Return the first task of the first queue, which is the last one from then on."""
+        """Return the first task of the first queue, and move that queue to the end."""
         queue = next(iter(self._queues))
         waiters = self._queues.pop(queue)
         task = waiters.popleft().task
@@ -67,7 +67,7 @@ class _Waiters:
         return task
 
     def remove(self, queue: _Queue, waiter: _Waiter) -> None:
-        """Forget a task."""
+        """Remove a task from a queue."""
         waiters = self._queues[queue]
         waiters.remove(waiter)
         if not waiters:
@@ -75,27 +75,27 @@ class _Waiters:
 
 
 class FairLimiter:
-    """`capacity` concurrent turns, of which each peer has at most its share.
+    """Limit of `capacity` concurrent turns, with a share for each peer.
 
-    Peers take turns, and so do the clients of one peer. A thousand waiters delay the first one of another
-    peer by one turn, whether they wait on one connection or on a thousand.
+    Peers take turns, and so do the clients of one peer. A thousand waiting tasks of one peer delay another
+    peer by one turn, on one connection as on a thousand.
     """
 
     def __init__(self, capacity: int) -> None:
         self._taken = ClientQuota(capacity, little=1)
         self._waiting: dict[Any, _Waiters] = {}
-        """By what their turns count for (`quota_key`)."""
+        """Waiting tasks by holder (`quota_key`)."""
 
     @property
     def waiting(self) -> int:
-        """Return how many wait."""
+        """Return the number of waiting tasks."""
         return sum(map(len, self._waiting.values()))
 
     async def acquire(self, client: Any, age: int | None = None, *, is_reader: bool = False) -> None:
         """Wait for a turn on behalf of `client`; always a checkpoint.
 
-        Of the client's waiters the one of the lowest `age` is next, by default that of now; its reader takes
-        turns with them.
+        Among the client's calls the lowest `age` is next; by default the call counts as new. Its reader takes
+        turns with its calls.
         """
         holder = quota_key(client)
         if holder not in self._waiting and self._taken.admits(client) and not self._is_awaited():
@@ -117,12 +117,12 @@ class FairLimiter:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def release(self, client: Any) -> None:
-        """Release a turn to the admissible peer whose last turn is the oldest."""
+        """End a turn, and grant it to the next admissible peer in rotation."""
         self._taken.give_back(client)
         self._hand_out()
 
     async def pass_through(self, client: Any) -> None:
-        """Wait, as a reader of `client`, for a turn that ends at once: no other begins before the next
+        """Wait for a turn as a reader of `client`, and release it at once; no other begins before the next
         checkpoint.
 
         For work that ends before the caller's next checkpoint, where `capacity` is 1.
@@ -131,7 +131,7 @@ class FairLimiter:
         self.release(client)
 
     def resize(self, capacity: int) -> None:
-        """Have another number of turns; those that are taken beyond it are not handed out again."""
+        """Change the capacity; turns in use beyond it are not granted again."""
         self._taken.limit = capacity
         self._hand_out()
 
@@ -149,7 +149,7 @@ class FairLimiter:
                 self._waiting[holder] = waiters
 
     def _next(self) -> Any:
-        """Return the first holder that may have a turn, None without one."""
+        """Return the next holder that may have a turn, None if there is none."""
         admits = self._taken.admits
         return next((holder for holder, waiters in self._waiting.items() if admits(waiters.first)), None)
 

@@ -1,17 +1,17 @@
-"""Keeps the garbage collector from looking at all objects of a server at once.
+"""Policy of Python's garbage collector: no collection looks at all objects of a busy server.
 
 A full collection visits every container, without a reply meanwhile: 0.1 s with 15,000 connections or 240 slow
-calls (measured). So none begins by itself while a server serves. What has survived the collector's two young
-generations is collected once more while it is little, and what is left of it is frozen: no object is visited
-more than a few times, whatever a client has the server hold.
+calls (measured). So none begins by itself while a server serves. Objects that have survived the collector's
+two young generations are collected once more while they are few, and the survivors are frozen: no object is
+visited more than a few times, whatever a client makes the server hold.
 
-Python begins a collection by what was made less what was freed, so new objects in the place of frozen ones
-count for nothing: 5,000 connections that all went on to their next request had 80,000 looked at in one go, in
-0.1 s (measured). So what is young is looked at by time as well.
+Python counts objects made less objects freed to begin a collection, so new objects in the place of frozen
+ones do not count: after 5,000 connections had all gone on to their next request, one collection visited
+80,000 objects in 0.1 s (measured). So young objects are collected at intervals as well.
 
-Connections and calls leave no cycles behind when they end (tests/server/scheduling/test_gc_policy.py).
-Garbage that became one after it was frozen is found now and then, while all objects together are few and
-little goes on, for nobody is answered meanwhile.
+Connections and calls leave no cycles behind when they end (tests/server/scheduling/test_gc_policy.py). Frozen
+objects that become garbage are found by an occasional full collection, while all objects together are few and
+the process is idle, since no request is answered meanwhile.
 """
 
 import gc
@@ -22,53 +22,58 @@ from time import perf_counter, process_time
 import trio
 
 BUSY_SECONDS = 0.05
-"""Between two looks at what is young: a few thousand objects, while those 5,000 connections are served."""
+"""Seconds between two collections of young objects while they are many: some thousands with 5,000
+connections.
+"""
 IDLE_SECONDS = 0.2
-"""The same, where little is young."""
+"""Seconds between two collections of young objects while they are few."""
 LITTLE = 500
-"""Objects: more than a node makes between two looks that does little."""
+"""Number of young objects, above which a node is busy."""
 RIPE = 2
-"""Collections of the middle generation between two looks: 7,700 objects survive each of them at most, more
-where many older ones are freed meanwhile."""
+"""Collections of the middle generation between two collections of old objects: each leaves at most 7,700 more
+objects, or more if many older ones are freed meanwhile.
+"""
 RIPE_OBJECTS = 15_000
-"""The same for objects that were looked at by time."""
+"""Number of young objects seen at intervals between two collections of old objects."""
 THAW = 128
-"""Looks, after which one at all objects is due."""
+"""Collections of old objects after which a full collection is due."""
 QUIET_PART = 0.1
-"""Of a core: a process that uses less keeps nobody waiting by a look at all objects."""
+"""Share of a core: a process that uses less is idle, so a full collection delays nobody."""
 LONGEST_DUE = 600.0
-"""Seconds for which that look waits for a quiet moment."""
+"""Most seconds for which a full collection waits for an idle moment."""
 MOST_AT_ONCE = 100_000
-"""The most objects of a collection of all. The 60,000 that a node starts with take 32 to 56 ms (measured)."""
+"""Most objects of a full collection. The 60,000 objects of a started node take 32 to 56 ms (measured)."""
 MOST_THAWS = 16
-"""Times `THAW` looks until frozen objects are counted again, if they were many: 700,000 take 0.1 s."""
+"""Most times `THAW` collections between two counts of frozen objects, if they were many: counting 700,000
+takes 0.1 s.
+"""
 NEVER = 2**31 - 1
 
 
 def collect_garbage() -> None:
-    """Let Python collect garbage after a start without that, and freeze the objects that exist."""
+    """Enable the garbage collector after a start without it, and freeze all objects that exist."""
     gc.freeze()
     gc.enable()
 
 
 class GcPolicy:
-    """The frozen objects, by the number of looks at those that were about to become old."""
+    """Schedule of collections, counted by collections of old objects."""
 
     def __init__(self) -> None:
         self._looks = 0
         self._wait = 1
-        """Times `THAW` looks between two counts of the frozen objects."""
+        """Number of times `THAW` collections between two counts of the frozen objects."""
         self._due_since: float | None = None
-        """Since when a look at all objects is due, in trio's time."""
+        """Time on trio's clock since which a full collection is due, None if none is."""
         self._young = 0
-        """How many objects were looked at by time since the last of those looks."""
+        """Number of young objects seen at intervals since the last collection of old objects."""
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Freeze the objects that exist, and let nothing but `look` collect old ones; in a run of trio.
+        """Keep the collector away from old objects, except by `look`, until the block ends; needs trio.
 
-        Garbage among the first stays for a while: it is little, and a collection takes a tenth of the start's
-        time.
+        The objects that exist are frozen. Garbage among them stays for a while: it is little, and a
+        collection would take a tenth of the start's time.
         """
         token, thresholds = trio.lowlevel.current_trio_token(), gc.get_threshold()
 
@@ -88,7 +93,7 @@ class GcPolicy:
             gc.set_threshold(*thresholds)
 
     async def collect_periodically(self) -> None:
-        """Look at what is young again and again, for ever."""
+        """Collect young objects at intervals, for ever, and all objects when that is due."""
         while True:
             young = self.look_at_young()
             began, worked = perf_counter(), process_time()
@@ -97,7 +102,9 @@ class GcPolicy:
             self.look_at_all(is_quiet=is_quiet)
 
     def look_at_young(self) -> int:
-        """Look at the objects that are not frozen; return how many there were."""
+        """Collect the objects that are not frozen, or count them for a collection by `look`; return their
+        number.
+        """
         young = len(gc.get_objects())
         self._young += young
         if self._young >= RIPE_OBJECTS:
@@ -108,14 +115,16 @@ class GcPolicy:
         return young
 
     def look(self) -> None:
-        """Free what is garbage of the objects that are not frozen, and freeze the others."""
+        """Collect and freeze the objects that are not frozen; decide if a full collection is due."""
         self._looks += 1
         if self._due_since is None and self._looks % (THAW * self._wait) == 0 and self._are_few():
             self._due_since = trio.current_time()
         _free_and_freeze()
 
     def look_at_all(self, *, is_quiet: bool) -> None:
-        """Free what is garbage of all objects if that is due, and little goes on or much has for long."""
+        """Collect all objects, frozen ones too, if that is due and the process is idle, or has been due for
+        too long.
+        """
         if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + LONGEST_DUE):
             return
         self._due_since = None
@@ -125,7 +134,7 @@ class GcPolicy:
             _free_and_freeze()
 
     def _are_few(self) -> bool:
-        """Return whether all objects can be looked at together."""
+        """Return True if all objects are few enough for one collection."""
         are_few = gc.get_freeze_count() <= MOST_AT_ONCE
         self._wait = 1 if are_few else min(2 * self._wait, MOST_THAWS)
         return are_few

@@ -1,6 +1,4 @@
-"""Bytes that the process holds for its clients, and the order in which clients wait or are closed beyond
-them.
-"""
+"""Bytes that the process holds for its clients, and the rules for clients beyond the bounds."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,23 +6,25 @@ from typing import Any, Protocol
 from wsnode.jsonrpc.client_quota import ClientQuota, quota_key
 
 OVERFLOW_BYTES = 64 * 1024 * 1024
-"""Bytes beyond a limit at which the largest holder is ended."""
+"""Bytes above a limit from which the largest holder is ended."""
 SHARE_BYTES = 64 * 1024
-"""Bytes that each peer may hold even then, so that no client can starve the others."""
+"""Bytes that each peer may hold even above the limit, so that none is starved by others."""
 
 
 class MemoryQuota(ClientQuota):
-    """Bytes that connections keep, of which a client may hold a little even where there is no room."""
+    """Quota of bytes held by connections; a client may hold `SHARE_BYTES` even when the quota is used up."""
 
     __slots__ = ("on_overflow",)
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit, little=SHARE_BYTES)
         self.on_overflow: Callable[[], None] | None = None
-        """Called while far more is kept than there should be: many clients may get one more reply each."""
+        """Callback while the bytes exceed the limit by `OVERFLOW_BYTES`: many clients may get one more reply
+        each.
+        """
 
     def add(self, client: Any, size: int) -> None:
-        """Count `size` bytes more, or less, as kept for `client`."""
+        """Count `size` bytes for `client`; a negative size releases bytes."""
         if size < 0:
             self.give_back(client, -size)
         elif size:
@@ -33,17 +33,17 @@ class MemoryQuota(ClientQuota):
                 self.on_overflow()
 
     def has_used_up(self, client: Any) -> bool:
-        """Return whether the peer of `client`, if any, holds its full share."""
+        """Return True if the peer of `client` holds half of the limit or more; False without a peer."""
         return quota_key(client) is not client and 2 * self.held_by(client) >= self.limit
 
     def is_ample(self, more: int) -> bool:
-        """Return whether `more` bytes fit, whichever client holds them."""
+        """Return True if `more` bytes fit into half of the limit, for whichever client."""
         return 2 * (self.used + more) <= self.limit
 
     def allows(self, client: Any, more: int = 0) -> bool:
-        """Return whether a connection may hold `more` bytes, and then still more.
+        """Return True if a connection may hold `more` bytes, and after them some more.
 
-        While the overflow is used up, no connection may, however little it holds.
+        Once `OVERFLOW_BYTES` are used up too, no connection may, however little it holds.
         """
         if self.held_by(client) + more <= SHARE_BYTES:
             return self.used <= self.limit + OVERFLOW_BYTES
@@ -51,23 +51,23 @@ class MemoryQuota(ClientQuota):
 
 
 class BufferOwner(Protocol):
-    """A connection that keeps bytes which only its client can put an end to."""
+    """Connection that keeps bytes until its client acts."""
 
     @property
     def client(self) -> Any:
-        """The holder that its bytes count for."""
+        """Return the client for which its bytes are counted."""
         ...
 
     def evict(self) -> None:
-        """Release the bytes: this connection holds the most, and all together hold too many."""
+        """Release the bytes: this connection is chosen because too many bytes are held."""
         ...
 
 
 class InputQuota(MemoryQuota):
-    """Bytes that connections keep for messages and calls.
+    """Quota of bytes held by connections for messages and calls.
 
-    Beyond the limit, and where one peer holds more than half, the largest connection goes of the peer that
-    keeps most.
+    Beyond the limit, the largest connection of the peer with the most bytes is evicted; a peer with more than
+    half loses its own largest connection.
     """
 
     __slots__ = ("_holders",)
@@ -77,7 +77,7 @@ class InputQuota(MemoryQuota):
         self._holders: dict[BufferOwner, int] = {}
 
     def hold(self, holder: BufferOwner, size: int) -> None:
-        """Set the bytes of `holder` to `size`."""
+        """Set the bytes held by `holder` to `size`, and evict connections while a bound is exceeded."""
         before = self._holders.get(holder, 0)
         self._count(holder, size)
         if size > before:
@@ -88,7 +88,7 @@ class InputQuota(MemoryQuota):
                 pass
 
     def has_more_than_half(self, client: Any) -> bool:
-        """Return whether the peer of `client`, if any, holds more than its share."""
+        """Return True if the peer of `client` holds more than half of the limit; False without a peer."""
         return quota_key(client) is not client and 2 * self.held_by(client) > self.limit
 
     def _count(self, holder: BufferOwner, size: int) -> None:
@@ -98,8 +98,10 @@ class InputQuota(MemoryQuota):
         self.add(holder.client, more)
 
     def _evict(self, peer: Any) -> bool:
-        """End the largest connection of a peer, except a small one while the total is not far beyond the
-        limit.
+        """Evict the largest connection of a peer, and return True.
+
+        A peer with at most `SHARE_BYTES` is spared, with False, until the limit is exceeded by
+        `OVERFLOW_BYTES`.
         """
         mine = (holder for holder in self._holders if quota_key(holder.client) == peer)
         largest = max(mine, key=self._holders.__getitem__)

@@ -1,4 +1,4 @@
-"""Results in the making: how much of them there may be, and whose turn it is to make more."""
+"""Memory of results in the making: its bound, and the order in which calls may use it."""
 
 from typing import Any, Protocol
 
@@ -10,17 +10,17 @@ from wsnode.jsonrpc.work import CallTask
 from wsnode.server.scheduling.memory_quota import MemoryQuota
 
 AGAIN_SECONDS = 0.05
-"""Seconds between two checks of a waiting call for replies that have been read."""
+"""Seconds between two checks by a waiting call for room."""
 WOKEN_AT_ONCE = 4
 """Calls woken at each change. Every connection may have one, and a change makes room for few."""
 
 
 class PendingReplies(Protocol):
-    """The replies that wait for a client to read."""
+    """Replies that wait for a client to read."""
 
     @property
     def output_bytes(self) -> int:
-        """Their bytes."""
+        """Return their size in bytes."""
         ...
 
     async def wait_room(self) -> None:
@@ -29,39 +29,39 @@ class PendingReplies(Protocol):
 
 
 class ResponseMemory:
-    """Bytes of partial results that the calls of all connections hold, beside unread replies.
+    """Bytes of partial results that calls of all connections hold, in one quota with unread replies.
 
-    Both count in one quota. Beyond it, no call of a peer that holds more than its share makes more. If calls
-    hold more than waiting replies do, one of the peer that holds most is refused: others can end.
+    Once the quota is used up, no call of a peer with its full share makes more. If then calls hold more than
+    unread replies do, one call of the peer with the most is refused, so that others can end.
     """
 
     def __init__(self, quota: MemoryQuota) -> None:
         self.quota = quota
         self.used = 0
-        """Bytes that calls hold, part of the quota's total."""
+        """Bytes held by calls, a part of the quota's total."""
         self.accounts: dict[ConnectionResponseMemory, None] = {}
-        """The connections that have calls in flight."""
+        """Connections that have calls in flight."""
         self._reserved = 0
         self.refusable = MemoryQuota(quota.limit)
-        """Bytes that refusing calls would release."""
+        """Bytes that would be released by refusing calls."""
         self._changed = trio.lowlevel.ParkingLot()
 
     def add(self, client: Any, size: int) -> None:
-        """Count `size` bytes more, or less, as held for `client`."""
+        """Count `size` bytes for `client`; a negative size releases bytes."""
         self.used += size
         self.quota.add(client, size)
         if size < 0:
             self._changed.unpark(count=WOKEN_AT_ONCE)
 
     async def wait_change(self) -> None:
-        """Wait until there may be room."""
+        """Wait for a release of bytes, `AGAIN_SECONDS` at most."""
         with trio.move_on_after(AGAIN_SECONDS):
             await self._changed.park()
 
     async def reserve(self, client: Any, size: int) -> None:
-        """Wait until there is room for `size` bytes, and count them for `client`; `give_back` ends that.
+        """Wait until there is room for `size` bytes, and reserve them for `client` until `give_back`.
 
-        Of the quota half can be reserved at the most: it may all be for results that turn out small.
+        At most half of the quota can be reserved, since the reserved results may turn out small.
         """
         while not self._has_room(size):
             await self.wait_change()
@@ -80,7 +80,7 @@ class ResponseMemory:
         return not self.quota.used or self.quota.used + size <= limit
 
     def shed(self) -> None:
-        """Refuse the call that holds most, of the peer whose calls do, where that makes room."""
+        """Refuse the largest call of the peer with the most bytes in calls, if its bytes make enough room."""
         if (peer := self.refusable.largest) is None:
             return
         made = self.refusable.held_by(peer)
@@ -101,7 +101,7 @@ class ResponseMemory:
 
 
 class ConnectionResponseMemory:
-    """The bytes that the calls of one connection hold, and the calls that may add to them."""
+    """Bytes held by the calls of one connection, and the order of its calls."""
 
     __slots__ = (
         "_calls",
@@ -122,25 +122,26 @@ class ConnectionResponseMemory:
         waiting: PendingReplies | None = None,
         client: Any = None,
     ) -> None:
-        """Beyond `limit` bytes calls take turns; their bytes count for `client`."""
+        """Make an account; above `limit` bytes its calls take turns. Its bytes are counted for `client`."""
         self.client = self if client is None else client
         self._response_memory = response_memory
         self._limit = limit
         self._waiting = waiting
         self.is_closed = False
-        """Whether its calls are about to end unanswered."""
+        """True once its calls are about to end unanswered."""
         self.made = 0
-        """Bytes that they hold."""
+        """Bytes held by its calls."""
         # In the order in which they began.
         self._calls: dict[CallTask, int] = {}
         self._refused: dict[CallTask, None] = {}
-        """The calls that are about to be refused."""
+        """Calls that are about to be refused."""
         self._waiters: dict[CallTask, trio.Event] = {}
-        """The calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks
-        at each change would block the event loop."""
+        """Calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks at
+        each change would block the event loop.
+        """
 
     def close(self) -> None:
-        """Have no call make more: they are about to end unanswered, and there is nothing to refuse."""
+        """Stop all calls from making more: they are about to end unanswered, and none is to be refused."""
         self.is_closed = True
         for call, made in self._calls.items():
             if call not in self._refused:
@@ -148,7 +149,7 @@ class ConnectionResponseMemory:
                 self._response_memory.refusable.add(self.client, -made)
 
     def begin(self, task: CallTask) -> None:
-        """Take a call up."""
+        """Add a call."""
         self._response_memory.accounts[self] = None
         self._calls[task] = 0
         if self.is_closed:
@@ -156,7 +157,7 @@ class ConnectionResponseMemory:
         self.note(task)
 
     def note(self, task: CallTask) -> None:
-        """Update the bytes of a call."""
+        """Update the bytes that a call holds."""
         if not (more := task.made - self._calls[task]):
             return
         self._calls[task] = task.made
@@ -166,7 +167,7 @@ class ConnectionResponseMemory:
             self._response_memory.refusable.add(self.client, more)
 
     def end(self, task: CallTask) -> None:
-        """Remove a call, whose reply is posted next."""
+        """Remove a call; its reply is posted next."""
         size = self._calls.pop(task)
         self.made -= size
         self._response_memory.add(self.client, -size)
@@ -178,7 +179,7 @@ class ConnectionResponseMemory:
             del self._response_memory.accounts[self]
 
     async def wait_turn(self, task: CallTask) -> RpcError | None:
-        """Wait until the call may make more of its result; return why it is refused, if it is."""
+        """Wait until the call may make more of its result; return None, or the error if it is refused."""
         if self._waiting is not None:
             await self._waiting.wait_room()
         if not self._is_settled(task):
@@ -210,12 +211,12 @@ class ConnectionResponseMemory:
                 await self._waiting.wait_room()
 
     def _wake(self, call: CallTask | None) -> None:
-        """Have a call look again, if it waits."""
+        """Have a waiting call check again."""
         if call is not None and (waiter := self._waiters.get(call)) is not None:
             waiter.set()
 
     def refuse_largest(self) -> None:
-        """Refuse the call that holds most."""
+        """Refuse the call of this connection that holds the most bytes."""
         if left := [call for call in self._calls if call not in self._refused]:
             largest = max(left, key=self._calls.__getitem__)
             self._refused[largest] = None
@@ -227,7 +228,7 @@ class ConnectionResponseMemory:
         return self.made + (0 if self._waiting is None else self._waiting.output_bytes)
 
     def may_go_on(self, task: CallTask) -> bool:
-        """Return whether the call may extend its result now."""
+        """Return True if the call may add to its result now."""
         if self.is_closed or not self._response_memory.quota.allows(self.client):
             return False
         if self._kept <= self._limit:
@@ -235,5 +236,5 @@ class ConnectionResponseMemory:
         return self._first(task) is task
 
     def _first(self, task: CallTask) -> CallTask:
-        """Return the first of those that have begun to make something, `task` if none has."""
+        """Return the oldest call that holds bytes, `task` if none does."""
         return next((call for call, made in self._calls.items() if made), task)

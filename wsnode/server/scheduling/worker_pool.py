@@ -1,4 +1,4 @@
-"""A bounded pool of threads for work that releases the GIL or must not block the event loop."""
+"""Bounded pool of threads, for work that releases the GIL or must not block the event loop."""
 
 import contextlib
 import os
@@ -18,25 +18,26 @@ from wsnode.server.scheduling.fair_limiter import FairLimiter
 T = TypeVar("T")
 
 NICENESS = 10
-"""By how much threads step back behind the loop, which is then not kept waiting for a core."""
+"""Niceness added to threads, so that the event loop does not wait for a core."""
 
 SWITCH_SECONDS = 0.001
-"""Within which a thread that runs Python makes way for the loop. The loop gives way at each system call, so a
-turn with ten of them beside one busy thread waits ten times as long: with CPython's 5 ms, more than a client
-should notice."""
+"""Seconds within which a running thread gives up the GIL for the loop. The loop releases the GIL at each
+system call, so a turn with ten calls beside a busy thread waits ten times as long; CPython's 5 ms would be
+noticed by clients.
+"""
 
 EXPECTED = (RpcError, InvalidRequestError)
-"""Faults of a request. A cancelled call drops them; every other error is a bug, and is reported."""
+"""Exceptions caused by a request. A cancelled call drops them; any other one is a bug, and is reported."""
 
 _thread = threading.local()
 
 
 class WorkerPoolFullError(Exception):
-    """A function's turn has come, and it may not begin any more."""
+    """Exception: the function's turn came, but it may no longer begin."""
 
 
 class ThreadTurn:
-    """Whether a function's turn has come, which a cancellation alone does not show."""
+    """Turn of a function in the pool; `came` tells if it began, which a cancellation alone does not show."""
 
     __slots__ = ("_may_begin", "_on_come", "age", "came")
 
@@ -46,17 +47,19 @@ class ThreadTurn:
         on_come: Callable[[], None] = lambda: None,
         age: int | None = None,
     ) -> None:
-        """`on_come` is called when it comes; `age` is the place of the waiter among those of its client."""
+        """Make a turn; `on_come` is called when it comes, and `age` is the waiter's place among those of its
+        client.
+        """
         self._may_begin = may_begin
         self._on_come = on_come
         self.age = age
         self.came = False
 
     def come(self) -> None:
-        """Take note that there is a thread.
+        """Record that a thread is free.
 
         Raises:
-            WorkerPoolFullError: It cannot be used now.
+            WorkerPoolFullError: The function may no longer begin.
         """
         if not self._may_begin():
             raise WorkerPoolFullError
@@ -65,30 +68,30 @@ class ThreadTurn:
 
 
 class WorkerPool:
-    """Runs functions in threads, as many at once as it has, shared fairly among the clients that ask."""
+    """Pool of threads, shared fairly among its clients."""
 
     def __init__(self, threads: int) -> None:
         self._limiter = FairLimiter(threads)
 
     @property
     def waiting(self) -> int:
-        """Return how many functions wait for a thread."""
+        """Return the number of functions that wait for a thread."""
         return self._limiter.waiting
 
     def resize(self, threads: int) -> None:
-        """Have another number of threads; those that work end first."""
+        """Change the number of threads; running functions end first."""
         self._limiter.resize(threads)
 
     async def run(
         self, client: Any, function: Callable[[CancelToken], T], turn: ThreadTurn | None = None
     ) -> T:
-        """Return `function(token)`, and mark `turn` when there is a thread for it.
+        """Return `function(token)`, run in a thread; `turn` is marked when a thread is free.
 
-        A cancellation sets the token and waits until the function has ended: the function
-        may be reading from what the caller closes afterwards, so it is never left behind.
+        A cancellation sets the token and waits until the function has ended: the function may read data that
+        the caller closes afterwards, so it is never left behind.
 
         Raises:
-            WorkerPoolFullError: By then `turn` could not be used.
+            WorkerPoolFullError: `turn` could no longer be used when a thread was free.
         """
         await self._limiter.acquire(client, None if turn is None else turn.age)
         try:
@@ -100,10 +103,10 @@ class WorkerPool:
 
 
 class _Failed:
-    """An error for the caller, who takes it out.
+    """Holder of a thread's exception, from which the caller takes it.
 
-    The frames of its traceback lead to that of the thread's loop, which keeps what it delivers. With the
-    error in there all of them would be garbage in a cycle, a text of 5 MB that was refused too.
+    Frames of the traceback refer to the thread's loop, which keeps the delivered result. With the exception
+    in the result both would be a cycle of garbage, possibly with a refused text of 5 MB.
     """
 
     __slots__ = ("_error",)
@@ -112,7 +115,7 @@ class _Failed:
         self._error: Exception | None = error
 
     def take(self) -> Exception:
-        """Return the error, once."""
+        """Return the exception, once."""
         error, self._error = self._error, None
         assert error is not None, "taken once"
         return error
@@ -154,7 +157,7 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
 
 @contextlib.contextmanager
 def making_way() -> Iterator[None]:
-    """Have all threads make way for each other within `SWITCH_SECONDS`, meanwhile."""
+    """Set the interpreter's switch interval to `SWITCH_SECONDS` until the block ends."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
@@ -164,7 +167,7 @@ def making_way() -> Iterator[None]:
 
 
 def step_back() -> None:
-    """Give the loop's thread precedence over this one for good, where threads have priorities."""
+    """Lower the priority of this thread for good, below that of the event loop, on Linux."""
     if sys.platform == "linux" and not hasattr(_thread, "stepped_back"):
         _thread.stepped_back = True
         thread = threading.get_native_id()

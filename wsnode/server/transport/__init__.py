@@ -1,1 +1,1 @@
-"""Bytes of connections: listening sockets, readiness, and reading and writing."""
+"""Transport of bytes: listening sockets, readiness, reading and writing."""

@@ -1,4 +1,4 @@
-"""Many small pieces of one text as few larger ones."""
+"""Joining of many small pieces of a text to few larger ones."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,9 +7,9 @@ PARCEL_BYTES = 64 * 1024
 
 
 def coalesce(pieces: Iterable[bytes], most: int = PARCEL_BYTES) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of pieces, small ones and the beginnings of large ones `most` bytes at once.
+    """Yield the bytes of pieces in parcels of `most` bytes.
 
-    The rest of a large piece is not copied, however large.
+    Only the beginning of a large piece is copied; its rest is yielded as a view, however large.
     """
     together: list[bytes | memoryview] = []
     size = 0

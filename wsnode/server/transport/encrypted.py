@@ -1,4 +1,4 @@
-"""TLS on a socket that is read and turned to like any other: by all arrivals together, and by peers."""
+"""TLS on a socket that is read by the reactor, like sockets without TLS."""
 
 import contextlib
 import socket
@@ -13,33 +13,33 @@ from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, 
 from wsnode.server.transport.transport import SocketTransport
 
 SEND_BYTES = 256 * 1024
-"""Sent at once at most: a tenth of a millisecond of ciphering."""
+"""Bytes sent at once at most: a tenth of a millisecond of encryption."""
 RECORD_BYTES = 16 * 1024
-"""The longest record (RFC 8446, section 5.1)."""
+"""Most bytes of a record's content (RFC 8446, section 5.1)."""
 ANY_RECORD = 1
-"""After a read of any length more may be left: OpenSSL reads one record at a time."""
+"""Size of a read, in bytes, that may leave more: any, since OpenSSL reads one record at a time."""
 
 
 class _Deciphered:
-    """What is read of an encrypted socket."""
+    """Decrypting reader of an encrypted socket."""
 
     __slots__ = ("_socket", "owes_handshake")
 
     def __init__(self, connected: ssl.SSLSocket) -> None:
         self._socket = connected
         self.owes_handshake = False
-        """Whether the system has not taken all of a handshake's answer, so that nothing can be read."""
+        """True while the kernel has not accepted all of a handshake message; nothing can be read then."""
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
         return self._socket.fileno()
 
     def recv(self, most: int, /) -> bytes:
-        """Return what one record holds, empty at the end; the handshake comes before the first one.
+        """Return the content of one record, empty at the end; the first call does the handshake.
 
         Raises:
             BlockingIOError: No whole record has arrived.
-            OSError: The other side is gone, or says what TLS does not allow.
+            OSError: The other side is gone, or breaks TLS.
         """
         try:
             return self._socket.recv(most)
@@ -58,7 +58,7 @@ class _Deciphered:
 
 
 class EncryptedTransport(SocketTransport):
-    """The server's end of a TLS connection; its handshake is part of the first read."""
+    """Server's end of a TLS connection; its handshake is part of the first read."""
 
     __slots__ = ("_awaits_hello", "_deciphered", "_stuck", "_tls")
     _full = ANY_RECORD
@@ -69,30 +69,32 @@ class EncryptedTransport(SocketTransport):
         """Take over a connected socket of `peer`.
 
         Raises:
-            OSError: The client has gone already.
+            OSError: The client is gone.
         """
         self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
         self._deciphered = _Deciphered(self._tls)
         super().__init__(self._tls, reactor, peer, self._deciphered)
         self._stuck = b""
-        """What OpenSSL has encrypted and the kernel not taken: it must be what is sent next."""
+        """Bytes that OpenSSL has encrypted and the kernel has not accepted; they must be sent next."""
         self._awaits_hello = False
-        """Whether nothing can be sent until more of the client's handshake has arrived."""
+        """True while nothing can be sent until more of the client's handshake has arrived."""
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or is gone."""
         while not (data := await super().receive()):
             if not self._deciphered.owes_handshake or not await self._send_handshake():
                 break
         return data
 
     def receive_nowait(self) -> bytes | None:
-        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait in
+        `receive`.
+        """
         received = super().receive_nowait()
         return None if not received and self._deciphered.owes_handshake else received
 
     async def _send_handshake(self) -> bool:
-        """Send what is left of a handshake's answer; False if the other side is gone."""
+        """Send the rest of a handshake message; return False if the other side is gone."""
         while self._deciphered.owes_handshake:
             try:
                 await trio.lowlevel.wait_writable(self._tls)
@@ -109,15 +111,15 @@ class EncryptedTransport(SocketTransport):
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
         # The engine reads what arrives as it is, so nothing is answered for `plain`.
         return self._reactor.feed(self._readable, take, peer, full=self._full)
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send the bytes that the kernel accepts in records, and return their number.
+        """Send as many bytes in records as the kernel accepts, and return their number.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone, or what comes does not begin with what is stuck.
+            trio.BrokenResourceError: The other side is gone, or `data` does not begin with the stuck bytes.
         """
         part = memoryview(data)[:SEND_BYTES]
         rest = part
@@ -144,7 +146,7 @@ class EncryptedTransport(SocketTransport):
         return sent
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent, if that can be said at once (RFC 8446, section 6.1)."""
+        """Send TLS's announcement of the end (RFC 8446, section 6.1), if that needs no waiting."""
         with contextlib.suppress(OSError, ValueError):
             self._tls.unwrap()
 
@@ -153,7 +155,7 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """Return a context for serving with `certificate` (a PEM chain) and its `key`.
 
     Raises:
-        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+        OSError, ssl.SSLError: The files cannot be read, or do not belong together.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -163,10 +165,10 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def read_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Have the handshakes from now on use `certificate` and its `key`.
+    """Use `certificate` and its `key` for all further handshakes.
 
     Raises:
-        OSError, ssl.SSLError: They cannot be read, or do not belong together.
+        OSError, ssl.SSLError: The files cannot be read, or do not belong together.
     """
     # Without a passphrase OpenSSL would ask for one on the terminal, and the node would stand still.
     context.load_cert_chain(certificate, key, password="")

@@ -1,4 +1,4 @@
-"""Asks the system which sockets have something to be read."""
+"""Pollers: readiness of many sockets, asked of the system."""
 
 import select
 import selectors
@@ -7,36 +7,38 @@ from typing import Protocol
 from wsnode._native.wire import waiting_events
 
 ARRIVED = getattr(select, "EPOLLIN", 1)
-"""Stands for bytes, and nothing else."""
+"""Event of arrived bytes alone, without an end of the stream."""
 
 
 class Poller(Protocol):
-    """The watched sockets of one server, by their descriptors."""
+    """Watched sockets of one server, by descriptor."""
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable while `ready_sockets` has something to return."""
+        """Return a descriptor that is readable while `ready_sockets` has sockets to return."""
 
     def watch(self, descriptor: int) -> None:
         """Begin to watch a socket."""
 
     def watch_again(self, descriptor: int) -> None:
-        """Have `ready_sockets` return a watched socket once more if something of it is unread."""
+        """Return a watched socket from `ready_sockets` once more if it has unread bytes."""
 
     def forget(self, descriptor: int) -> None:
-        """Watch a socket no more."""
+        """Stop watching a socket."""
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return the sockets that have something, each with `ARRIVED` unless its end came too."""
+        """Return descriptor and events of each ready socket; the events are `ARRIVED` unless its end has
+        come.
+        """
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all sockets."""
 
 
 class EpollPoller:
-    """Linux's epoll, edge-triggered: what has been returned and is not read yet costs no later call anything.
+    """Linux's epoll, edge-triggered: unread bytes that were reported once are not reported again.
 
     Ten thousand unread sockets would otherwise cost 10 ms in each call. The reader reads until a call returns
-    less than was asked for (epoll(7), question 9), and to the end of the stream if that has arrived.
+    fewer bytes than it asked for (epoll(7), question 9), and to the end of the stream if that has arrived.
     """
 
     _EVENTS = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET if hasattr(select, "epoll") else 0
@@ -48,7 +50,7 @@ class EpollPoller:
         self.close = self.epoll.close
 
     def watch_host(self, epoll: int) -> None:
-        """Begin to watch another epoll, which is returned as long as it has events."""
+        """Begin to watch another epoll; it is reported for as long as it has events."""
         self.epoll.register(epoll, select.EPOLLIN)
 
     def watch(self, descriptor: int) -> None:
@@ -56,23 +58,23 @@ class EpollPoller:
         self.epoll.register(descriptor, self._EVENTS)
 
     def watch_again(self, descriptor: int) -> None:
-        """Have `ready_sockets` return a watched socket once more if something of it is unread."""
+        """Return a watched socket from `ready_sockets` once more if it has unread bytes."""
         self.epoll.modify(descriptor, self._EVENTS)
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return the sockets with something new, each with its events; `ARRIVED` is that of bytes alone."""
+        """Return descriptor and events of each socket with news; the events are `ARRIVED` for bytes alone."""
         return waiting_events(self.fileno())
 
 
 class SelectPoller:
-    """Other systems: every socket with something unread is returned by each call."""
+    """Poller of other systems: each call returns every socket with unread bytes."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self.close = self._selector.close
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable while `ready_sockets` has something to return."""
+        """Return a descriptor that is readable while `ready_sockets` has sockets to return."""
         return int(self._selector.fileno())
 
     def watch(self, descriptor: int) -> None:
@@ -80,17 +82,17 @@ class SelectPoller:
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     def watch_again(self, descriptor: int) -> None:
-        """Do nothing: what is unread is returned anyway."""
+        """Do nothing: unread bytes are reported in any case."""
 
     def forget(self, descriptor: int) -> None:
-        """Watch a socket no more."""
+        """Stop watching a socket."""
         self._selector.unregister(descriptor)
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return the sockets with something unread; their ends come by themselves."""
+        """Return each socket with unread bytes or an end, with `ARRIVED`."""
         return [(key.fd, ARRIVED) for key, _ in self._selector.select(0)]
 
 
 def new_poller() -> Poller:
-    """Return this system's."""
+    """Return a poller of this system."""
     return EpollPoller() if hasattr(select, "epoll") else SelectPoller()

@@ -1,8 +1,8 @@
-"""Serves sockets where trio waits for events.
+"""Replacement of trio's wait for events by one that also serves sockets.
 
-trio's loop runs the tasks that can run, then waits by its epoll for descriptors, or for the next deadline.
-Where a server runs, the engine waits instead: its own epoll watches trio's beside the sockets, and calls
-whose replies need no task are answered without leaving the wait (decision 0067).
+trio's loop runs the runnable tasks, then waits by its epoll for descriptors, or for the next deadline. Where
+a server runs, the engine waits instead: its own epoll watches trio's beside the sockets, and calls with
+replies that need no task are answered without leaving the wait (decision 0067).
 """
 
 from collections.abc import Callable, Iterable
@@ -18,25 +18,27 @@ _Events: TypeAlias = Iterable[tuple[int, int]]
 
 
 class WaitOutcome(NamedTuple):
-    """The outcome of one wait."""
+    """Outcome of one wait."""
 
     has_served: bool
-    """Whether any socket had something."""
+    """True if any socket was ready."""
     is_host_ready: bool
-    """Whether trio's epoll may have events."""
+    """True if trio's epoll may have events."""
 
 
 Serve: TypeAlias = Callable[[int, float], WaitOutcome]
-"""Serves sockets for so many seconds at most, and while the descriptor of trio's epoll has no event."""
+"""Function that serves sockets for at most some seconds, until the descriptor of trio's epoll has an
+event.
+"""
 
 
 async def trio_waits_by(poller: EpollPoller, serve: Serve) -> bool:
-    """Have trio wait by `serve` for ever; return False at once where its wait cannot be replaced.
+    """Replace trio's wait by `serve`, for ever; return False at once if trio's wait cannot be replaced.
 
-    That is so where trio has no epoll, and while another server of this loop has replaced it.
+    It cannot where trio has no epoll, or while another server of this loop has replaced it.
 
     Raises:
-        Exception: The one that `serve` has raised.
+        Exception: The exception that `serve` raised.
     """
     runner = _runner()
     manager: Any = getattr(runner, "io_manager", None)
@@ -54,13 +56,13 @@ async def trio_waits_by(poller: EpollPoller, serve: Serve) -> bool:
 
 
 def _runner() -> Any:
-    """Return trio's loop with its tasks, deadlines and epoll, an attribute that trio does not document."""
+    """Return trio's runner, the owner of its tasks, deadlines and epoll; trio does not document it."""
     context = getattr(getattr(trio._core, "_run", None), "GLOBAL_RUN_CONTEXT", None)
     return getattr(context, "runner", None)
 
 
 class _ReplacedEpoll:
-    """trio's epoll as trio knows it, but for the wait."""
+    """trio's epoll with another wait; all else is passed on to it."""
 
     def __init__(self, epoll: Any, runner: Any, serve: Serve, task: trio.lowlevel.Task) -> None:
         self._poll = epoll.poll
@@ -76,7 +78,7 @@ class _ReplacedEpoll:
         self.close = epoll.close
 
     def poll(self, seconds: float, most: int) -> _Events:
-        """Return at most `most` of trio's events; a false value if nothing came within `seconds`."""
+        """Return at most `most` of trio's events; a false value if none came within `seconds`."""
         if self._serve is None:
             events: _Events = self._poll(seconds, most)
             return events
@@ -92,7 +94,7 @@ class _ReplacedEpoll:
         return events or (iter(()) if has_served else [])
 
     def _wait(self, serve: Serve, seconds: float) -> WaitOutcome:
-        """Serve sockets until trio has something to do: events, runnable tasks, or a deadline."""
+        """Serve sockets until trio has work: events, runnable tasks, or a deadline."""
         deadline, end = self._next_deadline(), perf_counter() + seconds
         waited = serve(self._host, seconds)
         # A pass through trio's scheduler would take a fifth of a quick request.

@@ -1,14 +1,14 @@
-"""Reads many sockets where trio waits, and passes the bytes to their connections.
+"""Reactor: reads many sockets while trio waits, and passes the bytes to their connections.
 
 A task that waits for its own socket costs two passes through the scheduler and a system call for each burst.
-Here the engine waits for all sockets together, in the place of trio's own wait (`event_loop`), and each
-connection's function is called with its bytes; the connection's own task runs only when there is more to do
-than that, and few of them in each pass. Peers take turns, so the ten thousand connections of one address
-delay another's by one of them. Where trio's wait cannot be replaced, one task waits for all sockets.
+Here the engine waits for all sockets together, in place of trio's own wait (`event_loop`), and calls each
+connection's function with its bytes. The connection's own task runs only when there is more to do, and few
+tasks run in each pass. Peers take turns, so the ten thousand connections of one address delay another address
+by one of them. Where trio's wait cannot be replaced, one task waits for all sockets.
 
-The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and sends
-the replies to calls that ask for results which are still true, where the connection has nothing else to do
-first; it comes back with the first socket of which anything is left.
+The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and
+answers calls by results that are still valid, if the connection has nothing else to do first; it returns with
+the first socket that has bytes left.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,26 +26,27 @@ RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """Seconds for which bytes are passed on before other tasks run."""
 AGAIN_SECONDS = 0.0005
-"""Seconds for which sockets are asked again before other tasks run, where nothing is left of any: a pass of
-the scheduler takes as long as several quick requests."""
+"""Seconds for which sockets are polled again before other tasks run, if no bytes are left: a pass of the
+scheduler takes as long as several quick requests.
+"""
 OTHERS_PART = 3
-"""Or, if that is more, one part in `OTHERS_PART` of the time that other tasks took in the last pass."""
+"""Divisor of the time that other tasks took in the last pass: that share is granted if it is more."""
 NOTE_PART = 2
-"""One part in `NOTE_PART` of the time may be spent on polling for further arrivals."""
+"""Share of the time for polling for further arrivals: one part in `NOTE_PART`."""
 WOKEN_AT_ONCE = 8
 """Tasks woken in one pass of the scheduler: a connection that begins or ends takes 0.1 to 0.4 ms."""
 WOKEN_SECONDS = 0.0003
-"""Charged for a task that is woken, whose work follows in the next pass."""
+"""Seconds charged for a woken task, for its work in the next pass."""
 Peer: TypeAlias = str | None
-"""A key or an address; None for a socket that stands for itself."""
+"""API key or address; None for a socket that is a peer of its own."""
 Next: TypeAlias = tuple[int, bytes | None, bytes | None]
-"""A socket's descriptor, the bytes received, and frames that could not be sent."""
+"""Descriptor of a socket, the bytes received, and frames that could not be sent."""
 Take: TypeAlias = Callable[[bytes], bool]
-"""Takes arrived bytes; returns False when its reader must act before it takes more."""
+"""Function that takes arrived bytes; it returns False if its reader must act before it takes more."""
 
 
 class RecvSocket(Protocol):
-    """A non-blocking socket, or what decrypts one."""
+    """Non-blocking socket, or a decrypting reader of one."""
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -62,36 +63,39 @@ class RecvSocket(Protocol):
 
 
 class FastConnection(Protocol):
-    """A connection whose plainest calls the engine may answer where it reads them."""
+    """Connection whose plainest calls the engine may answer where it reads them."""
 
     @property
     def versioned_cache(self) -> VersionedCache | None:
-        """Return the results that last; None if its calls are not to be answered by them."""
+        """Return the cache of results for its calls; None if the engine is not to answer them."""
         ...
 
     @property
     def burst_bytes(self) -> int:
-        """Return how long the replies to one burst may be together."""
+        """Return the most bytes that the replies to one burst may have together."""
         ...
 
     def fast_reply_limit(self) -> int:
-        """Note that bytes have arrived; return the length up to which a reply may be sent now, 0 for none."""
+        """Record that bytes have arrived; return the most bytes of a reply that may be sent now, 0 for
+        none.
+        """
         ...
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count the calls of each method that were answered, for all connections with the same results.
+        """Count calls that the engine answered for all connections with the same cache, by method in
+        `counts`.
 
-        Their frames had `size` bytes, and were answered in `seconds`, the longest burst in `longest`.
+        Their frames had `size` bytes and took `seconds` in all, the longest burst `longest` seconds.
         """
         ...
 
     def post(self, frames: bytes) -> None:
-        """Send the rest of replies that the system did not accept."""
+        """Send the part of replies that the system did not accept."""
         ...
 
 
 class Reactor:
-    """The sockets of one server, each with one reader at most."""
+    """Sockets of one server, each with at most one reader."""
 
     def __init__(
         self,
@@ -104,33 +108,33 @@ class Reactor:
         self._watched = set[int]()
         self._readers: dict[int, _Reader] = {}
         self._partly_read: list[int] = []
-        """Those that have more than was read of them."""
+        """Sockets that have more bytes than were read."""
         self._unread = set[int]()
-        """Those without a reader that may have unread bytes of which no event comes any more."""
+        """Sockets without a reader that may have unread bytes, reported already by their last event."""
         self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
-        """Those that have something."""
+        """Queue of sockets with unread bytes."""
         self._counted = counted or self._due.counted
-        """Tells how many of the seconds of a turn its socket has to pay for."""
+        """Function from the seconds of a turn to the seconds that its socket is charged."""
         self._note_due = 0.0
         self._left_at = 0.0
-        """The time at which other tasks began to run."""
+        """Time at which other tasks began to run."""
         self._passing: _Reader | None = None
-        """The reader whose function is being called."""
+        """Reader whose function is being called, None outside such calls."""
         self._is_woken = False
-        """Whether its task has been woken meanwhile."""
+        """True if the task of that reader was woken during the call."""
 
     @property
     def ready(self) -> int:
-        """Return how many peers have something that was not handed out, at least 1."""
+        """Return the number of peers with unread bytes, at least 1."""
         return self._due.waiting or 1
 
     async def run(self) -> None:
-        """Hand out what arrives, for ever."""
+        """Pass on arriving bytes, for ever."""
         if not isinstance(self._polling, EpollPoller) or not await trio_waits_by(self._polling, self._serve):
             await self._run_in_a_task()
 
     def _serve(self, host: int, seconds: float) -> WaitOutcome:
-        """Hand out what arrives within `seconds`, until the descriptor `host` has an event.
+        """Pass on bytes that arrive within `seconds`, until the descriptor `host` has an event.
 
         It ends early where tasks may have become runnable.
         """
@@ -147,7 +151,7 @@ class Reactor:
         return WaitOutcome(has_served, is_host_ready)
 
     def _read_on(self, left: Next | None, deadline: float) -> None:
-        """Pass on what is left of a socket, and of others until `deadline`."""
+        """Pass on the bytes left of a socket, and those of others until `deadline`."""
         due, clock, woken, now = self._due, self._clock, 0, self._clock()
         if left is None:
             left = due.next(deadline - now)
@@ -180,7 +184,7 @@ class Reactor:
             await trio.lowlevel.wait_readable(self._polling.fileno())
 
     def _take_note(self) -> bool:
-        """Have all sockets wait that have something; return whether there are any."""
+        """Queue all ready sockets; return True if there are any."""
         began = self._clock()
         self._note_ends(self._due.add_all(self._polling.ready_sockets(), ARRIVED))
         # Behind those that have arrived meanwhile.
@@ -191,7 +195,7 @@ class Reactor:
         return self._due.waiting > 0
 
     def _note_ends(self, descriptors: list[int]) -> None:
-        """Note sockets whose ends have come, perhaps behind unread bytes."""
+        """Record sockets whose ends have come, perhaps behind unread bytes."""
         for descriptor in descriptors:
             if (reader := self._readers.get(descriptor)) is None:
                 self._unread.add(descriptor)
@@ -199,11 +203,11 @@ class Reactor:
                 reader.is_ending = True
 
     def _has_come_again(self) -> bool:
-        """Return whether something has arrived again, where nothing is left that had arrived before."""
+        """Return True if new bytes have arrived after all earlier ones were passed on."""
         return not (self._due.waiting or self._partly_read) and self._take_note()
 
     def _hand_out(self, seconds: float) -> bool:
-        """Pass on arrived bytes for so long; return whether more are waiting."""
+        """Pass on arrived bytes for `seconds`; return True if more are waiting."""
         now, woken, due, clock = self._clock(), 0, self._due, self._clock
         deadline, again = now + seconds, now + AGAIN_SECONDS
         while now <= deadline and woken < WOKEN_AT_ONCE:
@@ -226,10 +230,11 @@ class Reactor:
         *,
         full: int = RECEIVE_BYTES,
     ) -> bool:
-        """Have `take` called with what arrives until it returns False; False if nothing more will.
+        """Pass arrived bytes of a socket to `take` until it returns False; return False once the socket has
+        ended.
 
-        It is not called with calls that are answered for `plain`. Where at least `full` bytes are read at
-        once, more may be left.
+        `take` does not get calls that the engine answers for `plain`. A read of `full` bytes or more may
+        leave further bytes.
         """
         if (descriptor := connected.fileno()) < 0:
             return False
@@ -242,7 +247,9 @@ class Reactor:
         return not reader.ended
 
     def receive_nowait(self, connected: RecvSocket) -> bytes | None:
-        """Return what has arrived at a socket without a reader, None if nothing has, empty at the end."""
+        """Return the bytes that have arrived at a socket without a reader, None if none have, empty at the
+        end.
+        """
         descriptor = connected.fileno()
         if (received := _received(connected)) is None:
             return None
@@ -252,13 +259,15 @@ class Reactor:
         return received
 
     def feed_nowait(self, descriptor: int) -> bool:
-        """Pass on what has arrived at a socket to its reader, if there is one; True if it takes more."""
+        """Pass the bytes arrived at a socket to its reader, if it has one; return True if more may be
+        left.
+        """
         if (reader := self._readers.get(descriptor)) is None or self._passing is not None:
             return False
         return not self._read(descriptor, None, None) and reader.has_more
 
     def _watch(self, descriptor: int) -> None:
-        """Have what is unread of a socket, and what arrives, be noted."""
+        """Watch a socket; report bytes that are unread already."""
         if descriptor not in self._watched:
             self._polling.watch(descriptor)
             self._watched.add(descriptor)
@@ -267,7 +276,7 @@ class Reactor:
         self._unread.discard(descriptor)
 
     def wake(self, descriptor: int) -> None:
-        """Have `feed` return True soon, if a task waits there for this socket."""
+        """Make `feed` return True soon, if a task waits in it for this socket."""
         if (reader := self._readers.get(descriptor)) is None:
             return
         if reader is self._passing:
@@ -280,14 +289,16 @@ class Reactor:
         trio.lowlevel.reschedule(reader.task)
 
     def leave(self, descriptor: int) -> None:
-        """Let a socket have no reader any more."""
+        """Remove the reader of a socket."""
         self._due.to_python(descriptor)
         reader = self._readers.pop(descriptor)
         if descriptor in self._watched and (reader.has_more or reader.is_ending):
             self._unread.add(descriptor)
 
     def forget(self, descriptor: int) -> None:
-        """Watch a socket no more, until it is fed from again; to be called before it is closed."""
+        """Stop watching a socket until `feed` is called for it again; to be called before the socket is
+        closed.
+        """
         if descriptor in self._watched:
             self._watched.remove(descriptor)
             self._unread.discard(descriptor)
@@ -295,7 +306,7 @@ class Reactor:
             self._polling.forget(descriptor)
 
     def _read(self, descriptor: int, received: bytes | None, unsent: bytes | None) -> bool:
-        """Pass on what the engine has left of a socket; return whether a task was woken."""
+        """Pass on the bytes of a socket that the engine left; return True if a task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
             # It is looked at again when it has a reader.
             self.forget(descriptor)
@@ -313,12 +324,12 @@ class Reactor:
         return True
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all sockets."""
         self._polling.close()
 
 
 class _Reader:
-    """A task that waits for what its function does not take."""
+    """Task that waits in `feed`, with the function for the bytes of its socket."""
 
     # Nearly all of ten thousand connections wait here, so `abort` is no closure, which takes 300 bytes more.
     __slots__ = (
@@ -353,19 +364,19 @@ class _Reader:
         self.task = trio.lowlevel.current_task()
         self.ended = False
         self.is_ending = False
-        """Whether the end has arrived, perhaps behind unread bytes."""
+        """True once the end has arrived, perhaps behind unread bytes."""
         self.has_more = False
-        """Whether something is left behind what was read last, as far as is known."""
+        """True if more bytes may be left after the last read."""
         self.failure: Exception | None = None
-        """The exception of `take`, for its own task to raise."""
+        """Exception of `take`, for its own task to raise."""
 
     def abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        """Wait no more, because the task was cancelled."""
+        """Stop waiting, because the task was cancelled."""
         self._reactor.leave(self._descriptor)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def pass_on(self, received: bytes | None, unsent: bytes | None) -> bool:
-        """Pass on replies that were not sent, and arrived bytes; those are read first where there is neither.
+        """Pass on unsent replies and arrived bytes, which are read first if neither is given.
 
         Returns False when the task must act.
         """
@@ -386,7 +397,7 @@ class _Reader:
 
 
 def _received(connected: RecvSocket) -> bytes | None:
-    """Return what has arrived, None if nothing has, empty at the end."""
+    """Return the bytes that have arrived, None if none have, empty at the end."""
     try:
         return connected.recv(RECEIVE_BYTES)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Listening sockets, TCP and Unix, and the accepting of their connections."""
+"""Listening sockets, TCP and Unix, and accepting of their connections."""
 
 import os
 import socket
@@ -14,16 +14,16 @@ from wsnode.untrusted.repeated_warning import RepeatedWarning
 
 BACKLOG: Final = 4096
 ACCEPTS_AT_ONCE: Final = 8
-"""Connections that are accepted before anything else has its turn."""
+"""Connections that are accepted before other tasks run."""
 FAILURE_SECONDS: Final = 0.1
-"""The pause after a connection could not be accepted."""
+"""Seconds of pause after a connection could not be accepted."""
 
 
 def open_tcp(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets for every address of `host`; port 0 takes a free one.
+    """Return listening sockets for every address of `host`; port 0 stands for a free port.
 
     Raises:
-        OSError: An address cannot be listened on; the message says which.
+        OSError: An address cannot be listened on; the message names it.
     """
     listeners: list[socket.socket] = []
     try:
@@ -43,10 +43,10 @@ def open_tcp(host: str, port: int) -> list[socket.socket]:
 
 
 def open_unix(path: Path) -> socket.socket:
-    """Return a listening Unix socket at `path`; it replaces a socket file without a listener.
+    """Return a listening Unix socket at `path`; a socket file without a listener is replaced.
 
     Raises:
-        OSError: The path is in use, or is no socket; the message says which path.
+        OSError: The path is in use, or is no socket; the message names it.
     """
     if path.exists() and stat.S_ISSOCK(os.stat(path).st_mode):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -64,10 +64,10 @@ async def accept_each(
     logger: Logger,
     on_failure: Callable[[], None],
 ) -> None:
-    """Have `take` do something with each connection of a listening socket and its address, for ever.
+    """Call `take` with each connection of a listening socket and its address, for ever.
 
-    `on_failure` is called whenever one cannot be accepted, which is logged once a minute at most; the
-    connection waits in the listener's queue.
+    `on_failure` is called whenever a connection cannot be accepted, which is logged once a minute at most;
+    the connection stays in the listener's queue.
     """
     failures = RepeatedWarning(logger, trio.current_time)
     while True:

@@ -1,7 +1,7 @@
-"""The bytes of a connection, from a socket directly or from any trio stream.
+"""Bytes of a connection, from a socket directly or from any trio stream.
 
-The socket is driven without trio's stream on top: waiting until something arrives is the only checkpoint of a
-burst, which saves two passes through the scheduler a request (measured: a third of the time at 1x1).
+The socket is used without trio's stream on top: the wait for bytes is the only checkpoint of a burst, which
+saves two passes through the scheduler a request (measured: a third of the time at 1x1).
 """
 
 import contextlib
@@ -15,44 +15,50 @@ from wsnode._native.wire import send_now
 from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, Reactor, RecvSocket, Take
 
 SHORT_BYTES = 64 * 1024
-"""Bytes that are sent without letting other threads run: the loop would wait a millisecond for its next turn
-beside one that is busy, and copying them takes 0.02."""
+"""Bytes that are sent without letting other threads run: beside a busy thread the loop would wait a
+millisecond to continue, and the copy takes 0.02 ms.
+"""
 
 
 class Transport(Protocol):
-    """One connection's bytes."""
+    """Bytes of one connection."""
 
     @property
     def ready(self) -> int:
-        """Return how many connections have something to be read, this one included, as far as is known."""
+        """Return the number of connections with unread bytes, this one included, as far as is known."""
         ...
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or is gone."""
         ...
 
     def receive_nowait(self) -> bytes | None:
-        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait for
+        them.
+        """
         ...
 
     def feed_nowait(self) -> bool:
-        """Give what has arrived to the task that waits in `feed`, if one does; True if it takes more."""
+        """Pass arrived bytes to a task waiting in `feed`, if there is one; return True if more may be
+        left.
+        """
         ...
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Give `take` what arrives until it returns False; False if the other side has ended or is gone.
+        """Pass arrived bytes to `take` until it returns False; return False if the other side has ended or is
+        gone.
 
-        Where many transports have something, they take turns by `peer`. `take` may not be given the calls
-        that can be answered for `plain` where they are read.
+        Transports with unread bytes take turns by `peer`. `take` may not get calls that the engine answers
+        for `plain`.
         """
         ...
 
     def wake(self) -> None:
-        """Have `feed` return True soon, if it waits."""
+        """Make `feed` return True soon, if it waits."""
         ...
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send as many bytes as possible at once and return their number.
+        """Send as many bytes as possible without waiting, and return their number.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -60,7 +66,7 @@ class Transport(Protocol):
         ...
 
     async def send_some(self, data: memoryview) -> int:
-        """Wait until something can be sent, and return how much was.
+        """Wait until bytes can be sent, and return the number of bytes sent.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -68,20 +74,20 @@ class Transport(Protocol):
         ...
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent, if the transport can."""
+        """Send an end of the stream, if the transport has one."""
         ...
 
     async def aclose(self) -> None:
-        """Close at once."""
+        """Close the connection without waiting."""
         ...
 
 
 class SocketTransport:
-    """A non-blocking stream socket."""
+    """Non-blocking stream socket."""
 
     __slots__ = ("_peer", "_reactor", "_readable", "_socket")
     _full = RECEIVE_BYTES
-    """The size of a read, in bytes, that may have left more."""
+    """Size of a read in bytes from which more may be left."""
 
     def __init__(
         self,
@@ -90,7 +96,7 @@ class SocketTransport:
         peer: Peer = None,
         readable: RecvSocket | None = None,
     ) -> None:
-        """Take over a socket of `peer`, whose bytes come from `readable` where they are decrypted first."""
+        """Take over a socket of `peer`; `readable` decrypts its bytes, None if they are plain."""
         self._socket = connected
         self._readable = readable or connected
         self._reactor = reactor
@@ -101,13 +107,13 @@ class SocketTransport:
 
     @property
     def ready(self) -> int:
-        """Return how many peers have something to be read."""
+        """Return the number of peers with unread bytes."""
         return self._reactor.ready
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone.
+        """Return the bytes that have arrived, none when the other side has ended or is gone.
 
-        Not all tasks go on at once whose bytes arrive at once: thousands would keep the others waiting.
+        Tasks whose bytes arrive together continue a few at a time: thousands would keep the others waiting.
         """
         arrived = list[bytes]()
 
@@ -119,26 +125,30 @@ class SocketTransport:
         return arrived[0] if arrived else b""
 
     def receive_nowait(self) -> bytes | None:
-        """Return what has arrived, None if nothing has, empty at the end; no task may wait for it."""
+        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait for
+        them.
+        """
         return self._reactor.receive_nowait(self._readable)
 
     def feed_nowait(self) -> bool:
-        """Give what has arrived to the task that waits in `feed`, if one does; True if it takes more."""
+        """Pass arrived bytes to a task waiting in `feed`, if there is one; return True if more may be
+        left.
+        """
         return self._reactor.feed_nowait(self._socket.fileno())
 
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
         return self._reactor.feed(self._socket, take, peer, plain)
 
     def wake(self) -> None:
-        """Have `feed` return True soon, if it waits."""
+        """Make `feed` return True soon, if it waits."""
         self._reactor.wake(self._socket.fileno())
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send the bytes that the kernel accepts and return their number."""
+        """Send as many bytes as the kernel accepts, and return their number."""
         try:
             if type(data) is bytes and len(data) <= SHORT_BYTES:
                 return send_now(self._socket.fileno(), data)
@@ -149,7 +159,7 @@ class SocketTransport:
             raise trio.BrokenResourceError from error
 
     async def send_some(self, data: memoryview) -> int:
-        """Wait until the kernel takes something, and return how much it took."""
+        """Wait until the kernel accepts bytes, and return the number of bytes sent."""
         try:
             await self._wait_to_send()
         except (OSError, ValueError, trio.ClosedResourceError) as error:
@@ -160,7 +170,7 @@ class SocketTransport:
         await trio.lowlevel.wait_writable(self._socket)
 
     async def send_eof(self) -> None:
-        """Shut down our half."""
+        """Shut down the sending half of the connection."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
@@ -173,7 +183,7 @@ class SocketTransport:
 
 
 class StreamTransport:
-    """A trio stream, which can only be sent to by waiting."""
+    """Trio stream, on which all sending waits."""
 
     __slots__ = ("_feeding", "_stream")
 
@@ -183,11 +193,11 @@ class StreamTransport:
 
     @property
     def ready(self) -> int:
-        """Return 1: a stream knows no others."""
+        """Return 1: a stream knows of no other connections."""
         return 1
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, empty when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or is gone."""
         try:
             return bytes(await self._stream.receive_some(RECEIVE_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -198,11 +208,11 @@ class StreamTransport:
         return
 
     def feed_nowait(self) -> bool:
-        """Give nothing; a stream is read by waiting."""
+        """Return False: a stream is read by waiting."""
         return False
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Give `take` what arrives until it returns False; False if the other side has ended or is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
         with trio.CancelScope() as self._feeding:
             while data := await self.receive():
                 if not take(data):
@@ -210,15 +220,15 @@ class StreamTransport:
         return self._feeding.cancelled_caught
 
     def wake(self) -> None:
-        """Have `feed` return True soon, if it waits."""
+        """Make `feed` return True soon, if it waits."""
         self._feeding.cancel()
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send nothing; a stream cannot without waiting."""
+        """Return 0: a stream can send only by waiting."""
         return 0
 
     async def send_some(self, data: memoryview) -> int:
-        """Send a slice and return its length."""
+        """Send a slice of `data`, and return its length."""
         part = bytes(data[:RECEIVE_BYTES])
         try:
             await self._stream.send_all(part)
@@ -238,9 +248,11 @@ class StreamTransport:
 
 
 async def receive_within(transport: Transport, scope: trio.CancelScope) -> bytes | None:
-    """Return the bytes that arrive before the deadline of `scope`, empty at the end; None if none have.
+    """Return bytes that arrive before the deadline of `scope`, empty at the end; None if none arrived in
+    time.
 
-    While the loop is busy bytes lie unread that came in time. So a deadline counts only after a last read.
+    While the loop is busy, bytes that came in time lie unread. So a deadline takes effect only after a last
+    read.
     """
     with scope:
         return await transport.receive()
@@ -248,12 +260,14 @@ async def receive_within(transport: Transport, scope: trio.CancelScope) -> bytes
 
 
 async def receive_by(transport: Transport, deadline: float) -> bytes | None:
-    """Return the bytes that arrive by `deadline`, in trio's time, empty at the end; None if none have."""
+    """Return bytes that arrive by `deadline` on trio's clock, empty at the end; None if none arrived in
+    time.
+    """
     return await receive_within(transport, trio.CancelScope(deadline=deadline))
 
 
 async def send_all(transport: Transport, data: bytes | memoryview, seconds: float) -> None:
-    """Send all of `data`, the client taking something at least every `seconds`.
+    """Send all of `data`; the client must accept some bytes at least every `seconds`.
 
     Raises:
         trio.BrokenResourceError: The other side is gone, or does not read.
@@ -270,9 +284,9 @@ async def send_all(transport: Transport, data: bytes | memoryview, seconds: floa
 
 
 async def linger(transport: Transport, seconds: float) -> None:
-    """End our half of the connection, and wait for the other side to end its own.
+    """End the sending half of the connection, and wait for the other side to end its own, at most `seconds`.
 
-    Closing a socket with unread bytes resets the connection, which may discard the last bytes sent.
+    A socket closed with unread bytes resets the connection, which may discard the last bytes sent.
     """
     with trio.move_on_after(seconds):
         await transport.send_eof()
@@ -281,7 +295,9 @@ async def linger(transport: Transport, seconds: float) -> None:
 
 
 async def say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
-    """Send `data`, and wait for the end if it was the last; False if the client is gone."""
+    """Send `data`, then wait for the other side to end if it was the `last`; return False if the client is
+    gone.
+    """
     try:
         await send_all(transport, data, seconds)
     except trio.BrokenResourceError:

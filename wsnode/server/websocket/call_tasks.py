@@ -1,4 +1,4 @@
-"""The slow calls of one connection, which run beside its reader."""
+"""Slow calls of one connection, run beside its reader."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +16,11 @@ from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sender import FrameSender
 
 SMALL_BYTES = 8 * 1024
-"""Messages of this size are bounded well enough by the number of calls."""
+"""Bytes up to which a message is not counted: the number of calls bounds such messages well enough."""
 ENDED_AT_ONCE = 8
-"""Calls that end with their connection before others have a turn: each takes 0.1 ms."""
+"""Calls of a lost connection that are ended before other tasks run: each takes 0.1 ms."""
 FEW = 2
-"""Calls that need no turn of their own to end."""
+"""Number of calls that are ended at once, without a turn."""
 
 
 class CallTasks:
@@ -55,27 +55,27 @@ class CallTasks:
         self._shared = shared
         self._client = client
         self.bytes = 0
-        """Bytes of the messages of calls in flight, without small ones."""
+        """Bytes of the messages of calls in flight, small messages excluded."""
         # Of most connections it is always empty, and an empty set takes 150 bytes more than a dictionary.
         self._scopes: dict[trio.CancelScope, None] = {}
         self._account: ConnectionResponseMemory | None = None
-        """That of the calls in flight, while there are some."""
+        """Memory account of the calls in flight, None if there are none."""
         self._idle: trio.Event | None = None
 
     @property
     def count(self) -> int:
-        """Return how many are in flight."""
+        """Return the number of slow calls in flight."""
         return len(self._scopes)
 
     @property
     def is_full(self) -> bool:
-        """Return whether no further call can begin."""
+        """Return True if no further slow call may begin."""
         shared, limits = self._shared, self._shared.limits
         many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
         return many or not shared.executor.calls.admits(self._client)
 
     def begin_turn(self) -> None:
-        """Have the session begin slow calls, or refuse them while there are too many."""
+        """Begin a turn: slow calls of the session may begin, or are refused while too many are in flight."""
         self._session.refusal = too_many_calls() if self.is_full else None
         # Only the first slow call of a turn runs its first slice there; later ones begin in the executor.
         self._session.eager = True
@@ -83,9 +83,9 @@ class CallTasks:
     def begin(
         self, task: CallTask, start: Callable[..., Any], size: int, recount: Callable[[], None]
     ) -> None:
-        """Run a call that holds `size` bytes of its message, in a task started by `start`.
+        """Run a call with `size` bytes of its message in a task started by `start`.
 
-        `recount` is called when `bytes` has changed.
+        `recount` is called whenever `bytes` has changed.
         """
         # They end a few at a time, and not all at once with the connection's other tasks.
         scope = trio.CancelScope(shield=True)
@@ -102,17 +102,17 @@ class CallTasks:
         start(self._finish, task, self._account, scope, size, recount)
 
     def halt(self) -> None:
-        """Have none of them make more of its result: all are about to end unanswered."""
+        """Stop all calls from making more of their results: they are about to end unanswered."""
         if self._account is not None:
             self._account.close()
 
     def cancel(self) -> None:
-        """End all of them unanswered."""
+        """End all calls unanswered."""
         for scope in self._scopes:
             scope.cancel()
 
     async def end(self) -> None:
-        """End all of them unanswered, a few in each pass of the scheduler; returns before they have ended."""
+        """Cancel all calls, a few in each pass of the scheduler; may return before the calls have ended."""
         # The last ones first: a thread of one that ended would be given to the next.
         scopes = list(reversed(self._scopes))
         if len(scopes) <= FEW:
@@ -125,7 +125,7 @@ class CallTasks:
                     scope.cancel()
 
     async def wait_idle(self) -> None:
-        """Wait until none is in flight."""
+        """Wait until no call is in flight."""
         while self._scopes:
             self._idle = trio.Event()
             await self._idle.wait()

@@ -1,4 +1,4 @@
-"""A WebSocket connection as its subscriptions see it."""
+"""WebSocket connection as its subscriptions see it."""
 
 import logging
 from collections import OrderedDict
@@ -19,10 +19,10 @@ logger = logging.getLogger("wsnode.server")
 
 
 class NotificationConnection(Protocol):
-    """The part of a connection that a channel needs."""
+    """Part of a connection that a channel uses."""
 
     def post(self, frames: bytes) -> None:
-        """Send whole frames behind all that was sent before."""
+        """Send whole frames after everything that was sent before."""
         ...
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
@@ -30,12 +30,12 @@ class NotificationConnection(Protocol):
         ...
 
     def close(self, code: int, reason: str) -> None:
-        """Say goodbye behind all that was sent before."""
+        """Close the connection with this code and reason, after everything that was sent before."""
         ...
 
 
 class SocketChannel:
-    """The subscriptions' side of an open connection; it sends nothing once the connection has ended."""
+    """Channel of an open connection for its subscriptions; sends nothing once the connection has ended."""
 
     __slots__ = (
         "_behind",
@@ -59,9 +59,11 @@ class SocketChannel:
         encoding: int,
         rpc_version: str | None = None,
     ) -> None:
-        """`encoding` is the form in which events are sent: `UNCOMPRESSED`, or a compression window's bits."""
+        """Make a channel; `encoding` is the form of its events: `UNCOMPRESSED`, or the bits of a compression
+        window.
+        """
         self.rpc_version = rpc_version
-        """The version of a specification that the client's path ends in, if it names one."""
+        """Version of a specification at the end of the client's path, None if it names none."""
         self._connection: NotificationConnection | None = connection
         self._outbox = outbox
         self._shared = shared
@@ -82,16 +84,18 @@ class SocketChannel:
 
     @property
     def subscription_count(self) -> int:
-        """Return how many subscriptions are open."""
+        """Return the number of open subscriptions."""
         return 0 if self._subscriptions is None else len(self._subscriptions)
 
     @property
     def is_full(self) -> bool:
-        """Return whether the client should read before more is sent."""
+        """Return True if the client has to read before more is sent."""
         return self._outbox.is_full
 
     def offer(self, identity: bytes, event: Event) -> bool:
-        """Send `event` to the subscription `identity`, if there is room for all of it."""
+        """Send `event` to the subscription `identity` and return True; return False if there is no room for
+        it.
+        """
         outbox = self._outbox
         if outbox.output_bytes and not outbox.has_room(event.size):
             return False
@@ -99,7 +103,7 @@ class SocketChannel:
         return True
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to the subscription `identity`, be there room or not."""
+        """Send `event` to the subscription `identity`, whether or not there is room."""
         if (connection := self._connection) is None:
             return
         pieces = event.encoded.get(self._encoding)
@@ -109,14 +113,14 @@ class SocketChannel:
         connection.post(identity.join(pieces))
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
-        """Let `subscription` send its notice and catch up, or close the connection if so configured."""
+        """Let `subscription` send its notice and catch up, and close the connection if so configured."""
         self._counters.fallen_behind += 1
         subscription.fall_behind(position, missed)
         if self._shared.closes_slow:
             self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
 
     def catch_up(self, subscription: Subscription) -> None:
-        """Have `subscription` take steps, in turn with the others that do."""
+        """Let `subscription` take steps, in turn with the other subscriptions that catch up."""
         if self._connection is None:
             return
         if self._behind is None:
@@ -126,36 +130,36 @@ class SocketChannel:
         self._behind[subscription] = None
 
     def stop_catching_up(self, subscription: Subscription) -> None:
-        """Have `subscription` take no further step."""
+        """Stop the steps of `subscription`."""
         if self._behind is not None:
             self._behind.pop(subscription, None)
 
     def close(self, code: int, reason: str) -> None:
-        """Say goodbye behind all that was sent before."""
+        """Close the connection with this code and reason, after everything that was sent before."""
         if self._connection is not None:
             self._connection.close(code, reason)
 
     def take_pending(self) -> Sequence[Subscription]:
-        """Return the subscriptions that are to begin after the reply to the call that made them."""
+        """Return the subscriptions that calls began since the last time, to begin after their replies."""
         return () if self._subscriptions is None else self._subscriptions.take_pending()
 
     def discard(self, pending_subscriptions: Sequence[Subscription]) -> None:
-        """End the subscriptions that waited for a reply that does not name them."""
+        """End subscriptions whose ids are in no reply."""
         for subscription in pending_subscriptions:
             self.subscriptions.remove(subscription.identity)
 
     def release(self, pending_subscriptions: Sequence[Subscription]) -> None:
-        """Begin the subscriptions that waited for a reply, which has been posted."""
+        """Begin subscriptions whose replies have been posted."""
         if pending_subscriptions and self._connection is not None:
             self.subscriptions.release(pending_subscriptions)
 
     def send_final_notices(self) -> None:
-        """Send each subscription's last notice, with its position, and end it."""
+        """Send each subscription's last notification, with its position, and end it."""
         if self._subscriptions is not None:
             self._subscriptions.final_notice()
 
     def end(self) -> None:
-        """End every subscription; nothing more is sent. May be called again."""
+        """End every subscription, and send nothing more. May be called again."""
         self._connection = None
         if self._subscriptions is not None:
             self._subscriptions.end_all()
@@ -164,9 +168,9 @@ class SocketChannel:
             self._steps.cancel()
 
     async def _take_steps(self, behind: OrderedDict[Subscription, None], scope: trio.CancelScope) -> None:
-        """Let those that are behind take a step each, for as long as there are some.
+        """Let the subscriptions behind take one step each, in turn, until none is behind.
 
-        One task for all of them: a thousand would wake, or end, at one moment.
+        One task serves all of them: a thousand tasks would wake, or end, at one moment.
         """
         try:
             with scope:
@@ -175,14 +179,14 @@ class SocketChannel:
                     if behind:
                         await _take_step(behind)
         except Exception:
-            logger.exception("a subscription failed")
+            logger.exception("a subscription failed to catch up; its connection is closed")
             self.close(CloseCode.INTERNAL_ERROR, "")
         finally:
             self._behind = self._steps = None
 
 
 async def _take_step(behind: OrderedDict[Subscription, None]) -> None:
-    """Let the first take a step, and stand behind the others if it needs another one."""
+    """Let the first subscription take a step; it goes to the end of the queue if it needs another one."""
     subscription, _ = behind.popitem(last=False)
     if await subscription.take_step():
         behind[subscription] = None

@@ -1,8 +1,8 @@
-"""One WebSocket connection: bursts of messages in, replies out, slow calls beside it.
+"""WebSocket connection: bursts of messages in, replies out, slow calls beside it.
 
 The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
-slow ones become tasks of the connection's nursery, and end with it. Most connections need no task beside the
-reader's and no deadline for long, so the nursery, 1.3 KiB, is opened when they do.
+slow calls become tasks of the connection's nursery, and end with it. Most connections need no task beside the
+reader's and no deadline for long, so the nursery, 1.3 KiB, is opened only when needed.
 """
 
 import logging
@@ -35,16 +35,16 @@ from wsnode.server.websocket.sender import FrameSender
 logger = logging.getLogger("wsnode.server")
 
 QUICKLY_ENDED = 32
-"""Subscriptions and calls in flight whose end takes much less than a turn."""
+"""Number of subscriptions and calls whose end takes much less than a turn."""
 MESSAGE_OVERHEAD = 64
-"""Memory of a waiting message besides its bytes."""
+"""Bytes of memory of a waiting message besides its text."""
 
 _Task: TypeAlias = tuple[Callable[..., Awaitable[None]], tuple[Any, ...]]
-"""A function and its arguments."""
+"""Function and its arguments."""
 
 
 class WebSocketConnection:
-    """An open connection, from the handshake to the close."""
+    """Open connection, from the handshake to the close."""
 
     __slots__ = (
         "_awaits_rest",
@@ -86,7 +86,7 @@ class WebSocketConnection:
         self._shared = shared
         self._deflate = deflate
         self.client = client
-        """The client that its shares count for."""
+        """Client by which its use of shared bounds is counted."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, client)
         encoding = UNCOMPRESSED if deflate is None else deflate.local_max_window_bits
@@ -95,27 +95,27 @@ class WebSocketConnection:
         self._sending = FrameSender(self, self._framing, self._outbox, self._channel, shared, deflate, client)
         self._slow = CallTasks(session, self._sending, self._outbox, self._channel, shared, client)
         self.post = self._sending.post
-        """Sends whole frames behind all that was sent before."""
+        """Sends whole frames after everything that was sent before."""
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
         self._nursery: trio.Nursery | None = None
         self._wanted: list[_Task] | None = None
-        """Tasks that are to begin in the nursery; None if it need not be opened."""
+        """Tasks to begin in the nursery; None if it need not be opened."""
         self._ends_at = math.inf
-        """When the connection is to end, in trio's time."""
+        """Time on trio's clock at which the connection ends at the latest."""
         self._has_ended_well = False
-        """Whether both sides have said goodbye."""
+        """True once both sides have sent a close."""
         self._held = 0
-        """Bytes of unfinished messages and of those in flight, as counted in the process's budget."""
+        """Bytes of unfinished messages and of those in flight, as counted in the process's quota."""
         self._awaits_rest = False
-        """Whether a message is unfinished, which has a time to arrive."""
+        """True while a message is unfinished; its rest has `message_seconds` to arrive."""
         self._fast_reply_limit = 0
-        """How long the engine's reply to a call may be whose bytes come next; 0 if it must not be asked."""
+        """Most bytes of a reply by the engine to the next call; 0 if the engine must not answer it."""
         self._owing = False
-        """Whether replies waited when the last ping was sent, so that sending them is a sign of life."""
+        """True if replies waited at the last ping; sending them then shows that the client lives."""
 
     async def run(self, early: bytes, final_notice: tuple[int, str] | None = None) -> None:
-        """Serve until either side closes, or say `final_notice` at once; `early` came behind the
+        """Serve until either side closes; with `final_notice`, close at once. `early` are bytes after the
         handshake.
         """
         self._session.channel = self._channel
@@ -143,7 +143,7 @@ class WebSocketConnection:
             await linger(self._transport, self._closing_seconds)
 
     async def _go_on_beside_tasks(self, *, more: bool) -> None:
-        """Begin what is to begin, and read if there is more; return when all tasks have ended."""
+        """Begin the wanted tasks, and read on if there is `more`; return when all tasks have ended."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.cancel_scope.deadline = self._ends_at
@@ -162,7 +162,7 @@ class WebSocketConnection:
             nursery.start_soon(function, *arguments)
 
     async def _end(self) -> None:
-        """Have what runs for the client end; tasks may be left that send, or that end."""
+        """End the work for the client; tasks that are sending or ending may be left."""
         self._has_ended_well = self._sending.stage is ConnectionStage.OVER
         self._sending.advance(ConnectionStage.ENDING)
         # What still sends would answer it, and begin calls that nothing ends.
@@ -176,13 +176,15 @@ class WebSocketConnection:
         await self._slow.end()
 
     async def _wait_turn_to_end(self) -> None:
-        """Wait until no other connection ends that has as much to end, if this one has much."""
+        """Wait for a turn if this connection has much to end, so that only one such connection ends at a
+        time.
+        """
         if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
                 await self._shared.executor.turns.pass_through(self.client)
 
     def keep_alive(self) -> None:
-        """Send a ping; cut off a client that has not given a sign since the last one."""
+        """Send a ping; cut off a client that has not sent or read anything since the last one."""
         if self._sending.stage is ConnectionStage.ENDING:
             return
         reading = self._owing and self._outbox.progressed
@@ -198,7 +200,7 @@ class WebSocketConnection:
             self._sending.post_urgent(PING)
 
     def abort_message(self) -> None:
-        """Close, because a message has taken too long to arrive, unless its rest lies unread."""
+        """Close, because a message takes too long to arrive, unless its rest lies unread."""
         unfinished = self._shared.unfinished
         began = unfinished[self]
         while self._transport.feed_nowait() and unfinished.get(self) == began:
@@ -209,7 +211,7 @@ class WebSocketConnection:
         self._fail(CloseCode.POLICY_VIOLATION, "a message took too long to arrive")
 
     def evict(self) -> None:
-        """Close, because no other connection keeps as many bytes of unfinished messages and calls."""
+        """Close, because this connection keeps the most bytes of unfinished messages and calls."""
         self._held = 0
         self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
 
@@ -224,21 +226,23 @@ class WebSocketConnection:
 
     @property
     def output_bytes(self) -> int:
-        """Return how much waits for the client to read."""
+        """Return the bytes that wait for the client to read."""
         return self._outbox.output_bytes
 
     def evict_output(self) -> None:
-        """End at once, without what waits: no other client leaves as much unread, and all leave too much."""
+        """End without sending the waiting bytes: this client leaves the most unread, and all together too
+        many.
+        """
         self._sending.advance(ConnectionStage.OVER)
         self._outbox.close()
         self.end_within(0)
 
     def send_final_notices(self) -> None:
-        """Send each subscription's last notice, with its position, and end it."""
+        """Send each subscription's last notification, with its position, and end it."""
         self._channel.send_final_notices()
 
     def close(self, code: int, reason: str) -> None:
-        """Say goodbye now; calls in flight end unanswered."""
+        """Close the connection with this code and reason; calls in flight end unanswered."""
         if self._sending.stage is ConnectionStage.ENDING:
             return
         seconds = self._closing_seconds
@@ -247,14 +251,14 @@ class WebSocketConnection:
         self.end_within(seconds)
 
     async def retire(self, code: int, reason: str) -> None:
-        """Let the calls in flight end, then say goodbye; `run` ends once that is answered, or soon after."""
+        """Let calls in flight end, then close; `run` ends once the client has answered, or soon after."""
         with trio.move_on_after(self._shared.limits.drain_seconds):
             await self._slow.wait_idle()
         self.close(code, reason)
 
     @property
     def _closing_seconds(self) -> float:
-        """Seconds for the client to answer a close: it may have to read the waiting bytes first."""
+        """Return the seconds for the client to answer a close: it may have to read waiting bytes first."""
         limits = self._shared.limits
         has_all = self._shared.draining and not self._outbox.output_bytes
         return (
@@ -262,7 +266,7 @@ class WebSocketConnection:
         )
 
     async def _read(self, early: bytes = b"") -> bool:
-        """Read until the end; return whether there is more, which takes a nursery."""
+        """Read until the end; return True to continue in a nursery."""
         more = True
         try:
             if early:
@@ -284,7 +288,7 @@ class WebSocketConnection:
 
     @property
     def _needs_tasks(self) -> bool:
-        """Return whether something is to be done that takes a nursery, and there is none yet."""
+        """Return True if work waits that needs a nursery, and none is open."""
         if self._nursery is not None:
             return False
         return self._wanted is not None or bool(self._backlog) or self._framing.has_more
@@ -299,16 +303,17 @@ class WebSocketConnection:
 
     @property
     def versioned_cache(self) -> VersionedCache | None:
-        """Return the results that its calls are answered by, if they are."""
+        """Return the cache of results for its calls; None if it shares none."""
         return self._dispatcher.fast_path.cache_of(self._session)
 
     @property
     def burst_bytes(self) -> int:
-        """Return how long the engine's replies to one burst may be together."""
+        """Return the most bytes that the engine's replies to one burst may have together."""
         return SHARE_BYTES
 
     def fast_reply_limit(self) -> int:
-        """Note that bytes have arrived; return how long a reply of the engine may be now, 0 if it may not.
+        """Record that bytes have arrived; return the most bytes of a reply by the engine now, 0 if it may not
+        reply.
 
         It may if it has answered all of the last burst, and nothing waits. The reader takes everything else.
         """
@@ -319,7 +324,9 @@ class WebSocketConnection:
         return self._fast_reply_limit
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count the calls of each method that the engine has answered, in frames of `size` bytes together."""
+        """Count calls that the engine has answered, by method in `counts`; their frames had `size` bytes
+        together.
+        """
         calls = sum(counts.values())
         self._dispatcher.fast_path.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters
@@ -328,14 +335,14 @@ class WebSocketConnection:
 
     @property
     def _largest_whole(self) -> int:
-        """Return the length up to which a reply is one frame and not compressed."""
+        """Return the most bytes of a reply that is sent as one uncompressed frame."""
         limits = self._shared.limits
         return limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
 
     def _answer_frames(self, data: bytes) -> bytes:
-        """Answer calls for what the engine has; return the rest of `data`.
+        """Answer the calls at the beginning of `data` as far as the engine can; return the rest of `data`.
 
-        Nothing else may wait, here or for the client to read: such calls come first.
+        It answers nothing while earlier frames, messages or replies wait: those come first.
         """
         framing, session = self._framing, self._session
         if framing.is_midway or self._backlog or self._outbox.output_bytes or self._sending.stage:
@@ -354,7 +361,7 @@ class WebSocketConnection:
         return data[size:]
 
     def _receive(self, data: bytes) -> None:
-        """Answer the messages that `data` completes for the time of one turn."""
+        """Answer the messages completed by `data`, for the time of one turn."""
         framing, counters = self._framing, self._shared.counters
         self._fast_reply_limit = 0
         messages = framing.receive(data)
@@ -381,7 +388,7 @@ class WebSocketConnection:
             self._count_received()
 
     def _wait_for_rest(self, *, is_another: bool) -> None:
-        """Note whether a message is unfinished, and since when: from now on if it is another one."""
+        """Record since when a message is unfinished, if one is: since now if `is_another` began."""
         unfinished, is_midway = self._shared.unfinished, self._framing.is_midway
         if is_another or not is_midway:
             unfinished.pop(self, None)
@@ -394,7 +401,7 @@ class WebSocketConnection:
         self._shared.received.hold(self, self._held)
 
     async def _catch_up(self) -> None:
-        """Read and answer what one turn could not, unless replies have to wait for the client."""
+        """Read and answer what one turn left, unless replies have to wait for the client."""
         while self._backlog or self._framing.has_more:
             if self.has_more:
                 await self._shared.executor.turns.pass_through(self.client)
@@ -420,17 +427,17 @@ class WebSocketConnection:
 
     @property
     def has_more(self) -> bool:
-        """Return whether requests wait and there is room for their replies."""
+        """Return True if messages wait and there is room for their replies."""
         return bool(self._backlog) and not self._outbox.is_full
 
     def resume(self) -> None:
-        """Answer them for the time of one turn."""
+        """Answer waiting messages for the time of one turn."""
         if self.has_more:
             self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
             self._count_received()
 
     def _take_turn(self, messages: list[bytes], seconds: float) -> list[bytes]:
-        """Answer messages for `seconds`, and return the rest."""
+        """Answer messages for `seconds`, and return the unanswered rest."""
         dispatcher, session, largest = self._dispatcher, self._session, self._largest_whole
         handle = dispatcher.handle
         pieces: list[bytes] = []
@@ -494,7 +501,7 @@ class WebSocketConnection:
             self._want_tasks()
 
     def _want_tasks(self) -> list[_Task]:
-        """Have the reader open the nursery, and return what it is to begin there."""
+        """Make the reader open the nursery; return the list of tasks to begin there."""
         if self._wanted is None:
             self._wanted = []
             self._transport.wake()

@@ -1,6 +1,6 @@
-"""The life of a WebSocket connection in stages, which only go forward.
+"""Stages of a WebSocket connection, in one direction only.
 
-| stage  | what arrives                          | what is posted                                     |
+| stage  | on arrival                            | on sending                                         |
 |--------|---------------------------------------|----------------------------------------------------|
 | OPEN   | messages are answered                 | replies, notifications and control frames          |
 | SAID   | thrown away, until the client's close | nothing: our close frame is the last one           |
@@ -15,12 +15,12 @@ from enum import IntEnum
 
 
 class ConnectionStage(IntEnum):
-    """How far a connection's life has come."""
+    """Stage of a connection."""
 
     OPEN = 0
     SAID = 1
     """Our close frame has been posted."""
     OVER = 2
-    """Everything has been said or given up, so the stream may end."""
+    """Everything has been sent or given up, so the stream may end."""
     ENDING = 3
     """The reader has ended, and no task is begun from outside."""

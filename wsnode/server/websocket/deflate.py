@@ -8,11 +8,11 @@ from wsnode.jsonrpc.work import Reply, pieces_of
 from wsnode.server.transport.chunking import coalesce
 
 EMPTY_BLOCK_BYTES = 4
-"""Bytes at the end of a sync flush that are not sent."""
+"""Bytes at the end of a sync flush that are not sent (RFC 7692, section 7.2.1)."""
 
 
 def factory() -> ServerPerMessageDeflateFactory:
-    """Return the extension factory for a handshake."""
+    """Return the extension factory for a handshake, without context takeover in both directions."""
     return ServerPerMessageDeflateFactory(server_no_context_takeover=True, client_no_context_takeover=True)
 
 

@@ -1,14 +1,14 @@
-"""A long fragment of a message, read as it arrives, so that its end costs no more than its other parts."""
+"""Long fragment of a message, read as it arrives, so that its end costs no more than its other parts."""
 
 from wsnode._native.wire import unmask
 
 MASK_BYTES = 4
 EMPTY = b"\x80" + bytes(MASK_BYTES)
-"""What follows the first byte of a masked frame without a payload."""
+"""Second byte and mask of a masked frame without a payload."""
 
 
 class PartialFrame:
-    """A masked frame, without extensions, of which some has arrived."""
+    """Masked frame without extensions that has arrived in part."""
 
     __slots__ = ("_first", "_lacking", "_mask", "size")
 
@@ -21,16 +21,16 @@ class PartialFrame:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all of it has arrived."""
+        """Return True if all of its payload has arrived."""
         return not self._lacking
 
     @property
     def without_payload(self) -> bytes:
-        """Return a frame like this one whose payload is empty."""
+        """Return this frame with an empty payload."""
         return bytes((self._first,)) + EMPTY
 
     def take(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return what `data` has of the payload, unmasked, and what follows the frame."""
+        """Return the payload's bytes in `data`, unmasked, and the bytes after the frame."""
         masked = data[: self._lacking]
         payload = unmask(masked, self._mask, self.size - self._lacking)
         self._lacking -= len(masked)

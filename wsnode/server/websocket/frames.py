@@ -28,45 +28,45 @@ BINARY_WHOLE = 0x82
 WHOLE = (TEXT_WHOLE, BINARY_WHOLE)
 MASKED = 0x80
 SHORT_HEAD = 6
-"""The smallest head of a client's frame."""
+"""Size of a client's smallest frame head, in bytes."""
 COMPRESSED = 0x40
 RESERVED = 0x70
-"""The bits of a first byte that extensions give a meaning, `COMPRESSED` among them."""
+"""Bits of a frame's first byte for extensions, `COMPRESSED` among them."""
 CLOSE_WHOLE = 0x88
 KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
 PING = b"\x89\x00"
 PONG = b"\x8a"
-"""The first byte of a pong."""
+"""First byte of a pong."""
 TURN_FRAMES = 64
 """Frames that the library parses in a turn, at some 15 microseconds each."""
 FRAME_BYTES = 4 * 1024
 """Bytes of a frame that counts as one; a larger frame counts as several."""
 LONG_BYTES = 64 * 1024
-"""The payload of a fragment from which on it is read as it arrives."""
+"""Bytes of payload from which a fragment is read as it arrives."""
 CLOSING_BYTES = 512
-"""Bytes for the library in a turn once a close frame has been sent: at most 85 frames."""
+"""Bytes passed to the library in a turn once a close frame has been sent: at most 85 frames."""
 SHORT_HEADS = [bytes((TEXT_WHOLE, size)) for size in range(126)]
-"""The heads of short text frames, by payload size."""
+"""Heads of short text frames, by payload size."""
 
 logger = logging.getLogger("wsnode.server.frames")
 logger.setLevel(logging.WARNING)
 
 
 class FrameParser(LibraryProtocol):
-    """The library's parser, for which an unfinished message does not forbid a close frame.
+    """The library's parser, changed to accept a close frame within an unfinished message.
 
     Control frames may come between the fragments of a message (RFC 6455, section 5.4).
     """
 
     def recv_frame(self, frame: Frame) -> None:
-        """Take a frame, of which a close ends the message that it interrupts."""
+        """Take a frame; a close ends the unfinished message."""
         if frame.opcode is Opcode.CLOSE:
             self.current_size = None
         super().recv_frame(frame)
 
 
 class Framing:
-    """The receiving half of a connection, and the few words that it makes the other half say."""
+    """Receiving half of a connection; frames that it has to send are in `writes`."""
 
     __slots__ = (
         "_ahead",
@@ -91,38 +91,40 @@ class Framing:
     def __init__(
         self, message_bytes: int, extensions: Sequence[Extension] = (), *, long_bytes: int = LONG_BYTES
     ) -> None:
-        """`message_bytes` is the limit of a message, `long_bytes` where a fragment is read as it arrives."""
+        """Begin; a message has at most `message_bytes`, and a fragment of `long_bytes` is read as it
+        arrives.
+        """
         self._limit = message_bytes
         self._long = long_bytes
         self._largest = message_bytes + SHORT_HEAD
-        """The number of bytes up to which a frame is awaited complete."""
+        """Bytes up to which a frame is held until it is complete."""
         self._extensions = extensions
         self._protocol: LibraryProtocol | None = None
-        """The library's parser, while it has begun something or the connection is closing."""
+        """The library's parser, while it has an unfinished frame or message, or the connection is closing."""
         self._owed = 0
-        """Bytes of its unfinished frame that have not arrived."""
+        """Bytes of the parser's unfinished frame that have not arrived."""
         self._partial: bytearray | None = None
         """Bytes of an incomplete frame, held back from the parser."""
         self._needed = 0
-        """Length of the held bytes at which they are parsed again."""
+        """Number of held bytes at which they are parsed again."""
         self._fragment: PartialFrame | None = None
-        """A long one, of which more is to come."""
+        """Long fragment that has arrived in part."""
         self._message: MessageBuffer | None = None
-        """What has come of a message in fragments."""
+        """Fragments of an unfinished message."""
         self._is_text_message = False
-        """Whether it is a text."""
+        """True if the unfinished message is text."""
         self._is_compressed = False
-        """Whether an extension reads the message whose fragments the library has."""
+        """True if the unfinished message, in the library's parser, is compressed."""
         self._ahead = b""
         """Bytes received after the last turn's frames."""
         self._done = 0
-        """The number of frames that the library has parsed in this turn, weighted by size."""
+        """Number of frames that the library has parsed in this turn, weighted by size."""
         self.writes: list[bytes] = []
         """Frames to send now: pongs, a close, `SEND_EOF` (empty) for the end."""
         self.closed = False
-        """Whether a close frame has been sent or received."""
+        """True once a close frame has been sent or received."""
         self.heard = True
-        """Whether anything has arrived since this was last set to False."""
+        """True if anything has arrived since this was last set to False."""
 
     @property
     def close_code(self) -> int:
@@ -132,25 +134,25 @@ class Framing:
 
     @property
     def is_midway(self) -> bool:
-        """Return whether a frame or message has begun and not ended."""
+        """Return True if a frame or message has begun and not ended."""
         is_begun = self._partial is not None or self._fragment is not None
         return is_begun or self._protocol is not None or self.has_more
 
     @property
     def has_more(self) -> bool:
-        """Return whether the last turn left received frames."""
+        """Return True if the last turn left received frames."""
         return bool(self._ahead)
 
     @property
     def output_bytes(self) -> int:
-        """Return how much of unfinished messages is kept."""
+        """Return the number of bytes kept of unfinished messages."""
         kept = len(self._message or b"") + len(self._partial or b"") + len(self._ahead)
         return kept + (len(self._protocol.reader.buffer) if self._protocol is not None else 0)
 
     def receive(self, data: bytes) -> list[bytes]:
-        """Return the messages that `data` completes, as many as one turn comes to.
+        """Return the messages that `data` completes, as many as fit into one turn.
 
-        While it `has_more`, it should be given nothing before others had their turn.
+        While it `has_more`, other tasks should run before the next call.
         """
         self.heard = self.heard or bool(data)
         self._done = 0
@@ -187,7 +189,7 @@ class Framing:
             self._scan(data, messages)
 
     def _receive_rest(self, partial: bytearray, data: bytes, messages: list[bytes]) -> None:
-        """Add what the frame held back lacks of `data`, and go on behind it once it is complete."""
+        """Complete the held frame with `data`, and parse the bytes after it once it is complete."""
         lacking = self._needed - len(partial)
         if len(data) < lacking:
             partial += data
@@ -202,7 +204,7 @@ class Framing:
         self._scan(bytes(partial) + data[max(lacking, 0) :], messages)
 
     def receive_eof(self) -> None:
-        """Take note that the client sends nothing more."""
+        """Record that the client sends nothing more."""
         self._ahead = b""
         self._hand_over()
         protocol = self._library()
@@ -210,7 +212,7 @@ class Framing:
         self._collect(protocol, [])
 
     def close(self, code: int, reason: str = "") -> None:
-        """Begin to close, if that has not begun."""
+        """Send a close frame, unless one was sent or received."""
         if not self.closed:
             self._hand_over()
             protocol = self._library()
@@ -218,7 +220,7 @@ class Framing:
             self._collect(protocol, [])
 
     def fail(self, code: int, reason: str) -> None:
-        """Close for a fault of the client; bytes that arrive from now on are discarded."""
+        """Close for a fault of the client; bytes that arrive later are discarded."""
         if not self.closed:
             self._partial, self._fragment, self._message, self._owed, self._ahead = None, None, None, 0, b""
             protocol = self._library()
@@ -226,13 +228,13 @@ class Framing:
             self._collect(protocol, [])
 
     def release(self) -> None:
-        """Release the parser."""
+        """Release the library's parser."""
         if self._protocol is not None:
             release_parser(self._protocol)
             self._protocol = None
 
     def _hand_over(self) -> None:
-        """Let the library begin the frame whose beginning is kept."""
+        """Pass the held beginning of a frame to the library."""
         rest, self._partial = bytes(self._partial or b""), None
         if rest:
             self._owed = 1
@@ -280,7 +282,7 @@ class Framing:
         return size if is_plain and self._long <= size <= self._limit - begun else 0
 
     def _begin_fragment(self, data: bytes, head: int, size: int, messages: list[bytes]) -> None:
-        """Begin a fragment with its head, of `head` bytes, and a payload of `size`."""
+        """Begin a fragment: `data` has its head of `head` bytes, and part of its payload of `size` bytes."""
         self._fragment = PartialFrame(data[:head], size)
         self._receive_fragment(self._fragment, data[head:], messages)
 
@@ -289,7 +291,9 @@ class Framing:
             self._is_compressed = bool(first & COMPRESSED)
 
     def _receive_fragment(self, fragment: PartialFrame, data: bytes, messages: list[bytes]) -> bytes:
-        """Add what `data` has of a long fragment to its message, and return what follows it."""
+        """Add the payload in `data` of a long fragment to its message, and return the bytes after the
+        fragment.
+        """
         payload, rest = fragment.take(data)
         self._done += len(payload) // FRAME_BYTES
         if not self.closed:
@@ -300,7 +304,7 @@ class Framing:
         return rest
 
     def _end_fragment(self, fragment: PartialFrame, messages: list[bytes]) -> None:
-        """Have the library judge what has arrived by its head."""
+        """Have the library check the fragment by its head."""
         self._feed(fragment.without_payload, messages)
         if (protocol := self._protocol) is not None and protocol.current_size is not None:
             protocol.current_size += fragment.size
@@ -340,7 +344,7 @@ class Framing:
                 messages.append(payload)
 
     def _keep(self, payload: BytesLike) -> None:
-        """Add to the unfinished message."""
+        """Add a payload to the unfinished message."""
         if self._message is None:
             self._message = MessageBuffer()
         self._message.add(payload)
@@ -356,27 +360,29 @@ class Framing:
 
 
 def _long_size(data: bytes, position: int) -> int:
-    """Return the extended payload size of the frame at `position`, negative while it has not arrived."""
+    """Return the extended payload size of the frame at `position`, -1 until it has arrived."""
     stop = position + (4 if data[position + 1] & 0x7F == 126 else 10)
     return int.from_bytes(data[position + 2 : stop]) if len(data) >= stop else -1
 
 
 def release_parser(protocol: LibraryProtocol) -> None:
-    """End a parser of the library, which its generator, and its last exception, would keep in a cycle.
+    """End a parser of the library, so that its generator and its last exception form no cycle of garbage.
 
-    Ten thousand connections that end would have the collector free all their parsers in one go, in 0.1 s.
+    If ten thousand connections end, the collector would free all their parsers at once, in 0.1 s.
     """
     protocol.parser.close()
     protocol.parser_exc = None
 
 
 def _head_size(second: int) -> int:
-    """Return the size of a client's head by its second byte."""
+    """Return the size in bytes of a client's frame head, by its second byte."""
     return SHORT_HEAD + {0x7E: 2, 0x7F: 8}.get(second & 0x7F, 0)
 
 
 def _frame_size(data: bytes, position: int) -> int:
-    """Return the size of the frame at `position` with its head; all of `data` if it is broken at once."""
+    """Return the size of the frame at `position` with its head, -1 if unknown yet; all of `data` if it is
+    invalid.
+    """
     first, second = data[position], data[position + 1]
     if first & 0x0F not in KNOWN_OPCODES or second < MASKED:
         return len(data) - position
@@ -387,7 +393,7 @@ def _frame_size(data: bytes, position: int) -> int:
 
 
 def frame_head(size: int, first: int = TEXT_WHOLE) -> bytes:
-    """Return the head of an unmasked frame."""
+    """Return the head of an unmasked frame with a payload of `size` bytes."""
     if size < 126:
         return bytes((first, size))
     if size < 65536:
@@ -398,7 +404,7 @@ def frame_head(size: int, first: int = TEXT_WHOLE) -> bytes:
 def text_frame(
     *pieces: bytes | memoryview, continued: bool = False, final: bool = True, compressed: bool = False
 ) -> bytes:
-    """Return a text message, or a fragment of one, as one frame whose payload are the pieces."""
+    """Return a text message, or a fragment of one, as one frame with the pieces as its payload."""
     first = (0 if continued else int(Opcode.TEXT)) | (0x80 if final else 0)
     if compressed and not continued:
         first |= COMPRESSED

@@ -1,4 +1,4 @@
-"""The opening handshake of a WebSocket connection, from its head to the answer."""
+"""Opening handshake of a WebSocket connection, from its head to the answer."""
 
 import http
 
@@ -22,13 +22,13 @@ JSON = "application/json"
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """The outcome of a handshake: bytes to send, and for an accepted one its entrance."""
+    """Outcome of a handshake: the bytes to send; if it was accepted, also its route and extensions."""
 
     answer: bytes
     status: int = 101
     route: Route | None = None
     demand: Arrival | None = None
-    """Waits for the block that the node must have before it accepts."""
+    """Function that waits for the block demanded by the client; None without a demand."""
     deflate: PerMessageDeflate | None = None
 
 
@@ -75,7 +75,7 @@ def _refuse(refused: RequestRefusedError) -> Handshake:
 
 
 def refusal(refused: RequestRefusedError, *, close: bool = True) -> bytes:
-    """Return an HTTP response that refuses with a JSON-RPC error."""
+    """Return an HTTP response of a refusal, with a JSON-RPC error as its body."""
     body = error_reply(NULL, refused.error)
     headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
     if close and "Connection" not in headers:

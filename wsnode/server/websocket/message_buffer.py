@@ -1,4 +1,4 @@
-"""The bytes of an unfinished message: none is copied when others come."""
+"""Bytes of an unfinished message; further bytes do not cause a copy of earlier ones."""
 
 from collections.abc import Sized
 from typing import Final
@@ -6,16 +6,16 @@ from typing import Final
 from websockets.typing import BytesLike
 
 PART_BYTES: Final = 16 * 1024
-"""From this length on, what has come is kept as it is; shorter ones are gathered."""
+"""Bytes from which a part is kept as it is; shorter parts are joined."""
 
 
 class MessageBuffer(Sized):
-    """What has come of a message; `len` says how many bytes."""
+    """Parts of an unfinished message; `len` is their size in bytes."""
 
     __slots__ = ("_gathered", "_kept", "_size")
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin without parts."""
         self._kept: list[BytesLike] = []
         self._gathered = bytearray()
         self._size = 0
@@ -24,7 +24,7 @@ class MessageBuffer(Sized):
         return self._size
 
     def add(self, payload: BytesLike) -> None:
-        """Add what has come, and must not be changed any more."""
+        """Add a part; the caller must not change it afterwards."""
         self._size += len(payload)
         if len(payload) >= PART_BYTES:
             self._set_aside()

@@ -1,4 +1,4 @@
-"""Events as WebSocket frames: made once, in pieces that each receiver's id joins."""
+"""Events as WebSocket frames: encoded once, in pieces to be joined by each receiver's id."""
 
 import zlib
 from typing import TypeAlias
@@ -8,10 +8,10 @@ from wsnode.server.websocket.deflate import EMPTY_BLOCK_BYTES
 from wsnode.server.websocket.frames import COMPRESSED, TEXT_WHOLE, frame_head
 
 Pieces: TypeAlias = list[bytes]
-"""The frames of an event without the ids: `identity.join(pieces)` are the bytes for one receiver."""
+"""Frames of an event without the ids: `identity.join(pieces)` is the text for one receiver."""
 
 UNCOMPRESSED = 0
-"""Stands for no compression where otherwise the bits of a compression window do."""
+"""Value for no compression, in place of the bits of a compression window."""
 
 # RFC 1951, 3.2.4: what follows the bits that a sync flush ends with, and precedes bytes stored as they are.
 _STORED = IDENTITY_BYTES.to_bytes(2, "little") + (IDENTITY_BYTES ^ 0xFFFF).to_bytes(2, "little")
@@ -35,7 +35,7 @@ def pieces_of(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
 
 
 def _compressed(before: bytes, after: bytes, window_bits: int) -> tuple[bytes, bytes]:
-    """Return both parts compressed, for a stored block of the id to stand between them."""
+    """Return both parts compressed, so that a stored block with the id can stand between them."""
     compressor = zlib.compressobj(level=1, wbits=-window_bits)
     head = compressor.compress(before) + compressor.flush(zlib.Z_SYNC_FLUSH)
     # The compressor must see as many bytes there as the receiver will, or its distances would be wrong.

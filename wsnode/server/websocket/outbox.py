@@ -1,4 +1,4 @@
-"""The bytes to send on one connection, in order, with pings and pongs first."""
+"""Bytes to send on one connection, in order, with pings and pongs first."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ TURN_BYTES = 512 * 1024
 
 
 class LargeReply:
-    """A reply that is sent in fragments, each made when its turn comes."""
+    """Reply that is sent in fragments, each made when it can be sent."""
 
     __slots__ = ("_compressed", "_fragment_bytes", "_has_begun", "_pieces", "_rest", "size")
 
@@ -25,21 +25,21 @@ class LargeReply:
         self._compressed = compressed
         self._pieces = deque(pieces_of(payload))
         self._rest = memoryview(b"")
-        """Of the piece whose beginning has been sent."""
+        """Unsent rest of the piece whose beginning has been sent."""
         self._fragment_bytes = fragment_bytes
         self._has_begun = False
         self.size = size_of(payload)
-        """The size of the message."""
+        """Size of the message in bytes."""
 
     def next_frame(self) -> tuple[bytes, bool]:
-        """Return the next fragment, and whether it is the last."""
+        """Return the next fragment, and True if it is the last."""
         parts = self._take(self._fragment_bytes)
         continued, self._has_begun = self._has_begun, True
         last = not self._has_more()
         return text_frame(*parts, continued=continued, final=last, compressed=self._compressed), last
 
     def _take(self, size: int) -> list[memoryview]:
-        """Return the next `size` bytes, or what is left."""
+        """Return the next `size` bytes in parts, or all that are left."""
         parts = []
         while size and self._has_more():
             parts.append(part := self._rest[:size])
@@ -48,7 +48,7 @@ class LargeReply:
         return parts
 
     def _has_more(self) -> bool:
-        """Return whether anything is left; then `_rest` has some of it."""
+        """Return True if bytes are left; `_rest` then has the first of them."""
         # A view of each piece from the beginning would take 200 bytes for each.
         while not self._rest and self._pieces:
             self._rest = memoryview(self._pieces.popleft())
@@ -56,7 +56,7 @@ class LargeReply:
 
 
 class Outbox:
-    """Frames on their way out: sent at once when nothing waits, else by `drain`."""
+    """Frames to be sent: without waiting if none are queued, else by `drain`."""
 
     __slots__ = (
         "_aside",
@@ -89,43 +89,44 @@ class Outbox:
         self.output_bytes = 0
         """Bytes that were put here and are not sent."""
         self._aside = 0
-        """Bytes of replies that will be put here."""
+        """Bytes of replies that will be put here after compression."""
         self._half_sent = 0
-        """Bytes that have been sent of a large reply, which counts until its last frame is made: it may be in
-        one piece.
+        """Bytes sent of a large reply in progress; they count until its last frame is made, since one piece
+        may hold the whole reply in memory.
         """
         self.progressed = False
-        """Whether anything was sent since this was last set to False."""
+        """True if anything was sent since this was last set to False."""
 
     @property
     def turn_bytes(self) -> int:
-        """Return how many bytes of replies one turn may bring before the client reads; negative beyond that.
+        """Return the bytes of replies that one turn may add before the client reads; negative beyond the
+        limit.
 
-        It is less where clients together leave much unread. Half of `TURN_BYTES` cost eight clients with
-        sixteen large replies each a fifth more of the processor's time.
+        It is less while all clients together leave much unread. Half of `TURN_BYTES` would cost eight clients
+        with sixteen large replies each a fifth more processor time.
         """
         room = min(TURN_BYTES, self.limit - self.output_bytes - self._aside)
         return room if self._quota.is_ample(room) else min(room, SHARE_BYTES)
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing waits, not even the end of a frame."""
+        """Return True if nothing waits, not even the end of a frame."""
         return self._waiting is None
 
     @property
     def is_full(self) -> bool:
-        """Return whether the client should read before more is sent."""
+        """Return True if the client has to read before more is sent."""
         kept = self.output_bytes + self._aside
         return kept > 0 and (kept > self.limit or not self._quota.allows(self._client))
 
     def has_room(self, size: int) -> bool:
-        """Return whether `size` bytes more are within the bounds; always if nothing waits."""
+        """Return True if `size` more bytes are within the bounds, or nothing waits."""
         kept = self.output_bytes + self._aside
         return not kept or (kept + size <= self.limit and self._quota.allows(self._client, size))
 
     @contextmanager
     def kept_aside(self, size: int) -> Iterator[None]:
-        """Count a reply that will be put here once it is compressed."""
+        """Count a reply of `size` bytes, to be put here once it is compressed, until the block ends."""
         self._aside += size
         self._quota.add(self._client, size)
         try:
@@ -136,7 +137,7 @@ class Outbox:
             self._tell_of_room()
 
     def send(self, frames: bytes) -> bool:
-        """Send whole frames after all that waits; True when `drain` must be called.
+        """Send whole frames after all waiting ones; return True if `drain` must be called.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -155,7 +156,7 @@ class Outbox:
         return False
 
     def send_large(self, reply: LargeReply) -> bool:
-        """Send a text message in fragments; True when `drain` must be called."""
+        """Send a text message in fragments; return True if `drain` must be called."""
         idle = self._waiting is None
         if self._waiting is None:
             if self._is_closed:
@@ -166,10 +167,10 @@ class Outbox:
         return idle
 
     def send_urgent(self, frame: bytes) -> bool:
-        """Send a control frame ahead of what waits; True when `drain` must be called.
+        """Send a control frame ahead of waiting ones; return True if `drain` must be called.
 
-        It takes the place of one of its kind that waits: only the last ping has to be answered (RFC 6455,
-        section 5.5.3).
+        It replaces a waiting frame of its kind: only the last ping has to be answered (RFC 6455, section
+        5.5.3).
         """
         if self._waiting is None:
             return self.send(frame)
@@ -180,7 +181,7 @@ class Outbox:
         return False
 
     async def drain(self, on_room: Callable[[], None]) -> None:
-        """Send what waits, until nothing does; `on_room` is called while there is room for more.
+        """Send waiting frames until none is left; `on_room` is called while there is room for more.
 
         Raises:
             trio.BrokenResourceError: The other side is gone.
@@ -199,7 +200,7 @@ class Outbox:
         self._discard()
 
     def close(self) -> None:
-        """Forget what waits, and take nothing more: half a frame may have been sent."""
+        """Drop waiting frames and accept no more: half a frame may have been sent."""
         self._is_closed = True
         self._discard()
 
@@ -215,7 +216,7 @@ class Outbox:
             await self._room.wait()
 
     async def wait_half(self) -> None:
-        """Wait until the outbox is half empty at least."""
+        """Wait until the outbox is at least half empty."""
         while self.is_full or 2 * self.output_bytes > self.limit:
             if self._room is None:
                 self._room = trio.Event()

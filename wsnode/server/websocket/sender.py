@@ -1,4 +1,4 @@
-"""The sending side of a WebSocket connection: replies, control frames and notifications, in order."""
+"""Sending side of a WebSocket connection: replies, control frames and notifications, in order."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from wsnode.server.websocket.outbox import LargeReply, Outbox
 
 
 class SendingConnection(Protocol):
-    """The part of a connection that sending needs."""
+    """Part of a connection that the sending side uses."""
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Run `function` until the connection ends."""
@@ -31,16 +31,16 @@ class SendingConnection(Protocol):
 
     @property
     def has_more(self) -> bool:
-        """Whether requests wait that there is room to answer."""
+        """Return True if messages wait and there is room for their replies."""
         ...
 
     def resume(self) -> None:
-        """Answer them for the time of one turn."""
+        """Answer waiting messages for the time of one turn."""
         ...
 
 
 class FrameSender:
-    """The sending side of one connection."""
+    """Sending side of one connection."""
 
     __slots__ = (
         "_channel",
@@ -71,10 +71,10 @@ class FrameSender:
         self._shared = shared
         self._deflate = deflate
         self.stage = ConnectionStage.OPEN
-        """How far the connection's life has come; `advance` moves it on."""
+        """Stage of the connection; `advance` changes it."""
 
     def advance(self, stage: ConnectionStage) -> None:
-        """Go on to `stage`, unless a later one has been reached."""
+        """Go on to `stage`, unless a later stage has been reached."""
         self.stage = max(self.stage, stage)
 
     def post_reply(self, reply: Reply, held: Sequence[Subscription]) -> None:
@@ -90,14 +90,14 @@ class FrameSender:
         self._channel.release(held)
 
     def post(self, frames: bytes) -> None:
-        """Send whole frames behind all that was sent before."""
+        """Send whole frames after everything that was sent before."""
         try:
             self._drain_if(self._outbox.send(frames))
         except trio.BrokenResourceError:
             self._cut_off()
 
     def post_control(self) -> None:
-        """Post the protocol's pending frames."""
+        """Send the frames that the protocol has pending; of several pongs only the last."""
         writes, self._framing.writes = self._framing.writes, []
         last_pong = next((frame for frame in reversed(writes) if frame[:1] == PONG), None)
         for frame in writes:
@@ -114,7 +114,7 @@ class FrameSender:
                 self.post_urgent(frame)
 
     def post_urgent(self, frame: bytes) -> None:
-        """Send a control frame ahead of what waits."""
+        """Send a control frame ahead of waiting frames."""
         try:
             self._drain_if(self._outbox.send_urgent(frame))
         except trio.BrokenResourceError:
@@ -142,7 +142,7 @@ class FrameSender:
             self.post(text_frame(*pieces_of(payload), compressed=compressed))
 
     def end(self) -> None:
-        """Send nothing more; what waits is forgotten."""
+        """Send nothing more, and drop waiting frames."""
         self._host = None
         self._outbox.close()
 
@@ -167,7 +167,7 @@ class FrameSender:
 
 
 async def _resume(host: SendingConnection) -> None:
-    """Answer requests that wait while there is room, others having their turns between."""
+    """Answer waiting messages while there is room; other tasks run between the turns."""
     while host.has_more:
         await trio.lowlevel.checkpoint()
         host.resume()
