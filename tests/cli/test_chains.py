@@ -78,7 +78,7 @@ def test_a_named_chain_is_light_unless_it_is_to_be_full() -> None:
         ({"chain": "marsnet"}, "no chain is called marsnet"),
         ({"checkpoint": "0x" + "11" * 32}, "checkpoint is of light folders, or of a head that is proved"),
         ({"chain": "mainnet", "full": True, "window": 5}, "a full folder keeps 64 blocks or more"),
-        ({"window": "2h"}, "window: 2h: a window by time is of light folders"),
+        ({"window": "2h"}, "window: 2h: a window by time needs a light folder; name a number of blocks"),
         ({"light": True, "window": "0h"}, "0h|matching regex"),
         ({"light": True, "window": "2 hours"}, "matching regex"),
     ],

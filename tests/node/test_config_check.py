@@ -76,8 +76,8 @@ def test_each_hindrance_is_a_line(file: Path) -> None:
     )
     pem = folder / "none.pem"
     assert list(hindrances(config)) == [
-        "metrics.listen: 127.0.0.1:1000 is that of listen already",
-        "networks.new.engine.listen: 127.0.0.1:1000 is that of listen already",
+        "metrics.listen: 127.0.0.1:1000 is the address of listen already",
+        "networks.new.engine.listen: 127.0.0.1:1000 is the address of listen already",
         f"tls_cert {pem}, tls_key {pem}: [Errno 2] No such file or directory",
         f"networks.main: {folder / 'three'} holds no chain: `wsnode import` makes one",
         f"networks.new: engine.genesis: {folder / 'none.json'}: No such file or directory",

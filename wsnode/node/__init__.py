@@ -1,1 +1,1 @@
-"""A node put together: its configuration, its networks, and the run of all of it."""
+"""Assembly of a node: its configuration, its networks, and their run in one process or several."""

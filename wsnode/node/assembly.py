@@ -1,4 +1,6 @@
-"""A network from its configuration: its chains are opened, and what it is made of is put together."""
+"""Assembly of a network from its configuration: opens its chains and connects pool, hub, follower and
+methods.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -122,7 +124,7 @@ def _starknet_alone(
         if (here := _starknet_replica(network, chain, hub)) is None:
             raise ConfigurationError(
                 f"{network.data} holds no Starknet block, which would name its journal: "
-                "say `starknet` (--starknet), the hash of the first one"
+                "set `starknet` (--starknet) to the hash of the first one"
             )
         processes.follows(name, here, None)
         followed = here
@@ -135,7 +137,9 @@ def _starknet_alone(
 def _starknet_replica(
     network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
 ) -> "StarknetReplicaService | None":
-    """Return what repeats the journal of a Starknet chain, None if its first block is not known."""
+    """Return the replica of a Starknet chain; None without a journal to repeat, or if the first block is not
+    known.
+    """
     if network.replica is None:
         return None
     from wsnode.node.services.starknet_replica import StarknetReplicaService, named_first_hash
@@ -145,7 +149,7 @@ def _starknet_replica(
 
 
 class _Assembly:
-    """The parts of a network with an Ethereum chain, each of which is made of those before it."""
+    """Parts of a network with an Ethereum chain; each is made of those before it."""
 
     def __init__(
         self,
@@ -159,9 +163,10 @@ class _Assembly:
         is_live: bool,
         is_development: bool,
     ) -> None:
-        """`is_live`: whether this process follows others, or is driven, and writes the chain.
+        """Prepare the parts for a network of a node.
 
-        `is_development`: whether it makes the chain's blocks itself.
+        `is_live`: True if this process follows others, or is driven, and writes the chain. `is_development`:
+        True if this process makes the chain's blocks itself.
         """
         self._name, self._network_config, self._config, self._processes = (
             name,
@@ -182,7 +187,7 @@ class _Assembly:
         self._forking = self._make_forking()
 
     def network(self, grow: Grow | None, keys: KeyFileStore | None, stack: ExitStack) -> Network:
-        """Return the network, with all that runs beside it."""
+        """Return the network, with its background tasks."""
         growth = self._begin_growth(grow, stack)
         # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
         live = LiveTree(BlockTree(self._ethereum), self._hub) if self._is_live else None
@@ -363,7 +368,7 @@ class _Assembly:
         return polled_together(network, self._ethereum, kept)
 
     def _filter_table(self, stack: ExitStack) -> FilterTable | None:
-        """Return the filters of all workers, None for those of this process alone."""
+        """Return the table of filters that all workers share, None if this process serves alone."""
         if self._config.workers == 1:
             return None
         from wsnode.ethereum.rpc.logs.shared_filters import SharedFilters, open_filters

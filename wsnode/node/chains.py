@@ -1,4 +1,4 @@
-"""The chains of a network's folder: what they begin with, what makes them, and the opening of them."""
+"""Chains of a network's folder: their genesis, the command that makes them, and their opening."""
 
 import logging
 import shlex
@@ -26,7 +26,9 @@ STARKNET_FOLDER: Final = "alt"
 def open_chains(
     network: NetworkConfig, stack: ExitStack, *, writer: bool, durable: bool
 ) -> tuple[EthereumChain | None, "StarknetChain | None"]:
-    """Return the chains that a network's folder holds, or that it begins; `stack` closes them.
+    """Return the Ethereum and the Starknet chain of a network's folder, None for one that is not there.
+
+    A chain whose genesis or first block the configuration names begins here. `stack` closes both.
 
     Raises:
         ConfigurationError: A genesis cannot be read, or the network needs a chain that is not there.
@@ -65,7 +67,7 @@ def _open_starknet(network: NetworkConfig, stack: ExitStack, *, writer: bool) ->
 
 
 def genesis_of(network: NetworkConfig) -> bytes | None:
-    """Return the genesis of a chain that may have to begin, None if none is named.
+    """Return the genesis file's bytes for a chain that may have to begin, None if none is named.
 
     Raises:
         ConfigurationError: Its file cannot be read.
@@ -91,7 +93,7 @@ def log_opened(
     *,
     has_keys: bool,
 ) -> None:
-    """Log the version, the folder and the heads of a network that is served, and if nobody can use it."""
+    """Log version, folder and heads of a network that is served; warn if no API key gives access to it."""
     details = {
         "version": release(),
         "network": name,
@@ -126,7 +128,7 @@ def _read(genesis: Path) -> bytes:
 
 
 def makers(network: NetworkConfig) -> str:
-    """Return the command that makes a network's chain."""
+    """Return the command that makes a network's chain, for an error message."""
     if network.replica is not None:
         return "`wsnode replica` with a --genesis or a --starknet, or `wsnode restore`,"
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"

@@ -23,13 +23,13 @@ MOST_BEACONS = 8
 MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
 DEFAULT_WINDOW_SECONDS = 7_200
-"""Of a light folder's window, so that chains of several blocks a second have as many hours as others."""
+"""Seconds of blocks that the window of a light folder keeps at least, whatever the chain's block time."""
 SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 WINDOW_BLOCKS = r"^[1-9][0-9]{0,9}$"
 WINDOW_TIME = r"^[1-9][0-9]{0,4}[smhd]$"
-"""A time, at most 99,999 days."""
+"""A time: digits and a unit, at most 99,999 days."""
 LEAST_FULL_WINDOW = 64
-"""Two epochs, after which a block is final."""
+"""Blocks of two epochs, after which a block is final."""
 MOST_WINDOW = 1_000_000_000
 FIRST_BLOCK = r"^(0x[0-9a-fA-F]{1,64}|SN_MAIN|SN_SEPOLIA)$"
 """The first block of a Starknet chain: its hash, or the name of a known chain."""
@@ -49,7 +49,7 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the URL's port is none."""
+        """Raise ValueError if the port in the URL is no port number."""
         _ = urlsplit(self.url).port
 
 
@@ -58,48 +58,48 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
     agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """One of one or two, two of more."""
+    """Upstreams that must have a block; if absent 1 of one or two upstreams, 2 of more."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
-    """How many blocks the head may be behind before `/readyz` says so."""
+    """Blocks by which the head may be behind before `/readyz` fails."""
     accept_finalized_reorg: bool = False
-    """Whether even what is final may be replaced, once."""
+    """True to accept once that a finalized block is replaced."""
     light: bool = False
-    """Whether a new folder keeps a window of blocks, verified and not executed."""
+    """True to have a new folder keep a window of blocks, verified and not executed."""
     window: (
         Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)]
         | Annotated[str, msgspec.Meta(pattern=WINDOW_TIME)]
         | None
     ) = None
-    """How many blocks a new folder keeps, or of how much time (`2h`); if absent all.
+    """Blocks that a new folder keeps, or their time span (`2h`); if absent all blocks.
 
-    In a light one it is then a day of 12 seconds a block, and two hours or more.
+    For a light folder it is 7,200 blocks if absent, a day of 12 seconds a block, and two hours or more.
     """
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")] | None = None
-    """The hash of the block with which a light folder begins; what the upstreams call final if absent.
+    """Hash of the block with which a light folder begins; if absent, the block that the upstreams call final.
 
-    With `beacon`, the root of the beacon block from which on the head is proved.
+    With `beacon`, root of the beacon block from which on the head is proved.
     """
     beacon: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_BEACONS)] = ()
-    """The beacon nodes that prove the head; the upstreams choose it if there is none."""
+    """URLs of beacon nodes that prove the head; if empty, the upstreams choose it."""
     head: Literal["proved", "announced"] | None = None
-    """Whether the head is the proved block, or an announced one on top of it; `proved` if absent."""
+    """Head that is served: the proved block, or an announced one on top of it; `proved` if absent."""
     beacon_config: str | None = None
-    """The file of the beacon chain's configuration, `config.yaml` or JSON, for a chain that is not known."""
+    """Path of the beacon chain's configuration, `config.yaml` or JSON, for a chain that is not known."""
     old_checkpoint: bool = False
-    """Whether the checkpoint may be so old that a chain on top of it could be forged."""
+    """True to accept an old checkpoint, on top of which a chain could be forged."""
     chain: str | None = None
     """The chain of a new folder: a name of `wsnode chains`, instead of a genesis file; light unless full."""
     full: bool = False
-    """Whether a new folder of a named chain executes every block."""
+    """True to have a new folder of a named chain execute every block."""
 
     @property
     def is_light(self) -> bool:
-        """Return whether a new folder keeps a window of blocks, verified and not executed."""
+        """Return True if a new folder keeps a window of blocks, verified and not executed."""
         return self.light or (self.chain is not None and not self.full)
 
     @property
     def kind(self) -> FolderKind:
-        """Return what a new folder is made as."""
+        """Return the kind of a new folder: its window, and whether it is light."""
         if isinstance(self.window, str):
             seconds = int(self.window[:-1]) * SECONDS_OF[self.window[-1]]
             return FolderKind(1, self.is_light, seconds)
@@ -109,11 +109,13 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def agreeing(self) -> int:
-        """Return how many upstreams must have a block."""
+        """Return the number of upstreams that must have a block before it is the head."""
         return (2 if len(self.upstreams) > 2 else 1) if self.agree is None else self.agree
 
     def __post_init__(self) -> None:
-        """Raise ValueError if an upstream is no URL of a node, stands twice, or too many are to agree."""
+        """Raise ValueError if an upstream's URL is invalid or named twice, or if other settings
+        contradict.
+        """
         for place, url in enumerate(self.upstreams, 1):
             try:
                 UpstreamAddress.parse(url)
@@ -140,19 +142,19 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.beacon:
             return
         if not self.is_light and self.checkpoint is not None:
-            raise ValueError(
-                "checkpoint is of light folders, or of a head that is proved: say light or beacon"
-            )
+            raise ValueError("checkpoint needs a light folder or a proved head: set light or beacon")
         for name in ("head", "beacon_config", "old_checkpoint"):
             if getattr(self, name):
-                raise ValueError(f"{name} is of a head that is proved: name a beacon node")
+                raise ValueError(f"{name} needs a proved head: name a beacon node")
 
     def _require_possible_window(self) -> None:
         kind = self.kind
         if kind.is_light or kind.window is None:
             return
         if kind.window_seconds is not None:
-            raise ValueError(f"window: {self.window}: a window by time is of light folders")
+            raise ValueError(
+                f"window: {self.window}: a window by time needs a light folder; name a number of blocks"
+            )
         if kind.window < LEAST_FULL_WINDOW:
             raise ValueError(
                 f"window: {self.window}: a full folder keeps {LEAST_FULL_WINDOW} blocks or more, "
@@ -173,30 +175,31 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The journal that a network repeats."""
+    """Journal that a network repeats."""
 
     journal: str
-    """Its URL."""
+    """URL of the journal."""
     genesis: str | None = None
-    """The genesis of a chain that is not there yet, in geth's format."""
+    """Path of the genesis of a chain that is not there yet, in geth's format."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
-    """How many blocks the head may be behind the journal's before `/readyz` says so."""
+    """Blocks by which the head may be behind the journal's before `/readyz` fails."""
     advertise: NodeUrl | None = None
-    """Where other nodes of the chain can ask this one; its address if absent and no key is asked for."""
+    """URL at which other nodes of the chain ask this one; its address if absent and no key is asked for."""
     shared_rates: bool = True
-    """Whether the rates of keys are one count over all nodes of the journal."""
+    """True to count the rate of a key over all nodes of the journal."""
     shared_filters: bool = True
-    """Whether all nodes of the journal answer polls of a filter."""
+    """True to have all nodes of the journal answer polls of a filter."""
     shared_pool: bool = True
-    """Whether all nodes of the journal have what is pending at the one that writes."""
+    """True to hold the pending transactions of the node that writes in the pools of all nodes of the journal.
+    """
     starknet: Annotated[str, msgspec.Meta(pattern=FIRST_BLOCK)] | None = None
-    """The hash of the first block of a Starknet chain that is not there yet, or the name of a known one."""
+    """Hash of the first block of a Starknet chain that is not there yet, or the name of a known chain."""
     trust_roots: bool = False
-    """Whether the Starknet chain's state roots are not recomputed."""
+    """True to take state roots of the Starknet chain as they are in the journal, without recomputing them."""
 
     @property
     def address(self) -> JournalAddress:
-        """Return where the journal is.
+        """Return the address of the journal.
 
         Raises:
             JournalAddressError: `journal` is no address of one.
@@ -204,51 +207,52 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return JournalAddress.parse(self.journal)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the URL is none of a journal."""
+        """Raise ValueError if `journal` is no URL of a journal."""
         _ = self.address
 
 
 class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The port on which a consensus client drives the chain."""
+    """Port on which a consensus client drives the chain."""
 
     listen: str = "127.0.0.1:8551"
     jwt_secret: str | None = None
-    """The file of the secret that its tokens are signed with; `jwt.hex` in the network's folder if absent."""
+    """Path of the secret that signs the client's tokens; `jwt.hex` in the network's folder if absent."""
     genesis: str | None = None
-    """The genesis of a chain that is not there yet, in geth's format."""
+    """Path of the genesis of a chain that is not there yet, in geth's format."""
 
     @property
     def address(self) -> ListenAddress:
         """Return the address to listen on.
 
         Raises:
-            ListenError: `listen` is none.
+            ListenError: `listen` is no address.
         """
         return ListenAddress.parse(self.listen)
 
 
 class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The journal to which the process that writes a chain publishes it, and what that keeps."""
+    """Journal to which the writer of a chain publishes it, and the bounds of its records."""
 
     url: str
     records: Annotated[int, msgspec.Meta(ge=1000, le=100_000_000)] = 100_000
-    """The most records; the first ones are dropped beyond them."""
+    """Most records that the journal keeps; the oldest ones are dropped beyond them."""
     bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] = 1 << 30
-    """The most bytes of records, which a Redis has in memory."""
+    """Most bytes of records, all of which Redis keeps in memory."""
     blocks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 128
-    """The last blocks, which stay whatever their size."""
+    """Number of last blocks whose records stay in the journal whatever their size."""
     advertise: NodeUrl | None = None
-    """Where replicas can ask this node; its address if absent and no key is asked for."""
+    """URL at which replicas ask this node; its address if absent and no key is asked for."""
     shared_rates: bool = True
-    """Whether the rates of keys are one count over all nodes of the journal."""
+    """True to count the rate of a key over all nodes of the journal."""
     shared_filters: bool = True
-    """Whether all nodes of the journal answer polls of a filter."""
+    """True to have all nodes of the journal answer polls of a filter."""
     shared_pool: bool = True
-    """Whether all nodes of the journal have what is pending at the one that writes."""
+    """True to hold the pending transactions of the node that writes in the pools of all nodes of the journal.
+    """
 
     @property
     def address(self) -> JournalAddress:
-        """Return where it is.
+        """Return the address of the journal.
 
         Raises:
             JournalAddressError: `url` is no address of a journal.
@@ -257,16 +261,16 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def bounds(self) -> JournalBounds:
-        """Return what it keeps."""
+        """Return the journal's bounds: most records, most bytes, and blocks that stay."""
         return JournalBounds(records=self.records, bytes=self.bytes, blocks=self.blocks)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the URL is none of a journal."""
+        """Raise ValueError if `url` is no URL of a journal."""
         _ = self.address
 
 
 class ForkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The nodes that prove the state below a chain's first block, and have the blocks below it."""
+    """Nodes that prove the state of a forked chain's first block, and have the blocks below it."""
 
     upstreams: tuple[str, ...]
 
@@ -279,23 +283,25 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partner: PartnerConfig | None = None
     follow: FollowConfig | None = None
     pool: bool = True
-    """Whether transactions can be sent to it."""
+    """True to have a pool, so that transactions can be sent to the network."""
     allow_unprotected: bool = False
-    """Whether that holds for transactions without a chain id too, which are valid on every chain."""
+    """True to accept transactions without a chain id too, though they are valid on every chain (EIP-155)."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
-    """The target of built blocks' gas limit."""
+    """Target of the gas limit of built blocks, in gas."""
     fork: ForkConfig | None = None
-    """The nodes of the chain on which a development chain began."""
+    """Nodes of the chain on which a development chain began."""
     engine: EngineConfig | None = None
-    """The port on which a consensus client chooses the head; without it other processes write the chain."""
+    """Port on which a consensus client chooses the head; without it other processes write the chain."""
     journal: JournalConfig | None = None
-    """The journal to which the chain is published by the process that writes it."""
+    """Journal to which the writer of the chain publishes it."""
     replica: ReplicaConfig | None = None
-    """The journal that the chain repeats."""
+    """Journal that the chain repeats."""
 
     @property
     def rates_at(self) -> JournalAddress | None:
-        """Return the journal whose nodes count the rates of keys together, None if each counts alone."""
+        """Return the address of the journal over which rates of keys are counted, None if this node counts
+        alone.
+        """
         journal_settings = self.replica or self.journal
         return (
             None
@@ -305,7 +311,9 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters_at(self) -> JournalAddress | None:
-        """Return the journal that keeps filters for all its nodes, None if each keeps its own."""
+        """Return the address of the journal that keeps filters for all its nodes, None if this node keeps its
+        own.
+        """
         journal_settings = self.replica or self.journal
         return (
             None
@@ -315,57 +323,66 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_live(self) -> bool:
-        """Return whether its chain grows by others in the node's process: upstreams, a journal, an engine."""
+        """Return True if upstreams, a journal or a consensus client extend the chain in this node."""
         return self.follow is not None or self.engine is not None or self.replica is not None
 
 
-class AllowedHosts(msgspec.Struct, frozen=True):
-    """The host names and web pages, besides those of this machine, that may use a chain without keys."""
+class OpenAccess(msgspec.Struct, frozen=True):
+    """Host names and origins of web pages, besides those of this machine, that may use a chain without
+    keys.
+    """
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
 
 
 class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The access to `/metrics`."""
+    """Access to `/metrics`."""
 
     enabled: bool = True
     listen: str | None = None
-    """An address for operators, with `/metrics`, `/healthz` and `/readyz`. Without one clients are served
-    `/metrics` besides, where no keys are asked for."""
+    """Address for operators, with `/metrics`, `/healthz` and `/readyz`.
+
+    If absent, `/metrics` is served to clients, on a node that asks for no keys.
+    """
 
     @property
     def address(self) -> ListenAddress | None:
-        """Return the operators' address.
+        """Return the operators' address, None if there is none or metrics are disabled.
 
         Raises:
-            ListenError: `listen` is none.
+            ListenError: `listen` is no address.
         """
         return None if self.listen is None or not self.enabled else ListenAddress.parse(self.listen)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole node."""
+    """Configuration of a whole node."""
 
     networks: dict[str, NetworkConfig]
     listen: str = DEFAULT_LISTEN
     unix_socket: str | None = None
-    """The path of a Unix socket to listen on as well."""
+    """Path of a Unix socket to listen on as well."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] = 1
-    """The processes that serve the clients; of more than one, another one accepts for all."""
+    """Number of processes that serve clients; with two or more, one more process accepts connections for
+    them.
+    """
     open: bool = False
-    """Whether any key will do, and the bare path."""
+    """True to accept any API key, and paths without one."""
     console: bool = False
-    """Whether browsers are served a page that shows the node, at `/`."""
+    """True to serve browsers a page that shows the node, at `/`."""
     tls_cert: str | None = None
     tls_key: str | None = None
     origins: tuple[str, ...] | None = None
-    """The web pages that may connect, `*` for all of them. If absent: all of them, but on a node of this
-    machine alone that asks for no keys those of this machine."""
+    """Origins of web pages that may connect, `*` for all of them.
+
+    If absent all may; on a node that asks for no keys and listens on this machine alone, only local pages.
+    """
     metrics: MetricsConfig = MetricsConfig()
     slow_subscriber: Literal["resume", "close"] = "resume"
-    """The treatment of a client that falls behind: a notice and the missed events (`resume`), or a notice and
-    a close with 1013 (`close`)."""
+    """Treatment of a client that falls behind: a notice and the missed events (`resume`), or a notice and a
+    close with 1013 (`close`).
+    """
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["human", "json"] = "human"
     limits: Limits = Limits()
@@ -379,17 +396,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def is_private(self) -> bool:
-        """Return whether the node asks for no keys and listens to this machine alone."""
+        """Return True if the node asks for no keys and listens on this machine alone."""
         return self.open and is_local_host(self.address.host)
 
     @property
     def serves_metrics_to_clients(self) -> bool:
-        """Return whether `/metrics` is among the clients' pages."""
+        """Return True if clients can read `/metrics` at their own address."""
         return self.open and self.metrics.enabled and self.metrics.listen is None
 
 
 def advertised(url: str | None, config: Config) -> str | None:
-    """Return where other machines can ask a node, None if that is not known."""
+    """Return the URL at which other machines can ask a node: `url`, else its address; None if keys are
+    needed.
+    """
     address = config.address
     if url is not None or not config.open or not address.port:
         return url
@@ -401,7 +420,7 @@ def advertised(url: str | None, config: Config) -> str | None:
 
 
 def require_one_writer(config: Config) -> None:
-    """Refuse several workers where one process answers what others cannot.
+    """Refuse several workers for a network that one process alone can serve.
 
     Raises:
         ConfigurationError: A network has an engine, or is light.
@@ -414,7 +433,7 @@ def require_one_writer(config: Config) -> None:
             )
         if config.workers > 1 and network.follow is not None and network.follow.is_light:
             raise ConfigurationError(
-                f"workers: networks.{name}.follow: one process proves what a light folder tells"
+                f"workers: networks.{name}.follow: one process serves a light folder; set workers to 1"
             )
 
 

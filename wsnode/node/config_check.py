@@ -1,4 +1,6 @@
-"""What would keep a node from starting with a configuration, found without opening or making anything."""
+"""Faults that would keep a node from starting with a configuration, found without opening or making
+anything.
+"""
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
@@ -13,9 +15,9 @@ from wsnode.server.access.jwt import SecretError, read_secret
 
 
 def hindrances(config: Config, unsound: Set[str] = frozenset()) -> Iterator[str]:
-    """Yield a line for each: files that cannot be read, folders without a chain, addresses named twice.
+    """Yield a line for each fault: unreadable files, folders without a chain, addresses that are named twice.
 
-    Networks that are `unsound` have other mistakes, and are left out.
+    Networks in `unsound` have other mistakes, and are left out.
     """
     yield from _of_addresses(config)
     try:
@@ -40,7 +42,7 @@ def _of_addresses(config: Config) -> Iterator[str]:
             if (address := section.address) is not None and address.port != 0:
                 other = seen.setdefault(address, setting)
                 if other != setting:
-                    yield f"{setting}: {address} is that of {other} already"
+                    yield f"{setting}: {address} is the address of {other} already"
 
 
 def _of_network(network: NetworkConfig) -> Iterator[str]:
@@ -70,7 +72,7 @@ def _of_engine(engine: EngineConfig) -> Iterator[str]:
 
 
 def served(config: Config) -> Iterator[str]:
-    """Yield a line for each address and network: what a node with this configuration would serve."""
+    """Yield a line for each address and network that a node with this configuration would serve."""
     scheme = "" if config.tls_cert is None else " with TLS"
     access = "any key" if config.open else "keys"
     yield f"{config.address}{scheme}: {access}"

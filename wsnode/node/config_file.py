@@ -1,4 +1,4 @@
-"""The configuration in a TOML file: read, with unknown names, impossible values and their lines named."""
+"""Configuration in a TOML file; mistakes are reported with the setting and its line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -33,7 +33,7 @@ _LACKING = re.compile(r"missing required field `(\w+)`")
 
 
 class AllLimits(msgspec.Struct, frozen=True):
-    """The limits of one table: the server's, the methods' and the pools'."""
+    """Limits of one table: of the server, the methods and the pools."""
 
     server: Limits = Limits()
     calls: CallLimits = CallLimits()
@@ -44,7 +44,7 @@ class AllLimits(msgspec.Struct, frozen=True):
         """Return the limits of these names and values, and the defaults of all others.
 
         Raises:
-            ConfigurationError: A name is none, or a value impossible.
+            ConfigurationError: A name is unknown, or a value is out of its range.
         """
         for unknown in unknown_names(table, KNOWN.tables["limits"]):
             raise ConfigurationError(str(unknown))
@@ -78,30 +78,32 @@ KNOWN = KnownNames(
 
 
 MOST_BYTES: Final = 16 << 20
-"""Of a configuration."""
+"""Most bytes of a configuration file."""
 
 
 class ConfigurationReport(NamedTuple):
-    """A configuration without its mistakes, and the mistakes, a line each."""
+    """Configuration without its invalid settings, and the mistakes, a line each."""
 
     config: Config | None
-    """None if the file cannot be read."""
+    """Valid part of the configuration, None if the file cannot be read."""
     mistakes: Sequence[str]
     unsound: Set[str] = frozenset()
-    """The networks that have a mistake."""
+    """Names of the networks that have a mistake."""
 
 
 def read(path: Path) -> Config:
-    """Return the configuration in a TOML file; relative folders are relative to the file.
+    """Return the configuration in a TOML file; relative paths are relative to the file.
 
     Raises:
-        ConfigurationError: The file cannot be read or says something unknown or impossible.
+        ConfigurationError: The file cannot be read, or a setting is unknown or invalid.
     """
     return _sound(examine(path))
 
 
 def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") -> Config:
-    """Return the configuration in `content`; `text` is its source, to name lines.
+    """Return the configuration in `content`, with paths relative to `folder`.
+
+    `text` is the TOML source, for the line of a mistake.
 
     Raises:
         ConfigurationError: A setting is unknown or invalid.
@@ -110,7 +112,9 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
 
 
 def examine(path: Path) -> ConfigurationReport:
-    """Return what a TOML file says and every mistake in it; relative folders are relative to the file."""
+    """Return the configuration in a TOML file, and every mistake in it; relative paths are relative to the
+    file.
+    """
     try:
         text = read_file(path, MOST_BYTES).decode()
         content = msgspec.toml.decode(text)
@@ -144,7 +148,7 @@ def _examined(content: dict[str, Any], folder: Path, source: str, text: str) -> 
 
 
 def _with_control_characters(content: Any, path: tuple[str, ...] = ()) -> "Iterator[_Mistake]":
-    """Yield a mistake for each name or text that has control characters: no path and no host has any."""
+    """Yield a mistake for each name or text with control characters, which no path and no host has."""
     if isinstance(content, str) and CONTROL.search(content):
         yield _Mistake(path, f"{'.'.join(path)}: {content!r} has control characters")
     elif isinstance(content, list):
@@ -159,7 +163,7 @@ def _with_control_characters(content: Any, path: tuple[str, ...] = ()) -> "Itera
 
 
 class _Mistake(NamedTuple):
-    """What is wrong at a place of a configuration."""
+    """Mistake at a place of a configuration; its text begins with the line, if known."""
 
     path: tuple[str, ...]
     reason: str
@@ -185,7 +189,7 @@ def _valid_part(content: dict[str, Any], found: list[_Mistake]) -> Config:
 
 
 def _valid(content: dict[str, Any], found: list[_Mistake], network: str = "") -> dict[str, Any]:
-    """Return the valid settings of `content`, which has one network at most; add the others to `found`."""
+    """Return the valid settings of `content`, which has at most one network; add the others to `found`."""
     while True:
         try:
             msgspec.convert(_with_limits_apart({"networks": {}} | content), Config)
@@ -202,7 +206,7 @@ def _valid(content: dict[str, Any], found: list[_Mistake], network: str = "") ->
 
 
 def _path_of(reason: str, network: str) -> tuple[str, ...]:
-    """Return the names of the setting that a reason begins with; of a value in a list, those of the list."""
+    """Return the path of the setting that `reason` begins with; for a value in a list, the list's path."""
     place = reason.partition(": ")[0]
     if network:
         # Its name may have dots and brackets.
@@ -227,7 +231,10 @@ def _without(content: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[
 
 
 def _contradictions(config: Config, unsound: Set[tuple[str, ...]]) -> Iterator[_Mistake]:
-    """Yield what settings that are valid by themselves contradict, but of networks with other mistakes."""
+    """Yield contradictions between settings that are valid by themselves.
+
+    Networks at `unsound` paths have other mistakes, and are left out.
+    """
     if not config.networks and not any(path[0] == "networks" for path in unsound):
         yield _Mistake(("networks",), "networks: at least one is needed")
     yield from _of_hosts(config)
@@ -252,12 +259,12 @@ def _of_addresses(config: Config) -> Iterator[_Mistake]:
 
 
 def _of_network(network: NetworkConfig) -> Iterator[tuple[str, str]]:
-    """Yield the setting and the reason of each contradiction."""
+    """Yield the setting and the reason of each contradiction in a network."""
     if network.engine is not None:
         if network.follow is not None and network.follow.beacon:
             yield "follow.beacon", "with `engine` a consensus client chooses the head"
         if not network.pool:
-            yield "engine", "payloads are built of the pool, which `pool = false` leaves out"
+            yield "engine", "payloads are built from the pool: remove `pool = false`"
         try:
             _ = network.engine.address
         except ListenError as error:
@@ -311,7 +318,7 @@ def _relative_to(folder: Path, config: Config) -> Config:
 
 
 def _with_limits_apart(content: dict[str, Any]) -> dict[str, Any]:
-    """Return `content` with its one table of limits as those that server, methods and pools take."""
+    """Return `content` with its table of limits split into those of server, methods and pools."""
     table = content.get("limits", {})
     if not isinstance(table, dict):
         raise msgspec.ValidationError("Expected `object` - at `$.limits`")

@@ -1,4 +1,4 @@
-"""A configuration from a command line: what its options say, and what they change."""
+"""Configuration from the options of a command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +28,12 @@ def of_folder(
     journal: JournalConfig | None = None,
     replica: ReplicaConfig | None = None,
 ) -> Config:
-    """Return the configuration of a node that serves one folder; `hosts` are named besides local ones.
+    """Return the configuration of a node that serves one folder.
+
+    The network answers to `hosts` besides local host names.
 
     Raises:
-        ListenError: The engine's address is none.
+        ListenError: The engine's address is no address.
     """
     if engine is not None:
         _ = engine.address
@@ -42,10 +44,10 @@ def of_folder(
 
 
 def journal_config(url: str | None) -> JournalConfig | None:
-    """Return what a command line says of a journal to write.
+    """Return the configuration of the journal at `url`, None without one.
 
     Raises:
-        JournalAddressError: It is no address of one.
+        JournalAddressError: `url` is no address of a journal.
     """
     return None if url is None else JournalConfig(url)
 
@@ -53,10 +55,10 @@ def journal_config(url: str | None) -> JournalConfig | None:
 def follow_config(
     upstreams: Sequence[str], agree: int | None, *, accept_finalized_reorg: bool, **settings: Any
 ) -> FollowConfig:
-    """Return what a command line says of upstreams.
+    """Return the configuration of the followed nodes from options of a command line.
 
     Raises:
-        ConfigurationError: It is impossible.
+        ConfigurationError: An option is out of its range, or two contradict.
     """
     given = {"upstreams": upstreams, "agree": agree, "accept_finalized_reorg": accept_finalized_reorg}
     try:
@@ -70,7 +72,7 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     """Return `config` with the settings of the command line that are neither None, False nor empty.
 
     Raises:
-        ConfigurationError: A setting is none of its kind.
+        ConfigurationError: A setting is invalid.
         ListenError: `listen` or `metrics_listen` is no address.
     """
     given = {name: value for name, value in settings.items() if value not in (None, False, ())}
@@ -81,7 +83,7 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     except msgspec.ValidationError as error:
         raise ConfigurationError(place_of(error)) from error
     if (config.tls_cert is None) != (config.tls_key is None):
-        raise ConfigurationError("tls_cert and tls_key: one needs the other")
+        raise ConfigurationError("tls_cert and tls_key: name both or neither")
     _ = config.address, config.metrics.address
     require_one_writer(config)
     return config

@@ -1,4 +1,4 @@
-"""The configuration of a running node, read again."""
+"""Reload of a running node's configuration."""
 
 import logging
 from collections.abc import Callable
@@ -12,9 +12,9 @@ logger = logging.getLogger("wsnode.node")
 def read_again(
     reread: Callable[[], Config], take: Callable[[Config], None] = lambda _config: None
 ) -> Config | None:
-    """Return the configuration as it is by now, once `take` has what it takes of it.
+    """Return the configuration as it is by now, once `take` has applied its part of it.
 
-    None if it cannot be read, or `take` fails; the log says why.
+    Return None if it cannot be read, or `take` fails; the log says why.
     """
     try:
         config = reread()

@@ -1,4 +1,4 @@
-"""TCP addresses to listen on, and the line that says where the node does."""
+"""TCP addresses to listen on, and the line on standard output that announces the node."""
 
 from typing import NamedTuple, Self
 
@@ -6,11 +6,11 @@ MOST_PORT = 65535
 
 
 class ListenError(Exception):
-    """A text is no address to listen on; the message gives the reason and the right form in one line."""
+    """Error of a text that is no address to listen on; its message gives the reason and the right form."""
 
 
 class ListenAddress(NamedTuple):
-    """A TCP address to listen on; port 0 lets the system choose."""
+    """TCP address to listen on; port 0 lets the system choose."""
 
     host: str
     port: int
@@ -22,7 +22,7 @@ class ListenAddress(NamedTuple):
         An IPv6 host stands in brackets.
 
         Raises:
-            ListenError: It names none.
+            ListenError: `text` is no address.
         """
         before, colon, last = text.rpartition(":")
         if text.isascii() and text.isdecimal():
@@ -54,6 +54,6 @@ def _wrong(text: str, what: str, right: str) -> ListenError:
 
 
 def announce_ready(address: object, *, is_encrypted: bool = False) -> None:
-    """Say on standard output where clients may connect."""
+    """Print the URLs at which clients may connect, on standard output."""
     s = "s" if is_encrypted else ""
     print(f"ready ws{s}://{address}/ws/v3/<API_KEY> http{s}://{address}/v3/<API_KEY>", flush=True)

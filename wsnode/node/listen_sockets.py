@@ -1,4 +1,4 @@
-"""The sockets on which a node listens."""
+"""Sockets on which a node listens."""
 
 import logging
 import socket
@@ -12,7 +12,7 @@ logger = logging.getLogger("wsnode.node")
 
 
 def open_clients(config: Config) -> list[socket.socket]:
-    """Return the sockets for clients: those of the TCP address first.
+    """Return the sockets for clients: those of the TCP address, then the Unix socket if there is one.
 
     Raises:
         OSError: An address cannot be listened on.
@@ -24,7 +24,7 @@ def open_clients(config: Config) -> list[socket.socket]:
 
 
 def open_operators(address: ListenAddress | None) -> list[socket.socket]:
-    """Return the sockets for operators, none without an address.
+    """Return the sockets for operators; an empty list without an address.
 
     Raises:
         OSError: The address cannot be listened on.

@@ -1,4 +1,4 @@
-"""A folder's chains as one network: the methods of the families that it has, and what runs beside them."""
+"""Networks made of a folder's chains: their methods, figures and background tasks."""
 
 import os
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 
 OUTAGE_FILE = "outage"
-"""Is in a network's folder as long as an operator says that there is an outage."""
+"""File in a network's folder; while it exists, an operator declares an outage of the head."""
 
 
 class OpenChains(msgspec.Struct, frozen=True):
-    """The chains of a network that are written while they are served, with the pool and the hubs."""
+    """Chains of a network that this process serves and writes, with the pool and the hubs."""
 
     ethereum: EthereumChain
     starknet: "StarknetChain | None"
@@ -57,20 +57,20 @@ class OpenChains(msgspec.Struct, frozen=True):
     pool: TransactionPool
     starknet_hub: "StarknetHub | None" = None
     gas_limit: int = GAS_LIMIT_TARGET
-    """The target of built blocks' gas limit."""
+    """Target of the gas limit of built blocks, in gas."""
     forking: "UpstreamForkBackend | None" = None
-    """What asks the nodes of the chain on which this one began."""
+    """Access to nodes of the chain on which this one began; None if it is no fork."""
 
 
 class ChainService(msgspec.Struct, frozen=True):
-    """The block maker of a network: its methods, and the task beside the server."""
+    """Block maker of a development network: its methods, and its background tasks."""
 
     development: "DevelopmentSetup"
     background: Sequence[Callable[[], Awaitable[None]]]
     watch: Callable[[Registry], None] | None = None
-    """Is given the network's methods when all are there."""
+    """Called with the network's registry once all methods are registered."""
     page: Mapping[str, Any] = {}
-    """What the page at `/` shows of accounts and contracts."""
+    """Settings of accounts and contracts for the page at `/`."""
 
 
 Grow = Callable[[OpenChains], AbstractContextManager[ChainService]]
@@ -98,7 +98,7 @@ def network_of(
     relay: Relay | None = None,
     journal: StatusReporter | None = None,
 ) -> Network:
-    """Return a network with the methods of the families it has a chain of."""
+    """Return a network with the methods of each family that it has a chain of."""
     ethereum, starknet = families
     lacking = {"network": name, "family": STARKNET_FOLDER}
     unavailable = {"alt_": lacking, "starknet_": lacking} if starknet is None else None
@@ -160,7 +160,7 @@ def starknet_network(
     hub: "StarknetHub",
     followed: SyncService | None = None,
 ) -> Network:
-    """Return a network with a Starknet chain and nothing else."""
+    """Return a network with a Starknet chain alone."""
     from wsnode.starknet.rpc.methods import build_registry
     from wsnode.starknet.snapshot import SPEC_VERSIONS
 
@@ -187,7 +187,7 @@ def _add_starknet_status(registry: Registry, followed: SyncService | None) -> No
 
     @registry.method("wsnode_status", result=STARKNET_STATUS)
     def status(view: "StarknetSnapshot") -> Generator[Step, Any, dict[str, Any]]:
-        """Return how the chain grows, and its head."""
+        """Return the mode in which the chain grows, its head, and the state of its upstreams or journal."""
         if followed is None:
             row = None if view.head is None else view.block(view.head)
             head = None if row is None else {"number": hex(view.head or 0), "hash": felt_text(row.hash)}
@@ -197,7 +197,9 @@ def _add_starknet_status(registry: Registry, followed: SyncService | None) -> No
 
 
 def _grown(network: Network, followed: SyncService) -> Network:
-    """Return a network with what the server asks of how it grows."""
+    """Return a network with the readiness, the figures and the reload of the service that extends its
+    chain.
+    """
     return msgspec.structs.replace(
         network,
         not_ready_reason=followed.not_ready_reason,
@@ -209,7 +211,7 @@ def _grown(network: Network, followed: SyncService) -> Network:
 def pool_beside(
     hub: Hub, chain: EthereumChain, limits: PoolLimits, rules: PoolRules = DEFAULT_POOL_RULES
 ) -> TransactionPool:
-    """Return a pool that follows the hub's head and announces new transactions to it."""
+    """Return a pool that follows the hub's head and announces new transactions to the hub."""
     pool = TransactionPool(chain, limits, rules=rules)
     pool.catch_up = hub.advance
     pool.on_added.append(hub.pending.announce)
@@ -220,7 +222,7 @@ def pool_beside(
 
 
 def with_partner(network: Network, config: PartnerConfig, spec: ChainSpec, folder: Path) -> Network:
-    """Return `network` with a partner that is asked for missing transactions in an outage."""
+    """Return `network` with a partner, which answers for missing transactions in an outage."""
     from wsnode.upstream.address import UpstreamAddress
     from wsnode.upstream.client import Client
 

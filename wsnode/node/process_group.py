@@ -1,4 +1,4 @@
-"""The other processes of a node, as a network needs them."""
+"""Other processes of a node, as a network needs them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -13,66 +13,70 @@ from wsnode.server.shared import MetricValue
 
 
 class SyncService(Protocol):
-    """A network that is followed, by this process or another one."""
+    """Network whose chain this process or another one extends."""
 
     @property
     def following(self) -> SyncReporter:
-        """Return what its methods ask."""
+        """Return the reporter of the sync status for the network's methods."""
         ...
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return what runs as long as the network is served."""
+        """Return the tasks that run as long as the network is served."""
         ...
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if nothing speaks against it."""
+        """Return the reason why the network should not be asked now, None if it is ready."""
         ...
 
     def announced_height(self) -> int | None:
-        """Return how high the chain is elsewhere, None if that is not known."""
+        """Return the number of the highest block elsewhere, None if that is not known."""
         ...
 
     def reload(self, network: Any, /) -> None:
-        """Follow what a configuration of the network names by now."""
+        """Apply a new configuration of the network, such as other upstreams."""
         ...
 
     def figures(self) -> list[MetricValue]:
-        """Return the numbers of following for `/metrics`."""
+        """Return the metrics of following, for `/metrics`."""
         ...
 
 
 class LocalSyncService(SyncService, Protocol):
-    """A network that this process follows, and writes, for all of them."""
+    """Network whose chain this process extends and writes for all processes of the node."""
 
     async def send(self, encoded: bytes) -> None:
         """Return once another node has taken a signed transaction of another process of this node.
 
         Raises:
-            SendFailedError: None has.
+            SendFailedError: No node has taken it.
         """
 
     def tell(self, news: SyncEvents) -> None:
-        """Give the other processes news from now on."""
+        """Send events of the network to the other processes through `news` from now on."""
 
 
 class ProcessGroup(Protocol):
-    """What a network shares with the same network in other processes of the node."""
+    """State that a network shares with the same network in other processes of the node."""
 
     writes: bool
-    """Whether this process writes the chains that are followed."""
+    """True if this process writes the chains that are followed."""
     is_first: bool
-    """Whether this process logs what it opens, for all of them."""
+    """True if this process logs, for all of them, which chains are opened."""
 
     def rate_limiter_of(self, network: str, digest: str, *, is_metered: bool) -> RateLimiter | None:
-        """Return what counts the use of a network's key, by its hash; None for this process alone.
+        """Return the counter of a key's use over all processes; None if this process counts alone.
 
-        Of a metered one other machines learn what it has spent.
+        The key is named by its hash, `digest`. A metered counter also sums the credits that were spent, for
+        other machines.
         """
         ...
 
     def join(self, network: str, pool: TransactionPool) -> Relay | None:
-        """Join a network's pool to the others'; return what has them take a transaction, if there are any."""
+        """Join a network's pool to those of the other processes.
+
+        Return the relay that hands them a transaction, None if there are none.
+        """
         ...
 
     def follows(self, network: str, followed: LocalSyncService, journal: StatusReporter | None) -> None:
@@ -82,31 +86,32 @@ class ProcessGroup(Protocol):
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
     ) -> SyncService:
-        """Return a network that another process follows; `relay` has all of them take a transaction.
+        """Return a network that another process follows; `relay` hands a transaction to all processes.
 
-        `mode` is what `wsnode_status` calls it. One with only a Starknet chain has neither `spec` nor `hub`.
+        `mode` is the value of `mode` in `wsnode_status`. A network of a Starknet chain alone has neither
+        `spec` nor `hub`.
         """
         ...
 
 
 class SingleProcess:
-    """A node of one process."""
+    """Process group of a node with one process."""
 
     writes = True
     is_first = True
 
     def rate_limiter_of(self, _network: str, _digest: str, *, is_metered: bool) -> RateLimiter | None:
-        """Return a count of this process, None for the usual one."""
+        """Return a counter of this process if other machines need the sum, None for the default counter."""
         return CreditCountingRateLimiter() if is_metered else None
 
     def join(self, _network: str, _pool: TransactionPool) -> None:
-        """Return None: there is no other pool."""
+        """Return None, since there is no other pool."""
 
     def follows(self, _network: str, _followed: LocalSyncService, _journal: StatusReporter | None) -> None:
-        """Do nothing: nobody else needs to know."""
+        """Do nothing, since there is no other process."""
 
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
     ) -> SyncService:
-        """Fail: a lone process follows what it serves."""
+        """Fail, since a lone process follows what it serves."""
         raise AssertionError(network, spec, hub, relay, mode)

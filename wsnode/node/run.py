@@ -1,4 +1,4 @@
-"""The composition root: opens every network's chains, builds the server, and runs them in one nursery."""
+"""Composition root: opens every network's chains, builds the server, and runs them in one nursery."""
 
 import logging
 import signal
@@ -51,9 +51,8 @@ async def run(
     """Serve until SIGINT or SIGTERM; `announce` gets the address once connections are accepted.
 
     On SIGHUP the configuration from `reread` replaces the server's limits, the certificate and the log
-    settings; keys are read again too. SIGUSR1 does nothing. Chains that `grow` are written
-    too; `durable` ones survive a power failure.
-    Log lines go `log_to` a stream, standard error if None.
+    settings; keys are read again too. SIGUSR1 does nothing. Chains that `grow` are written too; `durable`
+    ones survive a power failure. Log lines go `log_to` a stream, standard error if None.
 
     Raises:
         ConfigurationError, OSError, KeyFileError: The node cannot start.
@@ -105,7 +104,7 @@ async def _serve(
 
 
 async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
-    """Return the signal that ends the node."""
+    """Return the number of the signal that ends the node; obey the others until then."""
     async for number in signals:
         if number == signal.SIGHUP:
             reload()
@@ -117,7 +116,7 @@ async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
 
 
 async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: ShutdownWatchdog) -> None:
-    """Have the next signal that ends the node end it at once."""
+    """End the node at once on the next signal that ends it."""
     async for number in signals:
         if number not in HELD:
             server.hurry()

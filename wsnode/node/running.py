@@ -1,4 +1,4 @@
-"""The server of a configuration, what runs beside it, and what another configuration changes of it."""
+"""Server of a configuration, its background tasks, and the effect of another configuration on it."""
 
 import logging
 import ssl
@@ -28,15 +28,15 @@ from wsnode.server.transport.encrypted import read_certificate, tls_context
 logger = logging.getLogger("wsnode.node")
 
 FOLLOWED = FollowConfig(("ws://localhost",))
-"""Stands for any upstreams where those do not count."""
+"""Upstreams that stand for any others, where they do not count for a restart."""
 REPEATED = ReplicaConfig("redis://localhost")
-"""Stands for any journal."""
+"""Journal that stands for any other, where it does not count for a restart."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
-"""Settings that a running node reads again."""
+"""Settings that a running node takes from a new configuration."""
 
 
 def server_of(config: Config, networks: Sequence[Network], totals: NodeTotals | None = None) -> Server:
-    """Return the server of a node, or of one of its workers, which have `totals` together."""
+    """Return the server of a node, or of one of its workers; `totals` count for all workers."""
     return Server(
         networks,
         config.limits,
@@ -52,7 +52,7 @@ def server_of(config: Config, networks: Sequence[Network], totals: NodeTotals | 
 
 
 def warn_of_few_files(config: Config, server: Server) -> None:
-    """Say that there can be fewer connections than the configuration wants, if each process has few files."""
+    """Log a warning if open files allow fewer connections than the configuration wants."""
     wanted, most = config.limits.connections, server.all_limits.connections
     if most < wanted:
         # The default is a bound, not a wish: to have nearly as many is worth no line.
@@ -63,7 +63,7 @@ def warn_of_few_files(config: Config, server: Server) -> None:
 
 
 def run_beside(networks: Sequence[Network], nursery: trio.Nursery) -> None:
-    """Start what runs as long as the networks are served."""
+    """Start the background tasks of the networks."""
     for network in networks:
         for work in network.background:
             nursery.start_soon(keep_running, work)
@@ -72,16 +72,16 @@ def run_beside(networks: Sequence[Network], nursery: trio.Nursery) -> None:
 
 
 class RunningNode(NamedTuple):
-    """The parts that a new configuration can change, and the configuration at the start."""
+    """Parts of a node that a new configuration can change, and the configuration at the start."""
 
     config: Config
     server: Server
     networks: Sequence[Network]
     tls: ssl.SSLContext | None
     beside: Sequence[Server] = ()
-    """What is served on ports of their own."""
+    """Servers on ports of their own."""
     worker: int | None = None
-    """The number of this worker, if the node has several."""
+    """Number of this worker, None if the node has one process."""
 
 
 def reload(running: RunningNode, reread: Callable[[], Config] | None) -> None:
@@ -114,7 +114,7 @@ def _renew_certificate(tls: ssl.SSLContext | None, config: Config) -> None:
 
 
 def needs_restart(old: Config, new: Config) -> list[str]:
-    """Return the settings that differ and that a running node cannot change."""
+    """Return the names of settings that differ and need a restart to take effect."""
     return [
         name
         for name in Config.__struct_fields__
@@ -123,7 +123,7 @@ def needs_restart(old: Config, new: Config) -> list[str]:
 
 
 def _lasting(config: Config, name: str) -> Any:
-    """Return a setting without the parts of it that a running node reads again."""
+    """Return a setting, with the parts that a running node can change replaced by constants."""
     if name != "networks":
         return getattr(config, name)
     return {
@@ -158,7 +158,7 @@ def _repeated(config: ReplicaConfig) -> ReplicaConfig:
 
 
 def _files(config: Config, networks: Sequence[Network]) -> dict[str, StaticFile]:
-    """Return what browsers are served."""
+    """Return the files for browsers, by path; none unless the console is enabled."""
     if not config.console:
         return {}
     from wsnode.console.files import Settings, console_files
@@ -170,7 +170,7 @@ def _files(config: Config, networks: Sequence[Network]) -> dict[str, StaticFile]
 
 
 def limits_beside(config: Config) -> Limits:
-    """Return the limits of the ports beside the clients' one: those of engines."""
+    """Return the limits of the ports of engines, beside the clients' port."""
     # A node without an engine starts sooner without the modules of payloads.
     from wsnode.node.services.engine import engine_limits
 
@@ -189,7 +189,7 @@ def _operators_perimeter(address: ListenAddress | None) -> OriginPolicy:
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
-    """Return the context of the named certificate and key, None if none are named.
+    """Return the TLS context of the certificate and key that are configured, None if none are.
 
     Raises:
         ConfigurationError: They cannot be read, or do not belong together.

@@ -1,4 +1,4 @@
-"""Names in a wsnode.toml: which there are, the nearest one to a name that is none, and the line of each."""
+"""Names of settings in wsnode.toml: the known ones, the nearest to an unknown one, and the line of each."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +12,14 @@ Path = tuple[str, ...]
 
 
 class KnownNames(NamedTuple):
-    """The names that one table may hold, and the tables in it; `*` is a table of any name."""
+    """Names that one table may hold, and the tables in it; `*` is a table of any name."""
 
     names: Sequence[str]
     tables: Mapping[str, "KnownNames"] = {}
 
 
 class UnknownName(NamedTuple):
-    """A name that a configuration has and that is none of those known at its place."""
+    """Name in a configuration that is not known at its place."""
 
     path: Path
     known: Sequence[str]
@@ -33,7 +33,7 @@ class UnknownName(NamedTuple):
 
 
 def unknown_names(content: Mapping[str, Any], known: KnownNames, path: Path = ()) -> Iterator[UnknownName]:
-    """Yield the names in `content` that are none, in their order."""
+    """Yield the unknown names in `content`, in their order."""
     for name, value in content.items():
         if name not in known.names and "*" not in known.tables:
             yield UnknownName((*path, name), known.names)
@@ -43,7 +43,7 @@ def unknown_names(content: Mapping[str, Any], known: KnownNames, path: Path = ()
 
 
 def nearest_to(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that is most like `name`, if any is like it."""
+    """Return the known name that is most like `name`, None if none is like it."""
     # Only a wrong configuration needs it, and it would be loaded at each start.
     from difflib import get_close_matches
 
@@ -51,7 +51,10 @@ def nearest_to(name: str, known: Sequence[str]) -> str | None:
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """Return the number of the line in TOML `text`, from 1 on, where `path` is set or its table begins."""
+    """Return the number of the line in TOML `text`, from 1 on, where `path` is set or its table begins.
+
+    Return None if there is no such line.
+    """
     table: Path = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):

@@ -1,4 +1,4 @@
-"""Signals that a running node obeys and does not end by.
+"""Signals that a running node obeys without ending.
 
 Their default action ends a process. So they are blocked from its first line on, and are pending until the
 node can obey them: one that comes while a node starts takes effect once it is ready.
@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from typing import Final
 
 HELD: Final = (signal.SIGHUP, signal.SIGUSR1)
-"""Reloads the configuration; replaces workers."""
+"""SIGHUP reloads the configuration; SIGUSR1 replaces workers."""
 OBEYED: Final = (signal.SIGINT, signal.SIGTERM, *HELD)
 
 
 def hold_signals() -> None:
-    """Block the signals that a node does not end by, until `open_signals`; `execve` keeps them blocked."""
+    """Block SIGHUP and SIGUSR1 until `open_signals`; `execve` keeps them blocked."""
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
 
 
 @contextmanager
 def open_signals() -> Iterator[AsyncIterator[int]]:
-    """Return the signals to a node, with those that came since `hold_signals`."""
+    """Yield an iterator of the signals to a node, those since `hold_signals` included."""
     # Commands that only read the command line hold signals too, and need no trio.
     import trio
 

@@ -1,4 +1,4 @@
-"""Views of a network's chains, of both families at once where it has both, and their figures."""
+"""Views of a network's chains, of both families where it has both, and their figures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ Opening = TypeVar("Opening", bound=View)
 
 
 class NetworkView(EthereumSnapshot):
-    """A moment of a network that has two chains; the second is opened when a method first reads it."""
+    """Snapshot of a network with two chains; the second chain is opened when a method first reads it."""
 
     __slots__ = ("_starknet", "_starknet_chain")
 
@@ -52,9 +52,9 @@ class NetworkView(EthereumSnapshot):
 def opening(
     first: EthereumChain, second: "StarknetChain | None", *, is_proved: bool = False
 ) -> Callable[[CallerContext], EthereumSnapshot]:
-    """Return what opens views of the chains that there are.
+    """Return a function that opens views of the chains.
 
-    A light folder's have no state, unless it `is_proved` by upstreams.
+    Views of a light folder have no state, unless it `is_proved` by upstreams.
     """
     if first.is_light and not is_proved:
         return refusing(partial(LightView, first))
@@ -68,7 +68,7 @@ def opening(
 
 
 def refusing(open_view: Callable[[CallerContext], Opening]) -> Callable[[CallerContext], Opening]:
-    """Return what opens views, and refuses with -32005 while no more versions of a store can be read."""
+    """Return a function that opens views, and refuses with -32005 while a store has too many snapshots."""
 
     def open_or_refuse(caller: CallerContext) -> Opening:
         try:
@@ -80,7 +80,9 @@ def refusing(open_view: Callable[[CallerContext], Opening]) -> Callable[[CallerC
 
 
 def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
-    """Return what counts the versions of the chains' stores that are being read."""
+    """Return a function that counts the versions of the chains' stores with a reader; the larger of both
+    counts.
+    """
     there = [chain for chain in chains if chain is not None]
 
     def versions() -> int:
@@ -90,12 +92,12 @@ def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[],
 
 
 def joined(*sources: Callable[[], Sequence[MetricValue]]) -> Callable[[], list[MetricValue]]:
-    """Return what tells the figures of all `sources`."""
+    """Return a function that returns the metrics of all `sources`."""
     return lambda: [figure for source in sources for figure in source()]
 
 
 def waits_of(barrier: BlockBarrier | None) -> Callable[[], list[MetricValue]]:
-    """Return what tells how many calls and connections wait for blocks that other nodes have."""
+    """Return a function for the metrics of calls and connections that wait for a block."""
 
     def figures() -> list[MetricValue]:
         if barrier is None:
@@ -110,7 +112,7 @@ def waits_of(barrier: BlockBarrier | None) -> Callable[[], list[MetricValue]]:
 
 
 def live_of(hub: Hub) -> Callable[[], list[MetricValue]]:
-    """Return what tells how many values subscribers watch, how late they are, and what calls cost."""
+    """Return a function that returns the metrics of live queries: their number, cost and lateness."""
 
     def figures() -> list[MetricValue]:
         table, late_blocks = hub.live_table, hub.live_late_blocks
@@ -130,7 +132,9 @@ def live_of(hub: Hub) -> Callable[[], list[MetricValue]]:
 def figures_of(
     folder: Path, ethereum: EthereumChain | None, starknet: "StarknetChain | None"
 ) -> Callable[[], list[MetricValue]]:
-    """Return what tells the heads of a network's chains, and the room on their disk, for `/metrics`."""
+    """Return a function that returns the heads of a network's chains and the free bytes of their disk, as
+    metrics.
+    """
 
     def figures() -> list[MetricValue]:
         head_figures = [*_ethereum_head(ethereum), *_starknet_head(starknet)]

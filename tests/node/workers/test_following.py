@@ -140,7 +140,7 @@ def test_what_one_process_answers_is_refused_with_workers(tmp_path: Path) -> Non
     light = ("--light", "--chain", "sepolia", "--upstream", "ws://127.0.0.1:1", "--workers", "2")
     ended = run("follow", "--data", str(tmp_path), *light)
     assert ended.returncode == 1
-    assert "one process proves what a light folder tells" in ended.stderr
+    assert "one process serves a light folder; set workers to 1" in ended.stderr
     driven = run("serve", "--data", str(tmp_path), "--engine", "127.0.0.1:0", "--workers", "2")
     assert "one process builds payloads" in driven.stderr
 

@@ -32,7 +32,7 @@ from wsnode.node.workers.messages import (
 )
 from wsnode.server.observability.open_files import OWN
 
-READY = b"\0\x91\xa5ready"
+READY = b"\0\x91\xa5Ready"
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def test_of_several_descriptors_only_the_expected_one_stays_open(opened: i
     with ours, theirs:
         pair = IpcChannel[ToWorker](ours, ToWorker)
         before = os.listdir(OWN)
-        socket.send_fds(theirs, [b"\0\x92\xa6passed\x02"], [opened] * 2)
+        socket.send_fds(theirs, [b"\0\x92\xafServeConnection\x02"], [opened] * 2)
         message, descriptor = await pair.receive()
         assert message == ServeConnection(2)
         assert descriptor is not None
@@ -115,7 +115,7 @@ async def test_a_message_in_a_pipe_is_refused_before_it_is_read(
     pair, theirs = foreign
     reading, writing = os.pipe()
     socket.send_fds(theirs, [b"\1"], [reading])
-    with pytest.raises(UnreadableMessageError, match="in what is no memory"):
+    with pytest.raises(UnreadableMessageError, match="is no memory file"):
         await pair.receive()
     os.close(reading)
     os.close(writing)
@@ -202,7 +202,7 @@ async def test_only_the_process_that_follows_tells_of_following(
     node = Node(nursery)
     node.theirs.post(message)
     await node.parent._listen(node.worker, node.ours)
-    assert f"worker 1 does not follow, and tells {type(message).__name__}" in caplog.text
+    assert f"worker 1 does not follow, and has sent {type(message).__name__}" in caplog.text
     node.close()
 
 

@@ -38,9 +38,9 @@ def memory() -> Iterator[int]:
 
 
 def uses(memory: int, slot: int, key: str = "key") -> SharedRateLimiter:
-    ledger = Scoreboard(memory)
-    ledger.use_row(slot)
-    found = ledger.rate_limiter_of(slot, "one", key)
+    scoreboard = Scoreboard(memory)
+    scoreboard.use_row(slot)
+    found = scoreboard.rate_limiter_of(slot, "one", key)
     assert found is not None
     return found
 
@@ -74,9 +74,9 @@ def test_calls_of_a_second_are_those_of_all_workers(memory: int) -> None:
 
 
 def test_the_keys_of_two_networks_are_two(memory: int) -> None:
-    ledger = Scoreboard(memory)
-    assert ledger.slot_of("one", "key") != ledger.slot_of("two", "key")
-    assert ledger.slot_of("one", "key") == Scoreboard(memory).slot_of("one", "key")
+    scoreboard = Scoreboard(memory)
+    assert scoreboard.slot_of("one", "key") != scoreboard.slot_of("two", "key")
+    assert scoreboard.slot_of("one", "key") == Scoreboard(memory).slot_of("one", "key")
 
 
 def test_processes_together_get_what_one_would(memory: int) -> None:
@@ -97,7 +97,7 @@ def test_shared_credits_are_those_of_one_process(rate: CreditRate, calls: list[t
     for pause, cost in calls:
         now += pause
         expected = own.charge(now, rate, cost)
-        # A bucket that is full but for a rounding is full to the ledger.
+        # A bucket that is full but for a rounding is full to the scoreboard.
         assert shared.charge(now, rate, cost) == pytest.approx(expected, abs=1e-5)
         if 0 < expected < 1e-5:
             return

@@ -71,7 +71,7 @@ async def followed(worker: Worker, tmp_path: Path) -> AsyncIterator[SyncProxy]:
 
 
 async def test_a_worker_stands_as_the_process_that_follows_says(worker: Worker, followed: SyncProxy) -> None:
-    assert followed.not_ready_reason() == "the process that follows has not said how it stands"
+    assert followed.not_ready_reason() == "the process that follows has not reported its status"
     worker.membership.hear(BEHIND)
     assert (followed.not_ready_reason(), followed.peers) == ("2 blocks behind", 3)
     assert followed.progress is not None
@@ -117,7 +117,7 @@ async def test_a_process_that_follows_and_hangs_is_noticed_by_its_silence(
     await trio.sleep(2)
     assert followed.not_ready_reason() is None
     await trio.sleep(3)
-    assert followed.not_ready_reason() == "the process that follows has said nothing for 5 s"
+    assert followed.not_ready_reason() == "the process that follows has not reported for 5 s"
     worker.membership.hear(standing)
     assert followed.not_ready_reason() is None
 

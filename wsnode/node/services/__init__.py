@@ -1,1 +1,3 @@
-"""What makes a served chain grow: other nodes, a consensus client, or a chain that it was forked from."""
+"""Services that extend a served chain: other nodes, a consensus client, or a chain that it was forked
+from.
+"""

@@ -1,4 +1,4 @@
-"""A network whose head a consensus client chooses: its port, and what builds payloads for it."""
+"""Network whose head a consensus client chooses: its port, and the builds of its payloads."""
 
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from wsnode.untrusted.files import read_file
 SECRET_FILE: Final = "jwt.hex"
 CONNECTIONS: Final = 100
 MESSAGE_BYTES: Final = 64 * MIB
-"""Of a payload: a block has up to 8 MiB, and twice as many digits."""
+"""Most bytes of a payload's message: a block has up to 8 MiB, and twice as many hexadecimal digits."""
 REPLY_BYTES: Final = 256 * MIB
 
 
@@ -36,7 +36,7 @@ def driven(
     config: NetworkConfig,
     want: Want | None = None,
 ) -> Network:
-    """Return `network` with the port of its engine beside it; `want` has missing blocks fetched.
+    """Return `network` with the port of its engine; `want` fetches missing blocks.
 
     Raises:
         ConfigurationError: The secret cannot be read, or made.
@@ -75,7 +75,7 @@ def _figures(driven_chain: EngineChain, blobs: Blobs) -> list[MetricValue]:
 
 
 def engine_limits(limits: Limits) -> Limits:
-    """Return the limits of an engine's port, where payloads and blobs have to pass."""
+    """Return the limits of an engine's port: large enough for payloads and blobs."""
     return msgspec.structs.replace(
         limits,
         connections=CONNECTIONS,
@@ -88,10 +88,10 @@ def engine_limits(limits: Limits) -> Limits:
 
 
 def read_genesis(engine: EngineConfig) -> bytes | None:
-    """Return the bytes of the genesis file, if one is named.
+    """Return the bytes of the genesis file, None if none is configured.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: The file cannot be read.
     """
     try:
         return None if engine.genesis is None else read_file(Path(engine.genesis), MOST_GENESIS_BYTES)

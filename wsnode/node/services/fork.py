@@ -1,4 +1,6 @@
-"""A network on top of another chain: its first block is that chain's, its state proved as it is needed."""
+"""Network on top of another chain: that chain's block is its first one, and state is proved when it is
+needed.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +26,7 @@ from wsnode.upstream.errors import UpstreamError
 
 
 class UpstreamForkBackend:
-    """What a chain on top of another asks that chain's nodes; implements `Below`."""
+    """Access of a forked chain to nodes of the chain that it began on; implements `Below`."""
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients
@@ -54,7 +56,7 @@ class UpstreamForkBackend:
                 await trio.sleep_forever()
 
     async def move(self, clients: Sequence[Client]) -> None:
-        """Ask other nodes from now on, for the chain's first block, which is another one."""
+        """Ask other nodes from now on; the chain has got another first block."""
         self.clients, before = clients, self._held
         self.supply.provers.blocks = ForkPointProofStore(self._chain)
         self.past.clear()
@@ -63,14 +65,14 @@ class UpstreamForkBackend:
         before.cancel()
 
     def close(self) -> None:
-        """Close all chains on blocks below."""
+        """Close all chains that end below the fork."""
         self.past.clear()
 
     async def learn(self, addresses: Sequence[bytes]) -> None:
-        """Have the accounts of these addresses be known, all at once.
+        """Fetch and verify the accounts of these addresses, in one request.
 
         Raises:
-            RpcError: They are not proved.
+            RpcError: No node proves them.
         """
         await learn(self._chain, self.supply.provers, addresses)
 
@@ -78,7 +80,7 @@ class UpstreamForkBackend:
         """Return the JSON text of a call's result, which is not verified.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: The node gives no result.
         """
         self.history_calls += 1
         return await self.clients[0].ask_text(method, params)
@@ -87,7 +89,7 @@ class UpstreamForkBackend:
         """Return the JSON text of the result of each call, which is not verified.
 
         Raises:
-            UpstreamError: One has none.
+            UpstreamError: A call has no result.
         """
         self.history_calls += len(calls)
         texts: list[bytes] = []
@@ -98,7 +100,7 @@ class UpstreamForkBackend:
         return texts
 
     async def begun_at(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain whose only block is this one, with the state after it.
+        """Return a chain with `block` as its only block, and the state after it.
 
         Raises:
             RpcError: No node has the block, or proves its state.
@@ -106,10 +108,10 @@ class UpstreamForkBackend:
         return await self.past.begun_at(block)
 
     async def executed(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain of this block and its parent, on whose proved state it has been executed.
+        """Return a chain of `block` and its parent, on whose proved state the block was executed.
 
         Raises:
-            RpcError: No node has the blocks, or proves the state; or the outcome is not the block's.
+            RpcError: No node has the blocks, or proves the state; or execution gives another block hash.
         """
         return await self.past.executed(block)
 
@@ -119,7 +121,7 @@ class UpstreamForkBackend:
 
 
 def forked(network: Network, chain: Chain, forking: UpstreamForkBackend) -> Network:
-    """Return a network whose chain begins on another chain's block, with what asks for that one's state."""
+    """Return a network on top of another chain's block, whose state `forking` fetches by proofs."""
     add_elsewhere(network.registry)
     supplied = proved(network, forking.supply)
     return msgspec.structs.replace(
@@ -130,10 +132,10 @@ def forked(network: Network, chain: Chain, forking: UpstreamForkBackend) -> Netw
 
 
 def patch(chain: Chain, clients: Sequence[Client], accounts: bytes) -> None:
-    """Change accounts of a chain that is not served yet; `accounts` is JSON as state overrides are.
+    """Change accounts of a chain that is not served yet; `accounts` is JSON in the form of state overrides.
 
     Raises:
-        ConfigurationError: What is unknown of them is not proved.
+        ConfigurationError: No node proves the rest of an account.
     """
     forking = UpstreamForkBackend(chain, clients)
     addresses = [bytes.fromhex(address[2:]) for address in msgspec.json.decode(accounts)]

@@ -1,4 +1,4 @@
-"""The block of another chain on which a chain begins: fetched, verified, and kept for the next start."""
+"""First block of a forked chain: fetched from a node, verified, and kept for the next start."""
 
 import os
 import shutil
@@ -37,28 +37,28 @@ from wsnode.upstream.errors import AddressError, UpstreamError, UpstreamRefusedE
 from wsnode.upstream.messages import NOTHING, decode_result
 
 OSAKA_CONTRACT: Final = "P256VERIFY"
-"""The precompiled contract that came with Osaka, as eth_config names it."""
+"""Name of the precompiled contract that came with Osaka, as eth_config gives it."""
 SETTLED: Final = (
     ("slotNumber", "amsterdam"),
     ("requestsHash", "prague"),
     ("parentBeaconBlockRoot", "cancun"),
     ("withdrawalsRoot", "shanghai"),
 )
-"""Members of a header, and the forks that they came with."""
+"""Members of a header, and the forks that added them, the latest first."""
 SECONDS: Final = 30.0
-"""Limit of an answer: nodes that are forks themselves fetch first what they prove."""
+"""Seconds to wait for an answer: nodes that are forks themselves first fetch the proved values."""
 NO_CODE: Final = b'"0x"'
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
 MOST_FIRST_BYTES: Final = 64 << 20
-"""Of a block and its receipts, as they are kept."""
+"""Most bytes of a kept block and its receipts."""
 
 
 class _Rules(msgspec.Struct):
-    """Of a result of eth_config."""
+    """Rules in a result of eth_config."""
 
     since: int = msgspec.field(name="activationTime", default=0)
-    """When they began, in seconds since 1970."""
+    """Time of their activation, in seconds since 1970."""
     precompiles: dict[str, str] = {}
     blobs: dict[str, int] | None = msgspec.field(name="blobSchedule", default=None)
 
@@ -71,36 +71,36 @@ _CONFIGURATION: Final = JsonDecoder(_Configuration)
 
 
 class ForkBlock(msgspec.Struct, frozen=True):
-    """The block of another chain on which a chain begins."""
+    """Block of another chain on which a chain begins."""
 
     chain_id: int
     number: int
     block_hash: bytes
     encoded: bytes
-    """Its RLP."""
+    """RLP of the block."""
     receipts: bytes
-    """The row of its receipts."""
+    """Receipts in the form of the store's row."""
     fork: str
-    """The rules in force at it, by the name that `--hardfork` takes."""
+    """Name of the fork in force at the block, as `--hardfork` takes it."""
     blobs: dict[str, int] | None = None
-    """The blob schedule that its node says is in force."""
+    """Blob schedule in force, as its node reports it."""
     absent: Sequence[str] = ()
-    """The contracts that blocks call on their own account and that are not there."""
+    """Addresses of system contracts of the fork without code on the chain."""
     network: str | None = None
-    """Name of its chain, if that is a known one with rules of its own."""
+    """Name of the block's chain, None unless it is a known one with rules of its own."""
     family: str = "ethereum"
-    """Whose encodings the block has."""
+    """Family whose encodings the block has."""
     config: dict[str, Any] = {}
-    """What the genesis of a chain that begins on the block has in its `config` beside Ethereum's forks."""
+    """Members of the genesis's `config` beside Ethereum's forks, for a chain that begins on the block."""
 
     @property
     def head(self) -> Head:
-        """Return its number and hash."""
+        """Return the block's number and hash."""
         return Head(BlockNumber(self.number), Hash32(self.block_hash))
 
 
 class ForkPoint(msgspec.Struct, frozen=True):
-    """A first block, and the folder in which what is proved of its state is kept."""
+    """First block of a forked chain, and the folder that keeps proved values of its state."""
 
     block: ForkBlock
     proved: Path
@@ -113,7 +113,7 @@ def client_of(url: str) -> Client:
     """Return a client of the node at a URL.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The URL is invalid.
     """
     try:
         return Client(UpstreamAddress.parse(url), seconds=SECONDS)
@@ -122,17 +122,18 @@ def client_of(url: str) -> Client:
 
 
 def shown(url: str) -> str:
-    """Return a URL without its path and its user, which may be keys."""
+    """Return a URL without its path and its user, either of which may hold a key."""
     return str(client_of(url))
 
 
 def fork_point(urls: Sequence[str], number: int | None) -> ForkPoint:
-    """Return a block of the chain of the nodes at some URLs, by default the head of the first that answers.
+    """Return a block of the chain of the nodes at `urls`, by default the head of the first node that answers.
 
-    A block that a start before this one had by its number is there without the node, unless that has another.
+    A block that an earlier start fetched by its number is kept; the nodes are not needed for it, but one that
+    names another block of this number has it fetched again.
 
     Raises:
-        ConfigurationError: There is none on which a chain can begin.
+        ConfigurationError: No node has a block on which a chain can begin.
     """
     failures = []
     for url in urls:
@@ -158,7 +159,7 @@ async def _fork_point(url: str, number: int | None) -> ForkPoint:
 
 
 def link_proved(state: Path, proved: Path) -> None:
-    """Have a state that is not there yet keep what is proved of it in another folder."""
+    """Link the folder of proved values in a new state to `proved`, so that later starts find them there."""
     make_private_folder(state)
     proved.mkdir(exist_ok=True)
     (state / PROVED).symlink_to(proved, target_is_directory=True)
@@ -180,26 +181,26 @@ def _folder(url: str, number: int) -> Path:
 
 
 class UpstreamBlock(msgspec.Struct, frozen=True):
-    """A block as a node tells it; all of it comes from one answer."""
+    """Block from a node; all members come from one answer."""
 
     text: bytes
-    """Its JSON, with whole transactions."""
+    """JSON of the block, with whole transactions."""
     number: int
     block_hash: bytes
-    """That of the header in the JSON."""
+    """Hash of the header in the JSON."""
     parent_hash: bytes
     encoded: bytes
-    """Its RLP."""
+    """RLP of the block."""
 
 
 async def fetch_first(client: Client, block: int | bytes | None, *, has_children: bool = True) -> ForkBlock:
-    """Return a block of a node's chain, by default its head, with what a chain that begins on it needs.
+    """Return a block of a node's chain, by default its head, with its receipts and the rules in force.
 
-    `block` is its number or its hash. The contracts that are absent are those of a chain that `has_children`
-    of the block.
+    `block` is a number or a hash. The absent contracts are found for a chain that `has_children` of the
+    block.
 
     Raises:
-        ConfigurationError: There is none on which a chain can begin.
+        ConfigurationError: There is no such block, or no chain can begin on it.
         UpstreamError: The node gives no answer, or one in another form.
     """
     config = await fetch_block(client, block)
@@ -260,10 +261,10 @@ def _shown(block: int | bytes | None) -> str:
 
 
 async def _all_of(*questions: Callable[[], Awaitable[Any]]) -> list[Any]:
-    """Return the answers to questions that are asked at once.
+    """Return the answers to questions that are asked at the same time, in their order.
 
     Raises:
-        ConfigurationError, UpstreamError: The first one of them that has none.
+        ConfigurationError, UpstreamError: The first question without an answer.
     """
     outcomes: list[Any] = [None] * len(questions)
 
@@ -329,13 +330,16 @@ async def _require_proofs(client: Client, block: dict[str, str], number: int) ->
 
 
 def _network_of(chain_id: int) -> Network | None:
-    """Return the chain with an id, if it is a known one whose rules are not Ethereum's."""
+    """Return the known chain with an id, None if there is none or its rules are Ethereum's."""
     found = known_network(chain_id)
     return None if found is None or found.is_executed else found
 
 
 async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple[str, dict[str, int] | None]:
-    """Return the fork in force at a block, and the blob schedule, as far as table, header and node say."""
+    """Return the name of the fork in force at a block, and its blob schedule or None.
+
+    Sources are the table of networks, the members of the header, and the node's eth_config.
+    """
     network, time = known_network(chain_id), _number(header.get("timestamp"))
     if network is not None and not network.is_executed:
         is_sealed = "seal" in network.fork_rules
@@ -372,7 +376,7 @@ async def _anvil_rules(client: Client) -> str:
 
 
 async def _is_there(client: Client, head: Head) -> bool | None:
-    """Return whether a node's chain has a block, None if it gives no answer."""
+    """Return True if a node's chain has a block, None if the node gives no answer."""
     try:
         text = await client.ask_text("eth_getBlockByNumber", [hex(head.number), False])
         return text != b"null" and Hash32(read_json_header(text)[1]) == head.hash

@@ -44,9 +44,9 @@ HASH_BYTES: Final = 32
 NO_ROOT: Final = f"0x{bytes(HASH_BYTES).hex()}"
 MOST_CHAINS: Final = 4
 MOST_OPEN: Final = 8
-"""With those of calls that have not ended; each takes terabytes of address space."""
+"""Most open chains, those of running calls included; each takes terabytes of address space."""
 MOST_BYTES: Final = 64 << 20
-"""Of the blocks and receipts of all kept chains; what is proved of their states lies with the fork's own."""
+"""Most bytes of the blocks and receipts of all kept chains; proved values lie in the fork's own folder."""
 MOST_OPENING: Final = 4
 """Chains that are fetched at the same time."""
 MOST_ROUNDS: Final = 64
@@ -69,7 +69,7 @@ class _Withdrawal(msgspec.Struct):
 
 
 class _Members(msgspec.Struct, rename="camel"):
-    """Of a block's JSON, what its maker chose, and who sent its transactions."""
+    """Members of a block's JSON: its maker's choices, and the senders of its transactions."""
 
     miner: str
     timestamp: str
@@ -84,7 +84,7 @@ class _Members(msgspec.Struct, rename="camel"):
 
     @property
     def senders(self) -> list[bytes]:
-        """Return who sent the transactions, as the node says."""
+        """Return the senders of the transactions, as the node names them."""
         return [decode_bytes(each.sender, ADDRESS_BYTES) for each in self.transactions]
 
     @property
@@ -97,7 +97,7 @@ class _Members(msgspec.Struct, rename="camel"):
 
     @property
     def attributes(self) -> BlockAttributes:
-        """Return what its maker chose in the engine's form."""
+        """Return the choices of the block's maker in the engine's form."""
         withdrawals = [
             (
                 decode_quantity(each.index),
@@ -122,20 +122,20 @@ class _Members(msgspec.Struct, rename="camel"):
 
 
 class _Making(msgspec.Struct, frozen=True):
-    """What a block is built of."""
+    """Parts from which a block is built."""
 
     attributes: BlockAttributes
     transactions: list[bytes]
     senders: list[bytes]
     accounts: list[bytes]
-    """Addresses that the execution of the block reads in any case."""
+    """Addresses of accounts that the execution of the block reads in any case."""
 
 
 def _making(config: UpstreamBlock) -> _Making:
-    """Return what a block was built of.
+    """Return the parts from which a block was built.
 
     Raises:
-        RpcError: Its JSON does not say.
+        RpcError: Its JSON lacks one.
     """
     try:
         members = _MEMBERS.decode(config.text)
@@ -149,7 +149,7 @@ _MEMBERS: Final = JsonDecoder(_Members)
 
 
 class ProvedHistoricalChain:
-    """A chain that ends with a block below a fork; implements `ethereum.snapshot.PastChain`."""
+    """Chain that ends with a block below a fork; implements `ethereum.snapshot.PastChain`."""
 
     def __init__(self, chain: Chain, provers: ProofClient, size: int) -> None:
         self.chain = chain
@@ -158,31 +158,31 @@ class ProvedHistoricalChain:
         """Bytes of its blocks and receipts."""
 
     def snapshot(self, caller: CallerContext) -> Snapshot:
-        """Return it for one call."""
+        """Return a snapshot of the chain for one call."""
         return self.chain.snapshot(caller)
 
     def discard(self) -> None:
-        """Remove its folder; calls that read from there have the files open."""
+        """Remove the chain's folder; calls that read from it have the files open."""
         self.chain.give_up()
         shutil.rmtree(self.chain.folder.path, ignore_errors=True)
 
 
 class _Key(msgspec.Struct, frozen=True):
-    """Name of a kept chain: its last block, and whether that was executed on its parent's state."""
+    """Name of a kept chain: its last block, and whether the block was executed on its parent's state."""
 
     block: BlockName
     is_executed: bool
 
 
 class HistoricalChains:
-    """The chains that were asked for last, within bounds in number and bytes."""
+    """Chains that were asked for last, within bounds of number and bytes."""
 
     def __init__(self, chain: Chain, provers: ProofClient) -> None:
-        """Begin for what is below the first block of `chain`, whose nodes are those of `provers`."""
+        """Prepare for blocks below the first block of `chain`, to be fetched from the nodes of `provers`."""
         self._chain = chain
         self._provers = provers
         self._kept: dict[_Key, ProvedHistoricalChain] = {}
-        """By the hash of the last block; what was used last is at the end."""
+        """Kept chains by their last block; the one used last is at the end."""
         self._opening: dict[_Key, trio.Event] = {}
         self._open_chains = WeakSet[ProvedHistoricalChain]()
         self._turns = trio.Semaphore(MOST_OPENING)
@@ -191,11 +191,11 @@ class HistoricalChains:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __len__(self) -> int:
-        """Return how many are kept."""
+        """Return the number of kept chains."""
         return len(self._kept)
 
     async def begun_at(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain whose only block is this one, with the state after it.
+        """Return a chain with `block` as its only block, and the state after it.
 
         Raises:
             RpcError: No node has the block, or proves its state.
@@ -203,10 +203,10 @@ class HistoricalChains:
         return await self._get(_Key(block, is_executed=False), self._begin)
 
     async def executed(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain of this block and its parent, on whose proved state it has been executed.
+        """Return a chain of `block` and its parent, on whose proved state the block was executed.
 
         Raises:
-            RpcError: No node has the blocks, or proves the state; or the outcome is not the block's.
+            RpcError: No node has the blocks, or proves the state; or execution gives another block hash.
         """
         return await self._get(_Key(block, is_executed=True), self._execute)
 
@@ -223,7 +223,7 @@ class HistoricalChains:
     async def _get(
         self, key: _Key, make: Callable[[BlockName], Awaitable[ProvedHistoricalChain]]
     ) -> ProvedHistoricalChain:
-        """Return a kept chain, or one that is made once for all who ask for it meanwhile."""
+        """Return a kept chain, or make it once for all callers of this moment."""
         while (found := self._find(key)) is None:
             if (opening := self._opening.get(key)) is not None:
                 # If it fails there, the next one tries itself.
@@ -274,7 +274,7 @@ class HistoricalChains:
         """Return the first usable answer of a node.
 
         Raises:
-            RpcError: There is none.
+            RpcError: No node gives one.
         """
         reason = "there is no node"
         async with self._turns:
@@ -290,10 +290,10 @@ class HistoricalChains:
             raise history_unavailable(f"block {number} is not below the fork")
 
     def _open(self, first: ForkBlock, more: int = 0) -> ProvedHistoricalChain:
-        """Return a new chain on a block, of which `more` bytes of further blocks will be part.
+        """Return a new chain on a block; `more` is the bytes of the blocks that will follow it.
 
         Raises:
-            RpcError: Calls in flight read from as many as may be open.
+            RpcError: Running calls keep the largest number of chains open.
         """
         if len(self._open_chains) >= MOST_OPEN:
             raise limit_exceeded(f"more than {MOST_OPEN} blocks below the fork are read at once, try again")
@@ -307,7 +307,7 @@ class HistoricalChains:
 
 
 class _Execution:
-    """The execution of one block on the state after its parent, within bounds for what is fetched."""
+    """Execution of one block on the state after its parent, within bounds for fetched values."""
 
     def __init__(self, past: ProvedHistoricalChain) -> None:
         self._past = past
@@ -315,11 +315,10 @@ class _Execution:
         self._rounds = self._proofs = 0
 
     async def run(self, config: UpstreamBlock) -> None:
-        """Append the block to the chain.
+        """Execute the block and append it to the chain.
 
         Raises:
-            RpcError: Another block follows from the parent's state, or the state is not proved, or the block
-                reads too much of it.
+            RpcError: Execution gives another block hash, the state is not proved, or too much of it is read.
         """
         made = _making(config)
         self._count(len(made.accounts))
@@ -345,7 +344,7 @@ class _Execution:
         except EngineError as error:
             raise history_unavailable(f"block {config.number} cannot be executed: {error}") from None
         if built.hash != config.block_hash:
-            reason = refused[0][1] if refused else f"its hash is {hexadecimal(built.hash)} then"
+            reason = refused[0][1] if refused else f"its hash would be {hexadecimal(built.hash)}"
             raise history_unavailable(
                 f"block {config.number} does not follow from its parent's state: {reason}"
             )
@@ -368,9 +367,9 @@ class _Execution:
 
 
 def past_genesis(own: bytes, first: ForkBlock) -> bytes:
-    """Return what stands for the genesis of a chain on a block below the fork.
+    """Return the genesis JSON of a chain on a block below the fork.
 
-    Its rules are those of `own`, the fork's genesis, without forks that came after it.
+    Its rules are those of `own`, the fork's genesis, without forks that came after the block.
     """
     genesis: dict[str, Any] = msgspec.json.decode(own)
     forks = fork_table()

@@ -1,4 +1,4 @@
-"""A network whose chain is published to a journal, for replicas on other machines."""
+"""Network whose chain is published to a journal, for replicas on other machines."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS: Final = 0.2
 FINISHING_SECONDS: Final = 10.0
-"""How long a journal may take no record before the rest is left to the next time."""
+"""Seconds without a new record in the journal after which the rest is left to the next run."""
 
 logger = logging.getLogger("wsnode.journal")
 
@@ -33,10 +33,10 @@ logger = logging.getLogger("wsnode.journal")
 def publisher_of(
     chain: Chain, changes: ChangeWatcher, config: JournalConfig, *, is_development: bool
 ) -> JournalPublisher:
-    """Return what publishes a chain that this process writes.
+    """Return the publisher of a chain that this process writes.
 
     Raises:
-        ConfigurationError: It cannot be published.
+        ConfigurationError: The chain cannot be published.
     """
     if chain.window is not None and not chain.is_light:
         raise ConfigurationError("a folder with a window cannot be published: replicas begin with all blocks")
@@ -61,7 +61,7 @@ def _has_its_patches(chain: Chain) -> bool:
 def published(
     network: Network, publisher: JournalPublisher, chain: Chain, config: JournalConfig, url: str | None
 ) -> Network:
-    """Return a network with what publishes its chain beside it; replicas find it at `url`."""
+    """Return `network` with the task that publishes its chain; replicas find this node at `url`."""
     presence = ClusterMembership(chain, opener(chain, config.address), publisher.name, url)
     return msgspec.structs.replace(
         network,
@@ -71,16 +71,16 @@ def published(
 
 
 class VersionedChain(Protocol):
-    """A chain whose commits can be counted."""
+    """Chain whose commits can be counted."""
 
     @property
     def version(self) -> int:
-        """Return the version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         ...
 
 
 class StorePoll:
-    """Notices what another task, or another process, commits to a chain."""
+    """Watch for commits of another task, or another process, to a chain."""
 
     def __init__(self, chain: VersionedChain) -> None:
         self._chain = chain
@@ -89,7 +89,7 @@ class StorePoll:
         self.next_look = trio.Event()
 
     async def run(self) -> None:
-        """Look a few times a second, for ever."""
+        """Compare the store's version a few times a second, for ever."""
         while True:
             await trio.sleep(POLL_SECONDS)
             if (version := self._chain.version) != self._version:
@@ -99,7 +99,7 @@ class StorePoll:
 
 
 class StarknetPublishing:
-    """Publishes a Starknet chain, which this process or another one writes."""
+    """Publisher of a Starknet chain that this process or another one writes."""
 
     def __init__(self, chain: "StarknetChain", config: JournalConfig) -> None:
         from wsnode.cluster.starknet.source import StarknetSource
@@ -114,11 +114,13 @@ class StarknetPublishing:
         self.publisher = JournalPublisher(source, self.poll, open_journal)
 
     def joined(self, status: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-        """Return what says of the network's other journal what `status` says, and of this one too."""
+        """Return a reporter that adds this journal's status as `alt` to `status` of the other chain's
+        journal.
+        """
         return lambda: {**status(), "alt": self.publisher.status()}
 
     def published(self, network: Network) -> Network:
-        """Return a network with this beside it."""
+        """Return `network` with the task that publishes this chain."""
         return msgspec.structs.replace(
             network,
             background=[*network.background, self.publisher.run, self.poll.run],
@@ -127,11 +129,12 @@ class StarknetPublishing:
 
 
 async def publishing(chain: Chain, config: JournalConfig, work: Callable[[], Awaitable[object]]) -> None:
-    """Publish a chain while work writes it, and what is left after that for as long as the journal takes it.
+    """Publish a chain while `work` writes it, then the remaining blocks for as long as the journal takes
+    them.
 
     Raises:
-        ConfigurationError: It cannot be published.
-        Exception: What the work raises.
+        ConfigurationError: The chain cannot be published.
+        Exception: Any exception of `work`.
     """
     poll = StorePoll(chain)
     publisher = publisher_of(chain, poll, config, is_development=False)
@@ -141,7 +144,7 @@ async def publishing(chain: Chain, config: JournalConfig, work: Callable[[], Awa
 async def starknet_publishing(
     chain: "StarknetChain", config: JournalConfig, work: Callable[[], Awaitable[object]]
 ) -> None:
-    """Publish a Starknet chain while work writes it, as `publishing`."""
+    """Publish a Starknet chain while `work` writes it, as `publishing` does."""
     beside = StarknetPublishing(chain, config)
     await _publishing(beside.publisher, beside.poll, work)
 

@@ -1,4 +1,4 @@
-"""The journals that networks publish to or repeat: in Redis, whose client is an extra of the package."""
+"""Journals that networks publish to or repeat: in Redis, whose client is an extra of the package."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -22,17 +22,17 @@ OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPoolStream]]
 
 
 def opener(chain: Chain, address: JournalAddress, bounds: JournalBounds | None = None) -> OpenRedisJournal:
-    """Return what opens the journal of a chain at an address; `bounds` are for what writes it."""
+    """Return a function that opens the journal of a chain at an address; `bounds` are for its writer."""
     return opener_of(chain.spec.genesis_hash, address, bounds)
 
 
 def opener_of(
     first_hash: bytes, address: JournalAddress, bounds: JournalBounds | None = None
 ) -> OpenRedisJournal:
-    """Return what opens the journal of the chain with a first block, as `opener`."""
+    """Return a function that opens the journal of the chain with a first block, as `opener` does."""
     return partial(open_journal, address, first_hash, bounds)
 
 
 def pool_opener(chain: Chain, address: JournalAddress) -> OpenRedisPool:
-    """Return what opens the pool's stream in the journal of a chain at an address."""
+    """Return a function that opens the pool's stream in the journal of a chain at an address."""
     return partial(open_pool, address, chain.spec.genesis_hash)

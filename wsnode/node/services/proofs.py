@@ -1,4 +1,4 @@
-"""State by proofs: what calls need is proved by other nodes, in a light folder by those that it follows."""
+"""State by proofs of other nodes; for a light folder, of the nodes that it follows."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from wsnode.upstream.client import Client
 
 
 def proving(chain: Chain, upstreams: Upstreams) -> ProofFetcher:
-    """Return what has upstreams prove the states after a light folder's blocks: those that are followed."""
+    """Return a fetcher of proofs from the followed upstreams, for states after a light folder's blocks."""
 
     def clients() -> Sequence[Client]:
         return [upstream.client for upstream in upstreams.usable]
@@ -26,10 +26,10 @@ def proving(chain: Chain, upstreams: Upstreams) -> ProofFetcher:
 
 
 async def learn(chain: Chain, provers: ProofClient, addresses: Sequence[bytes]) -> None:
-    """Have accounts be known after the first block of a chain, which is another chain's, all at once.
+    """Fetch and verify, in one request, accounts after the first block of a forked chain.
 
     Raises:
-        RpcError: They are not proved.
+        RpcError: No node proves them.
     """
     first = ForkPointProofStore(chain)
     if unknown := [address for address in addresses if not first.is_known(address)]:
@@ -37,14 +37,14 @@ async def learn(chain: Chain, provers: ProofClient, addresses: Sequence[bytes]) 
 
 
 def proved(network: Network, supply: ProofFetcher) -> Network:
-    """Return a network with what fetches proofs for its calls."""
+    """Return `network` with calls that fetch proofs of the state by `supply`."""
     assert isinstance(network.registry, ChainRegistry), "Starknet's states are not proved"
     network.registry.fetch_state(supply, PROOF_ERRORS)
     return msgspec.structs.replace(network, figures=lambda: [*network.figures(), *proof_figures(supply)])
 
 
 def proof_figures(supply: ProofFetcher) -> list[MetricValue]:
-    """Return the numbers of proofs for `/metrics`."""
+    """Return the numbers of fetched proofs, for `/metrics`."""
     provers = supply.provers
     figures = [
         MetricValue("wsnode_proof_rounds_total", supply.rounds),

@@ -1,4 +1,4 @@
-"""A network that repeats a journal: its replica, and what the server asks of it."""
+"""Network that repeats a journal: its replica, and its answers to the server."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaService:
-    """What runs beside the server, and what it asks."""
+    """Replica of a network: its background tasks, its readiness, status and figures."""
 
     def __init__(
         self,
@@ -46,10 +46,12 @@ class ReplicaService:
         url: str | None,
         starknet: "StarknetReplicaService | None" = None,
     ) -> None:
-        """Other nodes find this one at `url`; `starknet` repeats the network's other chain.
+        """Prepare to repeat the configured journal.
+
+        Other nodes find this one at `url`; `starknet` repeats the network's other chain.
 
         Raises:
-            ConfigurationError: Nobody can repeat this chain.
+            ConfigurationError: The folder is light, forked or has a window, so no replica can hold its chain.
         """
         if chain.window is not None and not chain.is_light:
             raise ConfigurationError(
@@ -83,24 +85,24 @@ class ReplicaService:
 
     @property
     def following(self) -> "ReplicaService":
-        """Return what the network's methods ask."""
+        """Return the reporter of the sync status for the network's methods."""
         return self
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return what runs as long as the network is served."""
+        """Return the tasks that run as long as the network is served."""
         mirrored = [] if self.mirrored is None else [self.mirrored.run]
         beside = () if self._starknet is None else self._starknet.background
         return (self.replica.run, self.presence.run, self.delivery.run, *mirrored, *beside)
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return how far the way to the journal's head is gone, None at its end."""
+        """Return the first, present and highest block of the way to the journal's head, None at its end."""
         return self.replica.progress
 
     @property
     def peers(self) -> int:
-        """Return how many nodes of this chain are there, of those that say where they are."""
+        """Return the number of this chain's present nodes that advertise an address."""
         return len(self.presence.present.nodes)
 
     async def send(self, encoded: bytes) -> None:
@@ -112,14 +114,14 @@ class ReplicaService:
         await self.delivery.send(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Give the other processes of the node news from now on."""
+        """Send events of the network to the other processes through `news` from now on."""
         # Calls wait for a block from the moment that the journal has it.
         self.replica.on_height.append(news.stands_anew)
         if self.mirrored is not None:
             self.mirrored.on_change.append(news.pooled)
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if it is at the journal's head."""
+        """Return the reason why the network should not be asked now, None if it is at the journal's head."""
         found = self.replica.not_ready_reason()
         return self._starknet.not_ready_reason() if found is None and self._starknet is not None else found
 
@@ -128,7 +130,7 @@ class ReplicaService:
         return self.replica.replica_lag.tip
 
     def reload(self, network: NetworkConfig) -> None:
-        """Follow the journal that a configuration names by now, even after a record was refused."""
+        """Repeat the journal that a new configuration names, even after a record was refused."""
         if network.replica is not None:
             self._place = str(network.replica.address)
             self.presence.open = open_journal = opener(self._chain, network.replica.address)
@@ -146,7 +148,7 @@ class ReplicaService:
             self._hub.syncing.announce(self.replica.progress)
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells."""
+        """Return the result of `wsnode_status`."""
         replica = self.replica
         tip = replica.replica_lag.tip
         return {
@@ -165,7 +167,7 @@ class ReplicaService:
         }
 
     def figures(self) -> list[MetricValue]:
-        """Return the numbers of the replica for `/metrics`."""
+        """Return the metrics of the replica, for `/metrics`."""
         counts = msgspec.structs.asdict(self.delivery.counts)
         return [
             *figures_of(self.replica, self.presence, "eth"),

@@ -1,4 +1,4 @@
-"""How a replica stands, for `wsnode_status` and `/metrics`."""
+"""State of a replica, for `wsnode_status` and `/metrics`."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from wsnode.sync.follow.sync_report import SyncStage
 
 
 def status_of(replica: Replica, place: str, presence: ClusterMembership) -> dict[str, Any]:
-    """Return what `wsnode_status` says of the journal at a place."""
+    """Return the members of `wsnode_status` about the journal at `place`."""
     return {
         "journal": place,
         "reachable": replica.is_reachable,
@@ -23,7 +23,7 @@ def status_of(replica: Replica, place: str, presence: ClusterMembership) -> dict
 
 
 def figures_of(replica: Replica, presence: ClusterMembership, family: str) -> list[MetricValue]:
-    """Return the numbers of a chain's replica."""
+    """Return the metrics of a chain's replica."""
     replica_lag, stage, labels = replica.replica_lag, replica.stage, {"family": family}
 
     def valued(name: str, value: float) -> MetricValue:

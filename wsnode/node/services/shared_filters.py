@@ -1,4 +1,4 @@
-"""A network whose filters are polled at any node of its journal."""
+"""Network whose filters can be polled at any node of its journal."""
 
 import msgspec
 
@@ -12,12 +12,12 @@ from wsnode.server.access.router import Network
 
 
 def filters_at(chain: Chain, address: JournalAddress, limits: CallLimits) -> RedisFilterStore:
-    """Return what keeps filters at the journal of a chain."""
+    """Return the store of filters at the journal of a chain."""
     return RedisFilterStore(opener(chain, address), limits.filter_seconds)
 
 
 def polled_together(network: Network, chain: Chain, kept: RedisFilterStore) -> Network:
-    """Return a network that keeps the connection to where its filters are."""
+    """Return `network` with the task that keeps the connection to the store of its filters."""
 
     def reload(config: NetworkConfig) -> None:
         if network.reload is not None:

@@ -1,4 +1,4 @@
-"""The pool of a network as one with those of all nodes of its journal."""
+"""Pool of a network that is one with the pools of all nodes of its journal."""
 
 import msgspec
 
@@ -21,14 +21,16 @@ def mirroring(
     config: ReplicaConfig,
     hearer: PoolObserver,
 ) -> MirrorTask:
-    """Return what brings a pool to the contents of the writer's."""
+    """Return the task that copies the contents of the writer's pool into `pool`."""
     return MirrorTask(Mirror(pool, hearer), lambda: chain.head, pool_opener(chain, config.address))
 
 
 def standby(
     chain: Chain, pool: TransactionPool, config: JournalConfig, publisher: JournalPublisher
 ) -> MirrorTask:
-    """Return what does so while another process writes the journal, and this one stands by."""
+    """Return the task that copies the writer's pool while another process writes the journal, for a
+    standby.
+    """
     report = publisher.report
     return MirrorTask(
         Mirror(pool, NullObserver()),
@@ -47,7 +49,10 @@ def pooled_together(
     publisher: JournalPublisher,
     mirrored: MirrorTask | None,
 ) -> Network:
-    """Return a network that says what its pool has while it writes; `mirrored` takes what others have."""
+    """Return `network` with a task that publishes its pool while this process writes the journal.
+
+    `mirrored` copies the pool of another writer meanwhile.
+    """
 
     def lease() -> Lease | None:
         report = publisher.report
@@ -71,7 +76,7 @@ def _figures(
 
 
 def figures_of(mirrored: MirrorTask) -> list[MetricValue]:
-    """Return the numbers of a pool that takes what the writer's has."""
+    """Return the metrics of a pool that copies the writer's."""
     mirror, counts = mirrored.mirror, msgspec.structs.asdict(mirrored.mirror.counts)
     return [
         *_standing(mirror.listed, mirror.lacking),

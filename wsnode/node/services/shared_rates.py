@@ -1,4 +1,4 @@
-"""A network whose keys have one rate on all nodes of its journal."""
+"""Network whose keys have one rate over all nodes of its journal."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,7 @@ from wsnode.server.access.router import Network
 def counted_together(
     network: Network, chain: Chain, accounts: Callable[[], Mapping[str, KeyAccount]], address: JournalAddress
 ) -> Network:
-    """Return a network whose `accounts` are one with those of all nodes of the journal at an address."""
+    """Return `network` with `accounts` counted over all nodes of the journal at an address."""
     rates = SharedRates(accounts, opener(chain, address))
 
     def reload(config: NetworkConfig) -> None:

@@ -1,4 +1,4 @@
-"""A Starknet chain that repeats a journal, alone or beside the network's other chain."""
+"""Starknet chain that repeats a journal, alone or beside the network's other chain."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -21,15 +21,15 @@ from wsnode.sync.follow.sync_report import SyncStage
 
 
 def block_of(number: int, block_hash: bytes) -> dict[str, str]:
-    """Return a block as `wsnode_status` says it."""
+    """Return a block's number and hash in the form of `wsnode_status`."""
     return {"number": hex(number), "hash": felt_text(block_hash)}
 
 
 def named_first_hash(chain: StarknetChain, config: ReplicaConfig) -> Hash32 | None:
-    """Return the hash of the first block, which the chain has or a configuration names; None of neither.
+    """Return the hash of the first block: the stored one, else the configured one; None if there is neither.
 
     Raises:
-        ConfigurationError: The chain has another one than is named, or that is no hash.
+        ConfigurationError: The stored and the configured hash differ, or the configured text is no hash.
     """
     with chain.snapshot() as view:
         stored = first_hash(view)
@@ -42,7 +42,11 @@ def named_first_hash(chain: StarknetChain, config: ReplicaConfig) -> Hash32 | No
 
 
 def _hash_of(text: str) -> Hash32:
-    """Return the hash that a configuration names, by the chain's name or itself."""
+    """Return the hash of a chain's first block by its name, or by its digits.
+
+    Raises:
+        ConfigurationError: `text` is neither.
+    """
     for block_hash, name in KNOWN_CHAINS.items():
         if name == text:
             return Hash32(block_hash)
@@ -53,10 +57,12 @@ def _hash_of(text: str) -> Hash32:
 
 
 class StarknetReplicaService:
-    """What runs beside the server, and what it asks; of a network with only this chain, its follower too."""
+    """Replica of a Starknet chain: its background tasks and figures; alone in a network, also its
+    follower.
+    """
 
     def __init__(self, chain: StarknetChain, hub: StarknetHub, config: ReplicaConfig, first: Hash32) -> None:
-        """`first` is the hash of the chain's first block."""
+        """Prepare to repeat the journal of the chain with `first` as the hash of its first block."""
         self._chain = chain
         self._first = first
         self._place = str(config.address)
@@ -69,36 +75,36 @@ class StarknetReplicaService:
 
     @property
     def following(self) -> "StarknetReplicaService":
-        """Return what the methods of a network with only this chain ask."""
+        """Return the reporter of the sync status for a network with only this chain."""
         return self
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return what runs as long as the network is served."""
+        """Return the tasks that run as long as the network is served."""
         return (self.replica.run, self.presence.run)
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return None: no method of this family tells it."""
+        """Return None, since no method of this family tells the progress."""
         return None
 
     @property
     def peers(self) -> int:
-        """Return 0: nodes of this family do not ask one another."""
+        """Return 0, since nodes of this family do not ask one another."""
         return 0
 
     async def send(self, encoded: bytes) -> None:
-        """Fail: no method of a network with only this chain takes a transaction."""
+        """Fail, since no method of a network with only this chain takes a transaction."""
         raise AssertionError(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Give the other processes of the node news from now on."""
+        """Send events of the network to the other processes through `news` from now on."""
         self.replica.on_stage.append(news.stands_anew)
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if nothing speaks against it.
+        """Return the reason why the network should not be asked now, None if it is ready.
 
-        Imports come and go: a journal that is empty meanwhile keeps nobody from what is stored.
+        Imports come and go: while the journal is empty, stored blocks are served.
         """
         found, replica = self.replica.not_ready_reason(), self.replica
         is_waiting = replica.stage is SyncStage.CONNECTING and replica.is_reachable
@@ -107,18 +113,18 @@ class StarknetReplicaService:
         return f"alt: {found}"
 
     def announced_height(self) -> int | None:
-        """Return None: no call of this family waits for a block."""
+        """Return None, since no call of this family waits for a block."""
         return None
 
     def reload(self, network: NetworkConfig) -> None:
-        """Follow the journal that a configuration names by now, even after a record was refused."""
+        """Repeat the journal that a new configuration names, even after a record was refused."""
         if network.replica is not None:
             self._place = str(network.replica.address)
             self.presence.open = open_journal = opener_of(self._first, network.replica.address)
             self.replica.begin_again(open_journal)
 
     def status(self) -> dict[str, Any]:
-        """Return how the chain stands, and its journal."""
+        """Return the stage, head and lag of the chain, and the state of its journal."""
         replica, head = self.replica, self._copy.head
         return {
             "state": replica.stage.value,
@@ -130,10 +136,10 @@ class StarknetReplicaService:
         }
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` says of a network with only this chain."""
+        """Return the result of `wsnode_status` for a network with only this chain."""
         alt = self.status()
         return {"mode": "replica", "head": alt["head"], "upstreams": [], "replica": {"alt": alt}}
 
     def figures(self) -> list[MetricValue]:
-        """Return the numbers of the replica for `/metrics`."""
+        """Return the metrics of the replica, for `/metrics`."""
         return figures_of(self.replica, self.presence, "alt")

@@ -1,5 +1,6 @@
-"""The check of a network's open stores, each second: their files are in place, LMDB accepts them, no row is
-damaged as far as is known.
+"""Check of a network's open stores, each second.
+
+It fails if a file is not in its place, if LMDB refuses a store, or if a read has met a damaged row.
 """
 
 import logging
@@ -30,10 +31,10 @@ logger = logging.getLogger("wsnode.node")
 
 
 class OpenChain(Protocol):
-    """An open chain of either family."""
+    """Open chain of either family."""
 
     def require_usable(self) -> None:
-        """Return if its stores can be used.
+        """Return if the chain's stores can be used.
 
         Raises:
             StoreMovedError: A file is not where it was opened.
@@ -43,16 +44,16 @@ class OpenChain(Protocol):
 
     @property
     def damaged(self) -> int:
-        """Return how often a read of this process has met a damaged row."""
+        """Return the number of reads of this process that have met a damaged row."""
 
 
 class StoreCheck:
     """Check of the stores of a network's chains.
 
     A folder that was deleted, moved or replaced makes the network not ready until its files are back; changes
-    are refused meanwhile. A store that LMDB refuses after a failed write, and that the engine cannot open
-    again, ends the process, with an error that `raise_failure` raises in the end. A damaged row makes the
-    network not ready until its folder is opened again: what else is damaged is not known.
+    are refused meanwhile. A store ends the process if LMDB refuses it after a failed write and the engine
+    cannot open it again; `raise_failure` raises its error in the end. A damaged row makes the network not
+    ready until its folder is opened again, because other damage may not be known.
     """
 
     def __init__(self, chains: Sequence[OpenChain]) -> None:
@@ -72,7 +73,7 @@ class StoreCheck:
         return None
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if it can be."""
+        """Return the reason why the network should not be asked now, None if its stores can be used."""
         found = self.fault()
         return None if found is None else str(found)
 
@@ -81,7 +82,7 @@ class StoreCheck:
         return [MetricValue("wsnode_store_damaged_total", sum(chain.damaged for chain in self._chains))]
 
     async def run(self) -> None:
-        """Log what changes, and end the process once a store has failed."""
+        """Log each change of the stores' state, and end the process once a store has failed."""
         told: str | None = None
         while self._failure is None:
             found = self.fault()
@@ -97,10 +98,10 @@ class StoreCheck:
             await trio.sleep(CHECK_SECONDS)
 
     def raise_failure(self) -> None:
-        """Return if no store has failed.
+        """Raise the failure that has ended the check, if there is one.
 
         Raises:
-            StoreFailedError: One has.
+            StoreFailedError: A store has failed.
         """
         if self._failure is not None:
             raise self._failure

@@ -1,4 +1,4 @@
-"""A network that follows other nodes: its follower, and what the server asks of it."""
+"""Network that follows other nodes: its follower, and its answers to the server."""
 
 import logging
 import time
@@ -37,21 +37,21 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class PoolChanges(Protocol):
-    """What changes a pool as others' change."""
+    """Source of changes that a pool copies from pools of other nodes."""
 
     on_change: list[Callable[[list[bytes], list[bytes]], object]]
-    """Called with what the pool has taken, and the hashes of what it has dropped."""
+    """Called with added transactions, and with the hashes of dropped ones."""
 
 
 class LoggedProgress:
-    """Logs a line now and then while blocks are caught up with."""
+    """Log of the progress while blocks are caught up with."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._start = self._last = clock()
 
     def advanced(self, step: ProgressStep) -> None:
-        """Log a line unless the last one is recent."""
+        """Log a line unless the last one is less than `LINE_SECONDS` old."""
         now = self._clock()
         if now - self._last >= LINE_SECONDS:
             self._last = now
@@ -59,7 +59,7 @@ class LoggedProgress:
 
 
 class LocalSync:
-    """What runs beside the server, and what it asks."""
+    """Follower of a network: its background task, its readiness, status and figures."""
 
     def __init__(
         self,
@@ -90,32 +90,34 @@ class LocalSync:
         self._chain = chain
         self._hub = hub
         self.mirrored: PoolChanges | None = None
-        """What brings its pool to the contents of others', while another process writes its journal."""
+        """Task that copies the writer's pool while another process writes the journal; None without a shared
+        pool.
+        """
         self.follower.on_stage.append(self._tell)
 
     @property
     def following(self) -> Follower:
-        """Return what the network's methods ask."""
+        """Return the reporter of the sync status for the network's methods."""
         return self.follower
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if nothing speaks against it."""
+        """Return the reason why the network should not be asked now, None if it is ready."""
         return self.follower.not_ready_reason()
 
     def announced_height(self) -> int | None:
-        """Return how high the upstreams' heads are, None if too few can be asked."""
+        """Return the number of the upstreams' highest head, None if too few can be asked."""
         return self.follower.announced_height()
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return what runs as long as the network is served."""
+        """Return the task that runs as long as the network is served."""
         return (self.follower.run,)
 
     async def send(self, encoded: bytes) -> None:
-        """Return once a node has taken a signed transaction of another process of this node.
+        """Return once an upstream has taken a signed transaction of another process of this node.
 
         Raises:
-            SendFailedError: None has.
+            SendFailedError: No upstream has taken it, or it is invalid.
         """
         try:
             transaction = PooledTransaction(self._chain.spec, encoded)
@@ -126,7 +128,7 @@ class LocalSync:
         await self.follower.send(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Give the other processes of the node news from now on."""
+        """Send events of the network to the other processes through `news` from now on."""
 
         def tell_heard(heard: Sequence[PooledTransaction]) -> None:
             news.heard([transaction.encoded for transaction in heard])
@@ -142,13 +144,13 @@ class LocalSync:
             self._hub.syncing.announce(self.follower.progress)
 
     def reload(self, network: NetworkConfig) -> None:
-        """Follow what a configuration names by now; whoever was quarantined is asked again."""
+        """Follow the upstreams of a new configuration; quarantined ones are asked again."""
         if network.follow is not None:
             beacons = [UpstreamAddress.parse(url) for url in network.follow.beacon]
             self.follower.follow(addresses(network.follow), agreeing(network.follow), beacons)
 
     def figures(self) -> list[MetricValue]:
-        """Return the numbers of following for `/metrics`."""
+        """Return the metrics of following, for `/metrics`."""
         follower = self.follower
         stopped = follower.stage is SyncStage.STOPPED
         unstored = follower.stage is SyncStage.UNSTORED
@@ -189,7 +191,7 @@ def _of(upstream: Upstream) -> list[MetricValue]:
 
 
 def anchor_figures(anchor: HeadAnchor) -> list[MetricValue]:
-    """Return the numbers of proofs of the head."""
+    """Return the metrics of proofs of the head."""
     figures: list[MetricValue] = []
     for node in anchor.nodes:
         named = {"beacon": str(node)}
@@ -218,32 +220,34 @@ def anchor_figures(anchor: HeadAnchor) -> list[MetricValue]:
 
 
 def addresses(follow_config: FollowConfig) -> list[UpstreamAddress]:
-    """Return where the upstreams of a configuration are."""
+    """Return the addresses of the configured upstreams."""
     return [UpstreamAddress.parse(url) for url in follow_config.upstreams]
 
 
 def agreeing(follow_config: FollowConfig) -> int:
-    """Return how many upstreams must have a block: one is enough for a block that is proved."""
+    """Return the number of upstreams that must have a block; one is enough for a proved block."""
     return 1 if follow_config.beacon and follow_config.head != "announced" else follow_config.agreeing
 
 
 def checkpoint_of(follow_config: FollowConfig) -> Hash32 | None:
-    """Return the checkpoint of a configuration."""
+    """Return the configured checkpoint, a block hash or with `beacon` a block root; None if absent."""
     return None if follow_config.checkpoint is None else Hash32(bytes.fromhex(follow_config.checkpoint[2:]))
 
 
 def anchor_settings(follow_config: FollowConfig, spec: ChainSpec) -> AnchorSettings | None:
-    """Return what a configuration says of proofs of the head, None where there are none.
+    """Return the settings of proofs of the head, None without a beacon node.
 
     Raises:
-        ConfigurationError: The beacon chain's configuration cannot be read, or there is no beacon chain.
+        ConfigurationError: The beacon chain's configuration cannot be read, or the chain has no beacon chain.
     """
     if not follow_config.beacon:
         return None
     if spec.family != ETHEREUM_FAMILY:
-        raise ConfigurationError(f"beacon: the head of a chain of the family {spec.family} is a sequencer's")
+        raise ConfigurationError(
+            f"beacon: the head of a chain of the family {spec.family} is its sequencer's: leave beacon out"
+        )
     if follow_config.agree is not None and follow_config.head != "announced":
-        logger.warning("agree has no use where the proved head is served")
+        logger.warning("agree is ignored: one upstream is enough for the proved head, which is served")
     config = _config_of(follow_config.beacon_config)
     return AnchorSettings(
         addresses=[UpstreamAddress.parse(url) for url in follow_config.beacon],
@@ -256,10 +260,10 @@ def anchor_settings(follow_config: FollowConfig, spec: ChainSpec) -> AnchorSetti
 
 
 def _config_of(config_file: str | None) -> Config:
-    """Return what a file says of a beacon chain, nothing without one.
+    """Return the settings in a beacon chain's configuration file, an empty dictionary without a file.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: The file cannot be read.
     """
     try:
         return {} if config_file is None else decode_config(read_file(Path(config_file), MOST_CONFIG_BYTES))
@@ -268,7 +272,7 @@ def _config_of(config_file: str | None) -> Config:
 
 
 def _beacon_chain(config: Config, spec: ChainSpec) -> BeaconChain | None:
-    """Return the beacon chain of an execution chain, None if its nodes are to say it."""
+    """Return the beacon chain of an execution chain, None if beacon nodes are to report it."""
     if not config:
         return CHAINS.get(spec.chain_id)
     if not {GENESIS_ROOT, GENESIS_TIME} <= config.keys():

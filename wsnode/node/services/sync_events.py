@@ -1,16 +1,16 @@
-"""What the other processes of a node cannot see in the store of a network that one of them follows."""
+"""Events of a followed network that other processes of the node cannot read in its store."""
 
 from typing import Protocol
 
 
 class SyncEvents(Protocol):
-    """Tells the other processes."""
+    """Receiver of events, for the other processes."""
 
     def stands_anew(self) -> None:
-        """Tell how the network stands, which has changed."""
+        """Report that the network's status has changed."""
 
     def heard(self, encoded: list[bytes]) -> None:
-        """Tell of pending transactions that other nodes have."""
+        """Report pending transactions of other nodes."""
 
     def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
-        """Tell of transactions that the pool has from other nodes, and of the hashes of what it dropped."""
+        """Report transactions that were copied from other nodes' pools, and the hashes of dropped ones."""

@@ -1,1 +1,1 @@
-"""One node of several processes: a parent that accepts connections and passes them to workers."""
+"""Node of several processes: a parent that accepts connections and passes them to workers."""

@@ -1,4 +1,4 @@
-"""The two ends between the parent and a worker: messages in order, each with a descriptor or without."""
+"""Channel between the parent and a worker: messages in order, each with or without a file descriptor."""
 
 import contextlib
 import errno
@@ -15,14 +15,16 @@ import trio
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 INLINE_BYTES: Final = 32 * 1024
-"""A longer message lies in memory whose descriptor is sent instead: a socket takes some 200 KiB at once."""
+"""Bytes from which on a message is sent as the descriptor of a memory file: a socket takes some 200 KiB at
+once.
+"""
 RECEIVE_BYTES: Final = 2 * INLINE_BYTES
 MOST_BYTES: Final = 16 << 20
-"""The longest message; transactions come in parts of a megabyte."""
+"""Most bytes of a message; transactions come in parts of a megabyte."""
 AT_ONCE: Final = 64
-"""Messages that are received before other tasks have their turn."""
+"""Messages that are received before other tasks get a turn."""
 AGAIN_SECONDS: Final = 0.01
-"""The pause before a message is tried again, where the socket has room and cannot take it."""
+"""Seconds before a message is sent again, where the socket has room and cannot take it."""
 MOST_DESCRIPTORS: Final = 2
 DESCRIPTOR_BYTES: Final = 4
 _SPACE: Final = socket.CMSG_LEN(MOST_DESCRIPTORS * DESCRIPTOR_BYTES)
@@ -32,25 +34,28 @@ Received = TypeVar("Received")
 
 
 class PeerClosedError(Exception):
-    """The process at the other end is gone."""
+    """Error of a channel whose other process has ended."""
 
 
 class UnreadableMessageError(Exception):
-    """The process at the other end has sent what is no message; one line."""
+    """Error of data that is no message of the other process, in one line."""
 
 
 class DescriptorsTruncatedError(Exception):
-    """A message has arrived without its contents, because this process can open no more files."""
+    """Error of a message that has arrived without its contents, because this process can open no more
+    files.
+    """
 
 
 class IpcChannel(Generic[Received]):
-    """One end; `Received` are the messages that the other one sends.
+    """One end of a channel; `Received` is the type of the messages of the other end.
 
-    The other process may have been taken over: what it sends is bounded, and keeps nothing open here.
+    The other process may have been taken over by an attacker: its messages are bounded, and keep no file open
+    here.
     """
 
     def __init__(self, end: socket.socket, received: Any) -> None:
-        """Take over a socket of type SOCK_SEQPACKET; `received` is the type of what arrives."""
+        """Take over a socket of type SOCK_SEQPACKET; `received` is the type of the messages that arrive."""
         end.setblocking(False)
         self._end = end
         self._encode = msgspec.msgpack.Encoder().encode
@@ -58,18 +63,18 @@ class IpcChannel(Generic[Received]):
         self._waiting = deque[msgspec.Struct]()
         self._has_waiting = trio.Event()
         self._received = 0
-        """The messages that were received since other tasks had their turn."""
+        """Messages that were received since other tasks had a turn."""
 
     @classmethod
     def of_descriptor(cls, descriptor: int, received: Any) -> Self:
-        """Return the end that was passed to this process."""
+        """Return the end whose descriptor was passed to this process."""
         return cls(socket.socket(fileno=descriptor), received)
 
     def send_nowait(self, message: msgspec.Struct, descriptor: int | None = None) -> bool:
-        """Send a message, and a copy of `descriptor`; False if there is no room for it now.
+        """Send a message, and a copy of `descriptor`; return False if there is no room for it now.
 
         Raises:
-            PeerClosedError: The other end is gone.
+            PeerClosedError: The other process has ended.
         """
         if self._waiting:
             return False
@@ -86,25 +91,25 @@ class IpcChannel(Generic[Received]):
             return False
 
     def post(self, message: msgspec.Struct) -> None:
-        """Send a message now, or as soon as there is room; to nobody if the other end is gone."""
+        """Send a message now, or as soon as there is room; drop it if the other process has ended."""
         with contextlib.suppress(PeerClosedError):
             if not self.send_nowait(message):
                 self._waiting.append(message)
                 self._has_waiting.set()
 
     def post_first(self, messages: Sequence[msgspec.Struct]) -> None:
-        """Send messages before all that wait."""
+        """Queue messages before all waiting ones."""
         if messages:
             self._waiting.extendleft(reversed(messages))
             self._has_waiting.set()
 
     @property
     def waiting(self) -> int:
-        """Return how many messages wait for the other end to read."""
+        """Return the number of messages that wait for room in the socket."""
         return len(self._waiting)
 
     async def send_waiting(self) -> None:
-        """Send what was posted and had no room, for ever, or until the other end is gone."""
+        """Send queued messages, for ever, or until the other process has ended."""
         while True:
             await self._has_waiting.wait()
             while self._waiting:
@@ -121,11 +126,11 @@ class IpcChannel(Generic[Received]):
             self._has_waiting = trio.Event()
 
     async def receive(self) -> tuple[Received, int | None]:
-        """Return the next message, and the descriptor that came with it if it is one that brings any.
+        """Return the next message and its descriptor, None if its type brings none.
 
         Raises:
-            PeerClosedError: The other end is gone, and all that it has sent was received.
-            UnreadableMessageError: The other end has sent what is no message.
+            PeerClosedError: The other process has ended, and all its messages were received.
+            UnreadableMessageError: The data is no message.
             DescriptorsTruncatedError: A message was lost.
         """
         self._received += 1
@@ -138,11 +143,11 @@ class IpcChannel(Generic[Received]):
         return received
 
     def receive_nowait(self) -> tuple[Received, int | None] | None:
-        """Return the next message, with its descriptor as `receive` does; None if there is none now.
+        """Return the next message and its descriptor as `receive` does, None if no message is there.
 
         Raises:
-            PeerClosedError: The other end is gone, and all that it has sent was received.
-            UnreadableMessageError: The other end has sent what is no message.
+            PeerClosedError: The other process has ended, and all its messages were received.
+            UnreadableMessageError: The data is no message.
             DescriptorsTruncatedError: A message was lost.
         """
         try:
@@ -170,7 +175,7 @@ class IpcChannel(Generic[Received]):
             self._end.close()
 
     def _read(self, data: bytes, descriptors: list[int]) -> Received:
-        """Return the message in `data`, or in the memory whose descriptor is the last one."""
+        """Return the message in `data`, or in the memory file of the last descriptor."""
         if data[:1] == _INLINE:
             body = data[1:]
         elif data == _IN_MEMORY and descriptors:
@@ -197,7 +202,7 @@ class IpcChannel(Generic[Received]):
 
 @contextlib.contextmanager
 def _in_memory(body: bytes) -> Iterator[int]:
-    """Return the descriptor of memory that holds `body`, to be closed at the end."""
+    """Yield the descriptor of a memory file that holds `body`; close it at the end."""
     memory = os.memfd_create("message", os.MFD_CLOEXEC)
     try:
         with os.fdopen(memory, "wb", closefd=False) as file:
@@ -209,7 +214,7 @@ def _in_memory(body: bytes) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _closing(descriptors: list[int]) -> Iterator[list[int]]:
-    """Close what is still in the list at the end."""
+    """Close the descriptors that are still in the list at the end."""
     try:
         yield descriptors
     finally:
@@ -227,16 +232,16 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
 
 
 def _read_memory(memory: int) -> bytes:
-    """Return the contents of a message in memory.
+    """Return the contents of a message in a memory file.
 
     Raises:
-        UnreadableMessageError: It is too long, or is no memory, which could keep its reader waiting.
+        UnreadableMessageError: It is too long, or the file is another kind, whose reads could block.
     """
     try:
         # Only memory has seals (memfd_create(2)).
         fcntl.fcntl(memory, fcntl.F_GET_SEALS)
     except OSError:
-        raise UnreadableMessageError("a message lies in what is no memory") from None
+        raise UnreadableMessageError("a message has a descriptor that is no memory file") from None
     size = os.fstat(memory).st_size
     if size > MOST_BYTES:
         raise UnreadableMessageError(f"a message has {size} bytes; there can be {MOST_BYTES}")

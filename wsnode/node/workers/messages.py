@@ -1,4 +1,4 @@
-"""The messages between the parent and its workers."""
+"""Messages between the parent and its workers."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
@@ -8,125 +8,128 @@ import msgspec
 from wsnode.server.observability.families import Family
 
 HEARTBEAT_SECONDS: Final = 1.0
-"""The pause between two heartbeats of a process."""
+"""Seconds between two heartbeats of a process."""
 SILENT_SECONDS: Final = 3.0
-"""A process from which nothing was heard for this time is silent: nobody waits for it or gives it more."""
+"""Seconds without a message after which a process is silent: it is not waited for, and gets no connections.
+"""
 
 
 PART_BYTES: Final = 1 << 20
-"""The transactions of one message, in bytes; a larger one is alone."""
+"""Most bytes of the transactions in one message; a larger transaction is alone in its message."""
 
 
-class WorkerMessage(msgspec.Struct, frozen=True, array_like=True):
-    """One message; its type is its first element."""
+class WorkerMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Message; its first element is the name of its class."""
 
     brings_descriptor: ClassVar[bool] = False
-    """Whether a descriptor comes with it."""
+    """True if a descriptor comes with the message."""
 
 
 class ProcessMetrics(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker has counted, or what all have, and whether it can take calls, or one of them can."""
+    """Metrics of one worker or the sum of all, and whether it, or one of them, can take calls."""
 
     families: list[Family]
     is_ready: bool
 
 
-class Start(WorkerMessage, frozen=True, tag="start"):
-    """The first message to a worker; the descriptor of the ledger comes with it."""
+class Start(WorkerMessage, frozen=True):
+    """First message to a worker; the descriptor of the scoreboard comes with it."""
 
     brings_descriptor = True
     number: int
-    """From 1 on."""
+    """Number of the worker, from 1 on; 0 for the process that follows."""
     slot: int
-    """Its row in the ledger."""
+    """Its row in the scoreboard."""
     config: bytes
     """The node's configuration in JSON."""
     writes: bool = False
-    """Whether it follows and writes the chains, and serves no connections."""
+    """True if the process follows and writes the chains, and serves no connections."""
 
 
-class ServeConnection(WorkerMessage, frozen=True, tag="passed"):
-    """A connection for the worker to serve; its descriptor comes with the message."""
+class ServeConnection(WorkerMessage, frozen=True):
+    """Connection for the worker to serve; its descriptor comes with the message."""
 
     brings_descriptor = True
     kind: int
 
 
-class Configure(WorkerMessage, frozen=True, tag="configure"):
-    """A configuration that was read again, in JSON."""
+class Configure(WorkerMessage, frozen=True):
+    """Configuration that was read again, in JSON."""
 
     config: bytes
 
 
-class Drain(WorkerMessage, frozen=True, tag="drain"):
-    """The worker is to end: for a restart of the service, or for good."""
+class Drain(WorkerMessage, frozen=True):
+    """Order to end: for a restart of the service, or for good."""
 
     restarts: bool
 
 
-class Kill(WorkerMessage, frozen=True, tag="hurry"):
-    """A worker that drains is to end at once."""
+class Kill(WorkerMessage, frozen=True):
+    """Order to a draining worker to end at once."""
 
 
-class MetricsRequest(WorkerMessage, frozen=True, tag="tell"):
-    """The worker is to send a `MetricsResponse` with this number."""
+class MetricsRequest(WorkerMessage, frozen=True):
+    """Request for a `MetricsResponse` with this number."""
 
     number: int
 
 
-class AllMetricsResponse(WorkerMessage, frozen=True, tag="summed"):
-    """The answer to an `AllMetricsRequest` with this number: about all workers."""
+class AllMetricsResponse(WorkerMessage, frozen=True):
+    """Sum of the metrics of all workers, in answer to the `AllMetricsRequest` with this number."""
 
     number: int
     report: ProcessMetrics
 
 
-class Ready(WorkerMessage, frozen=True, tag="ready"):
-    """The worker can serve connections."""
+class Ready(WorkerMessage, frozen=True):
+    """Notice that the worker can serve connections."""
 
 
-class Failed(WorkerMessage, frozen=True, tag="failed"):
-    """The worker cannot start; one line."""
+class Failed(WorkerMessage, frozen=True):
+    """Notice that the worker cannot start, with the reason in one line."""
 
     reason: str
 
 
-class Heartbeat(WorkerMessage, frozen=True, tag="heartbeat"):
-    """The event loop of the process runs."""
+class Heartbeat(WorkerMessage, frozen=True):
+    """Notice that the event loop of the process runs."""
 
 
-class ConnectionsClosed(WorkerMessage, frozen=True, tag="left"):
-    """A number of the connections that were passed to the worker have ended."""
+class ConnectionsClosed(WorkerMessage, frozen=True):
+    """Number of connections of the worker that have ended since the last such message."""
 
     connections: int
 
 
-class FilesExhausted(WorkerMessage, frozen=True, tag="full"):
-    """The worker has no free files for connections, or has some again."""
+class FilesExhausted(WorkerMessage, frozen=True):
+    """Notice that the worker has no free files for connections, or has some again."""
 
     is_full: bool
 
 
-class DrainRequest(WorkerMessage, frozen=True, tag="leaving"):
-    """A signal asked the worker to end, and it waits for `Drain`: it should get no more connections."""
+class DrainRequest(WorkerMessage, frozen=True):
+    """Notice that a signal asked the worker to end: it waits for `Drain`, and should get no more
+    connections.
+    """
 
 
-class MetricsResponse(WorkerMessage, frozen=True, tag="told"):
-    """What the worker has counted by now; the number is that of a `MetricsRequest`, 0 without one."""
+class MetricsResponse(WorkerMessage, frozen=True):
+    """Metrics of the worker; the number is that of the `MetricsRequest`, 0 if it was not asked."""
 
     number: int
     report: ProcessMetrics
 
 
-class AllMetricsRequest(WorkerMessage, frozen=True, tag="ask"):
-    """The worker wants to know what all have counted."""
+class AllMetricsRequest(WorkerMessage, frozen=True):
+    """Request of a worker for the metrics of all."""
 
     number: int
 
 
-class BroadcastRequest(WorkerMessage, frozen=True, tag="spread"):
-    """All other workers are to take a transaction; the parent answers with a `BroadcastResponse` of this
-    number.
+class BroadcastRequest(WorkerMessage, frozen=True):
+    """Request to hand a transaction to all other workers; a `BroadcastResponse` with its number answers
+    it.
     """
 
     number: int
@@ -134,100 +137,102 @@ class BroadcastRequest(WorkerMessage, frozen=True, tag="spread"):
     encoded: bytes
 
 
-class AddTransactionsRequest(WorkerMessage, frozen=True, tag="bring"):
-    """The worker is to take transactions that others have, and to answer with an `AddTransactionsResponse` of
-    this number.
+class AddTransactionsRequest(WorkerMessage, frozen=True):
+    """Transactions for the worker's pool; an `AddTransactionsResponse` with this number answers them."""
+
+    number: int
+    network: str
+    encoded: list[bytes]
+
+
+class AddTransactionsResponse(WorkerMessage, frozen=True):
+    """Notice that the worker's pool has taken the acceptable transactions of the request with this number."""
+
+    number: int
+
+
+class BroadcastResponse(WorkerMessage, frozen=True):
+    """Notice that all other workers have the transaction of the request with this number, or are not waited
+    for.
     """
 
     number: int
-    network: str
-    encoded: list[bytes]
 
 
-class AddTransactionsResponse(WorkerMessage, frozen=True, tag="took"):
-    """The worker has taken the transactions of the request with this number that its pool accepts."""
-
-    number: int
-
-
-class BroadcastResponse(WorkerMessage, frozen=True, tag="done"):
-    """What was spread with this number has arrived everywhere."""
-
-    number: int
-
-
-class PoolDumpRequest(WorkerMessage, frozen=True, tag="lend"):
-    """The worker is to say what is in its pools, for the new worker with this row."""
+class PoolDumpRequest(WorkerMessage, frozen=True):
+    """Request for the contents of a worker's pools, for the new worker with this row."""
 
     slot: int
 
 
-class PoolDump(WorkerMessage, frozen=True, tag="lent"):
-    """The transactions of one pool, for the new worker with this row."""
+class PoolDump(WorkerMessage, frozen=True):
+    """Transactions of one pool, for the new worker with this row."""
 
     slot: int
     network: str
     encoded: list[bytes]
 
 
-class SyncStatus(WorkerMessage, frozen=True, tag="standing"):
-    """How a network stands, from the process that follows; for all workers."""
+class SyncStatus(WorkerMessage, frozen=True):
+    """Status of a network for all workers, from the process that follows."""
 
     network: str
     not_ready_reason: str | None
-    """Why it should not be asked now."""
+    """Reason why the network should not be asked now, None if it is ready."""
     peers: int
-    """How many other nodes there are."""
+    """Number of other nodes that are connected."""
     progress: tuple[int, int, int] | None
-    """The first, the present and the highest block of the way to the head elsewhere, None at its end."""
+    """First, present and highest block of the way to the head elsewhere, None at its end."""
     height: int | None
-    """How high the chain is elsewhere, None if that is not known."""
+    """Number of the highest block elsewhere, None if that is not known."""
 
 
-class PendingTransactions(WorkerMessage, frozen=True, tag="heard"):
+class PendingTransactions(WorkerMessage, frozen=True):
     """Pending transactions of other nodes, for subscribers of all workers."""
 
     network: str
     encoded: list[bytes]
 
 
-class PoolChange(WorkerMessage, frozen=True, tag="pooled"):
-    """What the process that follows has taken from pools of other machines; workers take it too."""
+class PoolChange(WorkerMessage, frozen=True):
+    """Changes copied from the pool of another machine by the process that follows, for all workers."""
 
     network: str
     encoded: list[bytes]
     dropped: list[bytes]
-    """The hashes of what it has dropped."""
+    """Hashes of the dropped transactions."""
 
 
-class SendTransactionRequest(WorkerMessage, frozen=True, tag="send"):
-    """Other nodes are to take a transaction; the answer is a `SendTransactionResponse` of this number."""
+class SendTransactionRequest(WorkerMessage, frozen=True):
+    """Request to send a transaction to other nodes; a `SendTransactionResponse` with its number answers
+    it.
+    """
 
     number: int
     network: str
     encoded: bytes
     slot: int = 0
-    """The row of the worker that asks, for the answer to find it; the parent knows it."""
+    """Row of the asking worker, set by the parent so that the answer finds it."""
 
 
-class StatusRequest(WorkerMessage, frozen=True, tag="inquire"):
-    """A worker wants to know how a network is followed; the answer is a `StatusResponse` of this number."""
+class StatusRequest(WorkerMessage, frozen=True):
+    """Request for the status of a followed network; a `StatusResponse` with its number answers it."""
 
     number: int
     network: str
     slot: int = 0
 
 
-class StatusResponse(WorkerMessage, frozen=True, tag="found"):
-    """The answer to an `StatusRequest` with this number: the result of `wsnode_status`."""
+class StatusResponse(WorkerMessage, frozen=True):
+    """Result of `wsnode_status` in answer to the `StatusRequest` with this number; empty if there is none."""
 
     number: int
     status: bytes
     slot: int = 0
 
 
-class SendTransactionResponse(WorkerMessage, frozen=True, tag="sent"):
-    """The outcome of the request with this number: None if a node has taken it, else why none has."""
+class SendTransactionResponse(WorkerMessage, frozen=True):
+    """Outcome of the request with this number: None if a node has taken the transaction, else the reason."""
 
     number: int
     failure: str | None
@@ -243,7 +248,7 @@ SyncMessage = (
     | StatusRequest
     | StatusResponse
 )
-"""What goes through the parent between the process that follows and the workers."""
+"""Messages between the process that follows and the workers, through the parent."""
 ToWorker = (
     Start
     | ServeConnection
@@ -274,7 +279,7 @@ ToParent = (
 
 
 def parts(encoded: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield transactions in lists for one message each."""
+    """Yield transactions in lists of at most `PART_BYTES`, for one message each."""
     part, size = list[bytes](), 0
     for each in encoded:
         if part and size + len(each) > PART_BYTES:

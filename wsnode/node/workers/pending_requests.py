@@ -1,4 +1,4 @@
-"""Questions to another process, by number, whose answers come later or not at all."""
+"""Requests to another process, by number; answers come later or not at all."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -9,14 +9,16 @@ Answer = TypeVar("Answer")
 
 
 class PendingRequests(Generic[Answer]):
-    """The questions that wait for their answers."""
+    """Requests that wait for their answers."""
 
     def __init__(self) -> None:
         self._asked = 0
         self._waiting: dict[int, trio.MemorySendChannel[Answer]] = {}
 
     async def ask(self, post: Callable[[int], None], seconds: float) -> Answer | None:
-        """Have `post` send a question with its number; return the answer, None if none comes in time."""
+        """Have `post` send a request with its number; return the answer, None if none comes within
+        `seconds`.
+        """
         self._asked += 1
         number = self._asked
         send, receive = trio.open_memory_channel[Answer](1)
@@ -30,6 +32,6 @@ class PendingRequests(Generic[Answer]):
             self._waiting.pop(number, None)
 
     def answer(self, number: int, answer: Answer) -> None:
-        """Take an answer; one that nothing waits for any more is dropped."""
+        """Take an answer; drop it if nothing waits for it any more."""
         if (waiting := self._waiting.pop(number, None)) is not None:
             waiting.send_nowait(answer)

@@ -1,4 +1,4 @@
-"""The run of a node with several workers, in the process that accepts for them; it opens no chain."""
+"""Run of a node with several workers, in the parent process; it opens no chain."""
 
 import logging
 import signal
@@ -23,9 +23,9 @@ from wsnode.server.scheduling.gc_policy import collect_garbage
 logger = logging.getLogger("wsnode.node")
 
 KILL_SECONDS = 0.95
-"""The time that workers have to end after the second signal."""
+"""Seconds in which workers have to end after the second signal."""
 SPARE_SECONDS = 3.0
-"""The time beyond all of a worker's own periods, after which one that does not end is killed."""
+"""Seconds beyond a worker's own grace periods, after which it is killed."""
 
 
 async def run(
@@ -51,7 +51,7 @@ async def run(
 
 
 class MultiProcessNode:
-    """A parent, and what signals do to it."""
+    """Parent of the workers, with its handling of signals."""
 
     def __init__(self, config: Config, parent: Master, reread: Callable[[], Config]) -> None:
         self._config = config

@@ -1,9 +1,9 @@
-"""What all workers count together: the rates of keys, and how much is open of a key and of the node.
+"""Counters that all workers share: the rates of keys, and what each key and the node have open.
 
-It is memory that the parent makes and each worker maps. A key has a place in it: one word for its credits,
-which any worker changes in one step, one for those that it has spent, and in the row of each worker four
-words that only this worker changes. What a key has open is the sum over all rows; the parent clears the row
-of a worker that has ended.
+The scoreboard is memory that the parent makes and each worker maps. A key has a place in it: one word for its
+credits, which any worker changes in one atomic step, one word for its spent credits, and in the row of each
+worker four words of this worker alone. The open connections of a key are the sum over all rows; the parent
+clears the row of a worker that has ended.
 """
 
 import mmap
@@ -18,7 +18,7 @@ from wsnode.server.access.rate_limit import CreditRate, LocalRateLimiter
 
 KEYS: Final = 65_536
 ROWS: Final = 256
-"""The workers that there can be at once, those that retire and those that start among them."""
+"""Most workers at once, retiring and starting ones included."""
 WORD_BYTES: Final = 8
 _CONNECTIONS, _SUBSCRIPTIONS, _SECOND, _SECOND_BEFORE = range(4)
 _FIELDS: Final = 4
@@ -33,73 +33,77 @@ _COUNT_BITS: Final = 32
 
 
 class NoSlotError(Exception):
-    """There are as many workers as there can be."""
+    """Error of a scoreboard without a free row."""
 
 
 def make_memory() -> int:
-    """Return the descriptor of the memory of a new ledger; it takes up only what is written."""
-    memory = os.memfd_create("ledger", os.MFD_CLOEXEC)
+    """Return the descriptor of the memory of a new scoreboard; pages that are never written take up no
+    memory.
+    """
+    memory = os.memfd_create("scoreboard", os.MFD_CLOEXEC)
     os.ftruncate(memory, _BYTES)
     return memory
 
 
 class Scoreboard:
-    """The ledger in `memory`, a descriptor that stays the caller's."""
+    """Scoreboard in `memory`, a descriptor that stays the caller's."""
 
     def __init__(self, memory: int) -> None:
         self.words = SharedWords(mmap.mmap(memory, _BYTES))
 
     def slot_of(self, network: str, digest: str) -> int | None:
-        """Return the place of a network's key by its hash; None if there are too many keys."""
+        """Return the place of a network's key by its hash, None if there are too many keys."""
         name = int.from_bytes(sha256(f"{network}\0{digest}".encode()).digest()[:8]) | 1
         return self.words.slot_of(_NAMES, KEYS, name)
 
     def rate_limiter_of(
         self, slot: int, network: str, digest: str, *, is_metered: bool = False
     ) -> "SharedRateLimiter | None":
-        """Return the use of a key by the worker with this row; None if there are too many keys.
+        """Return the counters of a key for the worker with this row, None if there are too many keys.
 
-        Of a metered one the credits that all workers have spent are counted as well.
+        Metered counters also sum the credits that all workers have spent.
         """
         if (place := self.slot_of(network, digest)) is None:
             return None
         return (SharedCreditCountingRateLimiter if is_metered else SharedRateLimiter)(self.words, slot, place)
 
     def totals(self, slot: int) -> "SharedRateLimiter":
-        """Return what the worker with this row has open, and all have together."""
+        """Return the counters of the node for the worker with this row: its own and the sum over all
+        workers.
+        """
         place = self.slot_of(NODE, NODE)
         assert place is not None, "the first worker took it"
         return SharedRateLimiter(self.words, slot, place)
 
     def use_row(self, slot: int) -> None:
-        """Have a row be counted from now on; it is empty."""
+        """Clear a row and count it from now on."""
         self.clear_row(slot)
         self.words.store(_ROWS_USED, max(self.words.load(_ROWS_USED), slot + 1))
 
     def clear_row(self, slot: int) -> None:
-        """Count nothing of a row any more."""
+        """Set all counters of a row to 0."""
         used = next((place for place in range(KEYS) if not self.words.load(_NAMES + place)), KEYS)
         for field in range(_FIELDS):
             self.words.clear(_index(slot, field, 0), used)
 
 
 class ScoreboardSlots:
-    """The rows that no worker has."""
+    """Rows that no worker has."""
 
     def __init__(self) -> None:
         self._taken = set[int]()
 
     def take(self) -> int:
-        """Return a row that nobody has.
+        """Return a free row.
 
         Raises:
-            NoSlotError: There is none.
+            NoSlotError: All rows are taken.
         """
         for slot in range(ROWS):
             if slot not in self._taken:
                 self._taken.add(slot)
                 return slot
-        raise NoSlotError("there are too many workers")
+        raise NoSlotError("all rows of the scoreboard are taken")
 
     def give_back(self, slot: int) -> None:
         """Let another worker have a row."""
@@ -107,7 +111,7 @@ class ScoreboardSlots:
 
 
 class SharedRateLimiter:
-    """The use of one key by all workers, as one of them counts it."""
+    """Use of one key by all workers, as one of them counts it."""
 
     def __init__(self, words: SharedWords, slot: int, place: int) -> None:
         self._words = words
@@ -117,26 +121,26 @@ class SharedRateLimiter:
 
     @property
     def connections(self) -> int:
-        """Return how many connections are open."""
+        """Return the number of open connections."""
         return self._sum(_CONNECTIONS)
 
     @property
     def subscriptions(self) -> int:
-        """Return how many subscriptions are open."""
+        """Return the number of open subscriptions."""
         return self._sum(_SUBSCRIPTIONS)
 
     def add_connections(self, count: int) -> None:
-        """Count more connections of this process, or fewer."""
+        """Add `count`, which may be negative, to the connections of this process."""
         self._own.add_connections(count)
         self._tell(_CONNECTIONS, self._own.connections)
 
     def add_subscriptions(self, count: int) -> None:
-        """Count more subscriptions of this process, or fewer."""
+        """Add `count`, which may be negative, to the subscriptions of this process."""
         self._own.add_subscriptions(count)
         self._tell(_SUBSCRIPTIONS, self._own.subscriptions)
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        """Charge credits, and return 0; if too few are left return the seconds until there are enough."""
         return self._words.charge(
             _CREDITS + self._place,
             now,
@@ -148,7 +152,7 @@ class SharedRateLimiter:
 
     @property
     def spent(self) -> float | None:
-        """Return None: the credits count for this machine alone."""
+        """Return None, since the credits count for this machine alone."""
         return None
 
     def full_at(self, _rate: CreditRate) -> float:
@@ -156,7 +160,7 @@ class SharedRateLimiter:
         return self._number(_CREDITS)
 
     def settle(self, _rate: CreditRate, full_at: float) -> None:
-        """Have all credits be back at a time, however many are missing until then."""
+        """Set the time at which all credits will be back."""
         (word,) = struct.unpack("<Q", struct.pack("<d", max(0.0, full_at)))
         self._words.store(_CREDITS + self._place, word)
 
@@ -170,7 +174,7 @@ class SharedRateLimiter:
         self._tell(_SECOND, second << _COUNT_BITS | own.count)
 
     def calls_in(self, second: int) -> int:
-        """Return how many calls were made in `second`, which is the last one or the one before it."""
+        """Return the number of calls in `second`, which is the last one or the one before it."""
         total = 0
         for slot in range(self._words.load(_ROWS_USED)):
             for field in (_SECOND, _SECOND_BEFORE):
@@ -193,15 +197,15 @@ class SharedRateLimiter:
 
 
 class SharedCreditCountingRateLimiter(SharedRateLimiter):
-    """The use of one key by all workers, and the credits that they have spent, those that ended too."""
+    """Use of one key by all workers, and the sum of their spent credits, ended workers included."""
 
     @property
     def spent(self) -> float:
-        """Return the credits that all workers charged so far."""
+        """Return the credits that all workers have charged so far."""
         return self._number(_SPENT)
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0, or the seconds after which there will be enough of them."""
+        """Charge credits, and return 0; if too few are left return the seconds until there are enough."""
         seconds = super().charge(now, rate, cost)
         if not seconds:
             # At time 0 an endless bucket with one credit a second is the sum of what was charged.

@@ -1,1 +1,1 @@
-"""The parent: it accepts connections, passes each to a worker, and brings workers together."""
+"""Parent of workers: accepts connections, passes each to a worker, and relays between workers."""

@@ -1,4 +1,6 @@
-"""The parent: accepts connections, gives each to the worker with the fewest, and keeps workers running."""
+"""Parent process: accepts connections, gives each to the worker with the fewest, and keeps workers
+running.
+"""
 
 import contextlib
 import logging
@@ -48,12 +50,12 @@ from wsnode.server.observability.supervisor import log_failure
 from wsnode.server.transport.sockets import accept_each
 
 HELD_SECONDS: Final = 3.0
-"""How long a connection waits for a worker that is being started, before it is given to another one."""
+"""Seconds for which a connection waits for a worker in its start, before another worker gets it."""
 MOST_HELD: Final = 4096
 MOST_STARTS: Final = 5
-"""Processes that are started in one place before the node gives up, if each is killed before it is ready."""
+"""Starts of one worker before the node gives up, if each process is killed before it is ready."""
 ROOM_SECONDS: Final = 0.01
-"""The pause before it is tried again to pass a connection on, where no worker could take it."""
+"""Seconds before a connection is passed on again, where no worker could take it."""
 
 Question = TypeVar("Question")
 
@@ -61,19 +63,24 @@ logger = logging.getLogger("wsnode.workers")
 
 
 class StartError(Exception):
-    """No worker can serve with this configuration; one line."""
+    """Error of a configuration with which no worker can serve, in one line."""
 
 
 class Master:
-    """Workers with the numbers 1 to `count`, perhaps a process that follows; each replaced when it ends."""
+    """Parent of the workers 1 to `count`, and perhaps of a process that follows; it replaces each that
+    ends.
+    """
 
     def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
-        """`config` is the node's, in JSON; `follows`: whether one more process follows and writes."""
+        """Prepare to start workers with `config`, the node's configuration in JSON.
+
+        `follows`: True to start one more process, which follows other nodes and writes the chains.
+        """
         self.config = config
         self._seats: dict[int, WorkerProcess] = {}
-        """The processes in force, by number."""
+        """Processes in force, by number."""
         self._all: set[WorkerProcess] = set()
-        """Those, and the ones that retire."""
+        """Processes in force, and processes that retire."""
         self._metrics, self._spreading = MetricsAggregator(self._all), TxBroadcaster(self._all)
         self._relaying = MessageRouter(self._all)
         self._memory = make_memory()
@@ -82,7 +89,7 @@ class Master:
         self._given = 0
         self._is_ending = self._is_replacing = False
         self._up = trio.Event()
-        """All processes are ready for the first time."""
+        """Set once all processes are ready for the first time."""
         self._accepting = trio.CancelScope()
         self._nursery: trio.Nursery
 
@@ -92,7 +99,8 @@ class Master:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve the connections of `listeners`, each with the number of its door, until all workers ended.
+        """Serve the connections of `listeners`, each with the number of its kind, until all workers have
+        ended.
 
         Raises:
             StartError: A worker says that it cannot start, before all are ready for the first time.
@@ -123,7 +131,7 @@ class Master:
                 raise StartError(worker.failure or f"{worker.name} ended before it was ready")
 
     async def _is_started(self, number: int) -> bool:
-        """Return whether a process is ready, or a successor of one that was killed meanwhile."""
+        """Return True once a process is ready, or the successor of a killed one; False if it cannot start."""
         for _ in range(MOST_STARTS):
             worker = self._seats[number]
             await _wait_either(worker.ready, worker.ended)
@@ -134,13 +142,13 @@ class Master:
         return False
 
     def configure(self, config: bytes) -> None:
-        """Let another configuration be in force, also for workers to come."""
+        """Put another configuration in force, also for workers to come."""
         self.config = config
         for worker in self._all:
             worker.post(Configure(config))
 
     def drain(self, *, restarts: bool) -> None:
-        """Accept no more, and have all workers end."""
+        """Accept no more connections, and have all workers end."""
         self._is_ending = True
         self._accepting.cancel()
         for worker in self._all:
@@ -149,17 +157,17 @@ class Master:
             worker.retire(restarts=restarts)
 
     def hurry(self) -> None:
-        """Have workers that drain end at once."""
+        """Have draining workers end at once."""
         for worker in self._all:
             worker.post(Kill())
 
     def kill(self) -> None:
-        """End all workers that are left."""
+        """Kill all workers that are left."""
         for worker in self._all:
             worker.kill()
 
     async def replace_all(self) -> None:
-        """Replace the workers one by one, each once its successor serves; first all have to serve."""
+        """Replace the workers one by one, once all serve; each ends when its successor serves."""
         if self._is_replacing:
             logger.warning("the workers are being replaced already")
             return
@@ -206,7 +214,7 @@ class Master:
         self._nursery.start_soon(self._keep, worker, pause)
 
     async def _keep(self, worker: WorkerProcess, pause: float) -> None:
-        """Start a worker after a pause, listen to it until it ends, and have its seat taken again."""
+        """Start a worker after `pause` seconds, listen to it until it ends, and start its successor."""
         self._all.add(worker)
         if worker.held is not None:
             self._nursery.start_soon(self._give_again_later, worker)
@@ -249,7 +257,7 @@ class Master:
             channel.close()
 
     def _pass_by(self, worker: WorkerProcess) -> None:
-        """Give others what a process has not received."""
+        """Give other workers the connections that a worker has not received."""
         self._nursery.start_soon(self._give_unread, worker)
 
     async def _give_unread(self, worker: WorkerProcess) -> None:
@@ -260,7 +268,7 @@ class Master:
         return Start(worker.number, worker.slot, self.config, writes=worker.follows)
 
     async def _listen(self, worker: WorkerProcess, channel: IpcChannel[ToParent]) -> None:
-        """Do what a worker says, until it is gone."""
+        """Handle a worker's messages until its process has ended."""
         try:
             while True:
                 try:
@@ -292,7 +300,9 @@ class Master:
         answer: Callable[[WorkerProcess, Question], Awaitable[None]],
         question: Question,
     ) -> None:
-        """Begin to answer a question of a worker, once not too many of its questions are being answered."""
+        """Begin to answer a question of a worker, once fewer than `MOST_QUESTIONS` of its questions are
+        open.
+        """
 
         async def answer_it() -> None:
             try:
@@ -338,7 +348,7 @@ class Master:
                 | StatusResponse()
             ) if not worker.follows:
                 raise UnreadableMessageError(
-                    f"{worker.name} does not follow, and tells {type(message).__name__}"
+                    f"{worker.name} does not follow, and has sent {type(message).__name__}"
                 )
             case SyncStatus() | PendingTransactions() | PoolChange():
                 self._relaying.tell(message)
@@ -353,7 +363,7 @@ class Master:
                     self._seat(self._new(worker.number, holds=True), pause=0.0)
 
     def _follow(self, worker: WorkerProcess) -> None:
-        """Seat a successor of a worker that has ended, but for one that has a successor already."""
+        """Start a successor of a worker that has ended, unless it has one already."""
         waiting = worker.give_up_held()
         goes_on = (self._up.is_set() or worker.was_killed) and not self._is_ending
         if goes_on and self._seats.get(worker.number) is worker:
@@ -373,7 +383,7 @@ class Master:
         await self._give(worker.give_up_held())
 
     async def _give(self, connections: Sequence[tuple[socket.socket, int]]) -> None:
-        """Give connections to workers, once there is one that can take them."""
+        """Give connections to workers, as soon as a worker can take them."""
         for connected, kind in connections:
             await self._give_one(connected, kind)
 
@@ -395,7 +405,7 @@ class Master:
         await accept_each(listener, give, logger, self._metrics.note_failure)
 
     def _place(self, connected: socket.socket, kind: int) -> bool:
-        """Give a connection to the worker with the fewest that can take it; False if none can now."""
+        """Give a connection to the worker with the fewest that can take it; return False if none can now."""
         workers = [worker for worker in self._seats.values() if not worker.follows]
         is_full = sum(len(worker.held or ()) for worker in workers) >= MOST_HELD
         for worker in by_load(workers):

@@ -1,4 +1,4 @@
-"""Asks all workers what they have counted, for the one that was asked for it by a client."""
+"""Collection of the metrics of all workers, for the worker whose client asks for them."""
 
 import time
 from collections.abc import Set
@@ -12,24 +12,24 @@ from wsnode.node.workers.messages import AllMetricsResponse, MetricsRequest, Pro
 from wsnode.server.observability.families import Family, Labels, family_of
 
 REPORT_SECONDS: Final = 0.5
-"""How long a worker may take to report."""
+"""Seconds in which a worker has to report."""
 
 
 class MetricsAggregator:
-    """The reports of the workers that there are, and of those that have ended."""
+    """Aggregator of the metrics of running workers and of ended ones."""
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
-        """`workers` are those that there are, at any time."""
+        """Prepare to collect from `workers`, the set of running processes at any time."""
         self._workers = workers
         self._counts = MetricsSum()
         self._asked = self._ended = self._hung = self._failures = 0
         self._told: dict[WorkerProcess, int] = {}
-        """The number of the last question that each has answered."""
+        """Number of the last question that each worker has answered."""
         self._told_now = trio.lowlevel.ParkingLot()
         self._began = time.time()
 
     def note(self, worker: WorkerProcess, number: int, report: ProcessMetrics) -> None:
-        """Take a worker's report, which answers the question `number`, or none if that is 0."""
+        """Take a worker's report in answer to the question `number`; 0 if it was not asked."""
         self._told[worker] = max(number, self._told.get(worker, 0))
         self._counts.note(worker, report)
         self._told_now.unpark_all()
@@ -43,14 +43,16 @@ class MetricsAggregator:
         self._hung += 1
 
     def retire_counters(self, worker: WorkerProcess) -> None:
-        """Keep what a worker that has ended had counted."""
+        """Keep the counters of a worker that has ended."""
         self._told.pop(worker, None)
         self._ended += worker.ready.is_set()
         self._counts.retire_counters(worker)
         self._told_now.unpark_all()
 
     async def answer(self, asking: WorkerProcess, request: int) -> None:
-        """Tell a worker what all have counted; of one that does not answer soon, its last report."""
+        """Send a worker the sum of all metrics; a worker that does not answer soon counts with its last
+        report.
+        """
         self._asked += 1
         number = self._asked
         asked = {each for each in self._workers if each.ready.is_set() and not each.is_silent}

@@ -1,4 +1,4 @@
-"""What all workers have counted, those that have ended among them."""
+"""Sum of the metrics of all workers, ended ones included."""
 
 from collections.abc import Container, Hashable, Iterable
 
@@ -8,21 +8,23 @@ from wsnode.server.observability.families import Family, added, lasting
 
 
 class MetricsSum:
-    """The last report of each worker, and what those that have ended had counted when they last reported."""
+    """Last report of each running worker, and the last counters of the ended ones."""
 
     def __init__(self) -> None:
         self._reports: dict[Hashable, ProcessMetrics] = {}
         self._gone: list[Family] = []
         self.dropped = 0
-        """Families and samples of reports that no process of a node has, or too many."""
+        """Number of dropped families and samples: those that no process of a node declares, and those beyond
+        the bounds.
+        """
 
     def note(self, worker: Hashable, report: ProcessMetrics) -> None:
-        """Take what is declared of a worker's report in place of its last one."""
+        """Replace a worker's last report by the declared part of a new one."""
         families = self._kept(keep_declared(report.families))
         self._reports[worker] = ProcessMetrics(self._kept(keep_first(families)), report.is_ready)
 
     def retire_counters(self, worker: Hashable) -> None:
-        """Keep what a worker has counted: a counter must not go back."""
+        """Keep the counters of a worker that has ended: a counter must not go back."""
         if (report := self._reports.pop(worker, None)) is not None:
             # Labels may differ from process to process.
             self._gone = self._kept(keep_first(added([self._gone, lasting(report.families)])))

@@ -1,4 +1,4 @@
-"""What goes through the parent between the process that follows and the workers."""
+"""Routing of messages between the process that follows and the workers, through the parent."""
 
 from collections.abc import Iterator, Set
 
@@ -17,29 +17,29 @@ from wsnode.node.workers.messages import (
 
 
 class MessageRouter:
-    """Brings news of what is followed to all workers, and their transactions to the process that follows."""
+    """Router of news from the process that follows to all workers, and of their requests to it."""
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
-        """`workers` are the processes that there are, at any time."""
+        """Prepare to route between `workers`, the set of running processes at any time."""
         self._workers = workers
         self._standings: dict[str, SyncStatus] = {}
-        """The last of each network."""
+        """Last status of each network."""
 
     def tell(self, message: SyncStatus | PendingTransactions | PoolChange) -> None:
-        """Bring news to all workers."""
+        """Send news to all workers."""
         if isinstance(message, SyncStatus):
             self._standings[message.network] = message
         for worker in self._serving():
             worker.post(message)
 
     def supply(self, new: WorkerProcess) -> None:
-        """Bring a new worker what the others know."""
+        """Send a new worker the last status of each network."""
         if not new.follows:
             for status in self._standings.values():
                 new.post(status)
 
     def ask(self, origin: WorkerProcess, message: SendTransactionRequest | StatusRequest) -> None:
-        """Pass a question on to the process that follows, or say that there is none."""
+        """Pass a request on to the process that follows; answer with a failure if it cannot be asked."""
         for worker in self._workers:
             if worker.follows and worker.can_answer:
                 worker.post(msgspec.structs.replace(message, slot=origin.slot))
@@ -63,7 +63,7 @@ class MessageRouter:
                 self.tell(msgspec.structs.replace(status, not_ready_reason=why, peers=0, progress=None))
 
     def _hindrance(self) -> str:
-        """Return why the process that follows cannot be asked."""
+        """Return the reason why the process that follows cannot be asked."""
         is_silent = any(worker.follows and worker.is_silent for worker in self._workers)
         return f"the process that follows {'does not answer' if is_silent else 'is being started'}"
 

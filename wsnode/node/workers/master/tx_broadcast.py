@@ -1,4 +1,4 @@
-"""Brings what was sent to one worker to all others, and what they have to a new one."""
+"""Broadcast of a transaction from one worker to all others, and of a pool to a new worker."""
 
 from collections.abc import Set
 from typing import Final
@@ -15,28 +15,28 @@ from wsnode.node.workers.messages import (
 )
 
 TAKING_SECONDS: Final = 0.5
-"""How long the sender of a transaction waits for a worker that does not answer."""
+"""Seconds for which the sender of a transaction waits for a silent worker."""
 
 
 class TxBroadcaster:
-    """What is on its way to which workers."""
+    """Broadcaster of transactions between the pools of workers."""
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
-        """`workers` are those that there are, at any time."""
+        """Prepare to broadcast to `workers`, the set of running processes at any time."""
         self._workers = workers
         self._number = 0
         self._missing: dict[int, set[WorkerProcess]] = {}
-        """The workers that have not taken something yet."""
+        """Workers that have not taken a broadcast yet, by its number."""
         self._taken_now = trio.lowlevel.ParkingLot()
 
     def took(self, worker: WorkerProcess, number: int) -> None:
-        """Note that a worker has taken something."""
+        """Note that a worker has taken the transactions of a broadcast."""
         if (missing := self._missing.get(number)) is not None:
             missing.discard(worker)
             self._taken_now.unpark_all()
 
     async def spread(self, origin: WorkerProcess, message: BroadcastRequest) -> None:
-        """Bring a transaction to all workers but the one that has it, and tell that one when it is done."""
+        """Send a transaction to all workers but `origin`, and tell `origin` when they have it."""
         self._number += 1
         number = self._number
         others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}
@@ -50,13 +50,13 @@ class TxBroadcaster:
         origin.post(BroadcastResponse(message.number))
 
     def supply(self, new: WorkerProcess) -> None:
-        """Have another worker say what a new one is to have."""
+        """Have another worker send the contents of its pools for a new one."""
         others = (each for each in self._workers if each.can_answer and each is not new)
         if (lender := next(others, None)) is not None:
             lender.post(PoolDumpRequest(new.slot))
 
     def lent(self, message: PoolDump) -> None:
-        """Bring a new worker what another one has."""
+        """Send a new worker the contents of another worker's pool."""
         for worker in self._workers:
             if worker.slot == message.slot and message.encoded:
                 worker.post(AddTransactionsRequest(0, message.network, message.encoded))

@@ -1,4 +1,4 @@
-"""One worker as its parent sees it: its process, its connections, and those that wait until it serves."""
+"""Worker as its parent sees it: its process, its connections, and the connections that wait for its start."""
 
 import contextlib
 import enum
@@ -17,87 +17,91 @@ from wsnode.server.observability.open_files import has_free_files
 
 MOST_QUESTIONS: Final = 256
 MOST_UNREAD: Final = 1024
-"""Messages that wait for a worker, up to a megabyte each where they bring transactions."""
+"""Most messages that may wait for a worker; with transactions, each has up to a megabyte."""
 FOLLOWS: Final = 0
-"""The number of the process that follows other nodes or a journal, and serves no connections."""
+"""Number of the process that follows other nodes or a journal, and serves no connections."""
 COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
-"""`-P` keeps the current folder, which may hold anybody's modules, off the path that Python searches."""
+"""Command of a worker; `-P` keeps the current folder off Python's path, since anybody's modules may be there.
+"""
 
 
 logger = logging.getLogger("wsnode.workers")
 
 
 class WorkerStage(enum.Enum):
-    """A worker's life."""
+    """Stage of a worker's life."""
 
     COMING = enum.auto()
-    """Being started, or about to be."""
+    """Stage of a process that is being started, or is about to be."""
     SERVING = enum.auto()
     RETIRING = enum.auto()
-    """It keeps its connections and gets no more."""
+    """Stage of a process that keeps its connections and gets no more."""
 
 
 class WorkerProcess:
-    """A process, from the decision to start it to its end."""
+    """Process of a worker, from the decision to start it to its end."""
 
     def __init__(self, number: int, slot: int, *, holds: bool) -> None:
-        """`slot` is its own in the ledger. `holds`: whether connections may wait for it to be ready."""
+        """Prepare a process with row `slot` of the scoreboard.
+
+        `holds`: True to keep connections for it until it is ready.
+        """
         self.number = number
-        """From 1 on, or `FOLLOWS`."""
+        """Number from 1 on, or `FOLLOWS`."""
         self.slot = slot
         self.stage = WorkerStage.COMING
         self.connections = 0
         self.last_given = 0
         self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
-        """Accepted connections that wait for it, with their listeners; None if none may."""
+        """Accepted connections that wait for it, each with its listener's kind; None if none may wait."""
         self.ready, self.ended = trio.Event(), trio.Event()
         self.serving_since = 0.0
         self.is_full = False
-        """Whether it has no free files for more connections."""
+        """True if it has no free files for more connections."""
         self.questions = trio.Semaphore(MOST_QUESTIONS)
-        """Its questions to other processes; while all are asked, nothing else of it is heard."""
+        """Permits for its questions to other processes; while all are taken, none of its messages is read."""
         self.silence = 0.0
-        """The seconds in which nothing was heard of it, as far as this process ran in them."""
+        """Seconds without a message of it, as far as this process ran in them."""
         self.failure: str | None = None
-        """Why it could not start, if it said so."""
+        """Reason why it could not start, as it reported it."""
         self.process: trio.Process | None = None
         self._channel: IpcChannel[ToParent] | None = None
         self._its_end: IpcChannel[ToWorker] | None = None
-        """A copy of the process's own end: what lies there unread stays when the process ends."""
+        """Copy of the process's own end: its unread messages stay when the process ends."""
 
     @property
     def follows(self) -> bool:
-        """Return whether it is the process that follows."""
+        """Return True if it is the process that follows."""
         return self.number == FOLLOWS
 
     @property
     def is_silent(self) -> bool:
-        """Return whether nothing was heard of it for some time."""
+        """Return True if `SILENT_SECONDS` have passed without a message of it."""
         return self.silence >= SILENT_SECONDS
 
     @property
     def can_answer(self) -> bool:
-        """Return whether it is worth waiting for its answers."""
+        """Return True if it serves and reports, so that it can be asked."""
         return self.stage is WorkerStage.SERVING and not self.is_silent
 
     @property
     def takes_connections(self) -> bool:
-        """Return whether it can be passed connections."""
+        """Return True if it can be passed connections."""
         return self.can_answer and not self.is_full
 
     @property
     def was_killed(self) -> bool:
-        """Return whether a signal has ended its process, which says nothing of what it was started with."""
+        """Return True if a signal has ended its process, so that its configuration may be right."""
         status = None if self.process is None else self.process.returncode
         return status is not None and status < 0
 
     @property
     def name(self) -> str:
-        """Return what the log calls it."""
+        """Return its name in the log."""
         return "the process that follows" if self.follows else f"worker {self.number}"
 
     async def start(self) -> IpcChannel[ToParent]:
-        """Start the process, and return this end of the pair with it."""
+        """Start the process, and return this end of the channel to it."""
         ours, theirs = ends()
         command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
         try:
@@ -110,7 +114,7 @@ class WorkerProcess:
         return self._channel
 
     async def wait_ended(self) -> None:
-        """Return once the process has ended; the connections that it never received then wait here."""
+        """Return once the process has ended; connections that it never received are in `held` then."""
         assert self.process is not None, "it has been started"
         await self.process.wait()
         if self._its_end is not None:
@@ -120,13 +124,15 @@ class WorkerProcess:
             self._its_end = None
 
     def begin_serving(self) -> list[tuple[socket.socket, int]]:
-        """Note that it is ready, and return what has waited for it."""
+        """Note that it is ready, and return its waiting connections."""
         self.stage, self.serving_since = WorkerStage.SERVING, trio.current_time()
         self.ready.set()
         return self.give_up_held()
 
     def take(self, connected: socket.socket, kind: int) -> bool:
-        """Pass a connection to the worker, or keep it until it is ready; False if it cannot have it now."""
+        """Pass a connection to the worker, or keep it until it is ready; return False if it can take none
+        now.
+        """
         if self.held is not None:
             self.held.append((connected, kind))
         elif not self.takes_connections or self._channel is None:
@@ -142,7 +148,7 @@ class WorkerProcess:
         return True
 
     def take_back_unread(self) -> list[tuple[socket.socket, int]]:
-        """Return the connections that it has not received; other messages still wait for it."""
+        """Return the connections that it has not received; its other messages still wait for it."""
         if self._channel is None or self._its_end is None:
             return []
         unread = _read_unread(self._its_end)
@@ -151,13 +157,13 @@ class WorkerProcess:
         return unread.connections
 
     def give_up_held(self) -> list[tuple[socket.socket, int]]:
-        """Return what waits for it, for others to get it; nothing waits for it from now on."""
+        """Return the connections that wait for it, for other workers; no more wait for it from now on."""
         held, self.held = self.held or [], None
         self.connections -= len(held)
         return held
 
     def post(self, message: ToWorker) -> None:
-        """Send it a message, if it is there; one that leaves too many unread hangs, and is ended."""
+        """Send it a message if it has started; kill it if more than `MOST_UNREAD` wait for it."""
         if self._channel is not None:
             self._channel.post(message)
             if self._channel.waiting > MOST_UNREAD:
@@ -165,7 +171,7 @@ class WorkerProcess:
                 self.kill()
 
     def retire(self, *, restarts: bool) -> None:
-        """Have it end, if it was not asked to; one that does not serve yet has nothing to end."""
+        """Have it end unless it was asked to before; a process that is not ready yet is killed."""
         stage, self.stage = self.stage, WorkerStage.RETIRING
         if stage is WorkerStage.SERVING:
             self.post(Drain(restarts))
@@ -185,18 +191,18 @@ class WorkerProcess:
 
 
 class _Unread(NamedTuple):
-    """Messages to a worker that it has not received."""
+    """Messages that a worker has not received."""
 
     connections: list[tuple[socket.socket, int]]
-    """Those that were passed, with their listeners."""
+    """Connections that were passed to it, each with its listener's kind."""
     lost: int
-    """Connections that are lost because this process could open no file for them."""
+    """Number of connections that are lost because this process could open no file for them."""
     messages: list[ToWorker]
-    """The other messages."""
+    """Other messages."""
 
 
 def _read_unread(end: IpcChannel[ToWorker]) -> _Unread:
-    """Return what waits at a worker's end, as far as this process can open files for it."""
+    """Return the messages that wait at a worker's end, as far as this process can open files for them."""
     connections, lost, messages = list[tuple[socket.socket, int]](), 0, list[ToWorker]()
     with contextlib.suppress(DescriptorsTruncatedError):
         while has_free_files() and (received := end.receive_nowait()) is not None:

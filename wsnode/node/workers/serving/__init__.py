@@ -1,1 +1,1 @@
-"""A worker: it serves the connections that the parent passes to it, or follows for all of them."""
+"""Worker: it serves the connections that the parent passes to it, or follows other nodes for all workers."""

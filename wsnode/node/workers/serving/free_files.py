@@ -1,4 +1,4 @@
-"""Tells the parent that this process has no free files for connections, and that it has some again."""
+"""Notices to the parent when this process has no free files for connections, and when it has some again."""
 
 import logging
 from typing import Final
@@ -11,20 +11,20 @@ from wsnode.server.observability.open_files import has_free_files, most_files
 
 LOOK_SECONDS: Final = 0.05
 WAIT_SECONDS: Final = 1.0
-"""The longest pause of all messages, one of which may say that the process is to end."""
+"""Longest pause of all messages, in seconds; a waiting message may order the process to end."""
 
 logger = logging.getLogger("wsnode.workers")
 
 
 class FreeFiles:
-    """The files that this process can still open, as far as the parent has to know."""
+    """Free files of this process, as far as the parent has to know."""
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
         self._is_wanting, self._has_some = trio.Event(), trio.Event()
 
     async def wait(self) -> None:
-        """Return once this process can receive another connection, or has paused for long enough."""
+        """Return once this process can receive another connection, or after `WAIT_SECONDS`."""
         if has_free_files():
             return
         if not self._is_wanting.is_set():
@@ -35,7 +35,7 @@ class FreeFiles:
             await self._has_some.wait()
 
     async def run(self) -> None:
-        """Notice, for ever, that files have become free."""
+        """Tell the parent, for ever, when files have become free again."""
         while True:
             await self._is_wanting.wait()
             while not has_free_files():  # noqa: ASYNC110 - the system has no event for it

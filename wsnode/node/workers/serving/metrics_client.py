@@ -1,4 +1,4 @@
-"""All workers of a node, as one of them asks about them: by the parent."""
+"""Metrics of all workers of a node, which a worker requests from the parent."""
 
 import trio
 
@@ -16,16 +16,17 @@ from wsnode.server.http.connection import PageContent
 from wsnode.server.server import Server
 
 PATIENCE_SECONDS = 2.0
-"""Without an answer for this time, a worker reports itself alone: the parent may be gone."""
+"""Seconds without an answer after which a worker reports itself alone: the parent may have ended."""
 TELL_SECONDS = 1.0
-"""How often a worker that has done something reports it: a killed one loses what it did since."""
+"""Seconds between reports of a worker that has done something; a killed worker loses the counts since then.
+"""
 
 
 class WorkerMetricsClient:
-    """Answers the parent's questions, and asks it."""
+    """Client of the parent's metrics, which also answers the parent's requests."""
 
     def __init__(self, server: Server, channel: IpcChannel[ToWorker], *, serves: bool = True) -> None:
-        """`serves`: whether this process takes calls itself."""
+        """Prepare to report the metrics of `server`; `serves`: True if this process takes calls itself."""
         self._server = server
         self._serves = serves
         self._channel = channel
@@ -38,22 +39,22 @@ class WorkerMetricsClient:
         return page_of((await self._ask()).families)
 
     async def is_ready(self) -> bool:
-        """Return whether one of them takes calls."""
+        """Return True if a worker takes calls."""
         return (await self._ask()).is_ready
 
     def hear(self, message: MetricsRequest | AllMetricsResponse) -> None:
-        """Do what the parent asks, or take its answer."""
+        """Answer the parent's request, or take its answer."""
         if isinstance(message, MetricsRequest):
             self._channel.post(MetricsResponse(message.number, self._report()))
         else:
             self._questions.answer(message.number, message.report)
 
     def tell(self) -> None:
-        """Report what this worker has counted."""
+        """Report this worker's metrics to the parent."""
         self._channel.post(MetricsResponse(0, self._report()))
 
     async def keep_telling(self) -> None:
-        """Report now and then, for ever."""
+        """Report every `TELL_SECONDS` if something was counted, for ever."""
         before = None
         while True:
             if (now := self._work()) != before:

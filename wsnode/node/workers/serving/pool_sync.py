@@ -1,4 +1,4 @@
-"""The pools of one worker, which take what was sent to other workers as well."""
+"""Pools of one worker, which also take transactions from other workers."""
 
 from contextlib import suppress
 from functools import partial
@@ -21,11 +21,11 @@ from wsnode.node.workers.messages import (
 from wsnode.node.workers.pending_requests import PendingRequests
 
 PATIENCE_SECONDS: Final = 1.0
-"""The longest time for which a sender waits for other workers, one of which may be ending."""
+"""Seconds for which a sender waits at most for other workers, since one of them may be ending."""
 
 
 class PoolSync:
-    """Passes on what is sent here, and takes what is sent elsewhere."""
+    """Synchronisation of this worker's pools with those of the other workers."""
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
@@ -33,14 +33,14 @@ class PoolSync:
         self._questions = PendingRequests[None]()
 
     def join(self, network: str, pool: TransactionPool) -> Relay:
-        """Take what is sent to other workers into `pool`; return what has them take a transaction."""
+        """Take transactions of other workers into `pool`; return the relay that hands them a transaction."""
         self._pools[network] = pool
         return partial(self._relay, network)
 
     def hear(
         self, message: AddTransactionsRequest | BroadcastResponse | PoolDumpRequest | PoolChange
     ) -> None:
-        """Do what the parent says."""
+        """Handle a message of the parent."""
         match message:
             case AddTransactionsRequest(number, network, encoded):
                 self._take(network, encoded)
@@ -55,14 +55,16 @@ class PoolSync:
                         self._channel.post(PoolDump(slot, network, part))
 
     async def _relay(self, network: str, encoded: bytes) -> None:
-        """Return once all other workers have a transaction, or cannot be waited for."""
+        """Return once all other workers have a transaction, or after `PATIENCE_SECONDS`."""
         await self._questions.ask(
             lambda number: self._channel.post(BroadcastRequest(number, network, bytes(encoded))),
             PATIENCE_SECONDS,
         )
 
     def _take(self, network: str, encoded: list[bytes]) -> None:
-        """Take what other workers have checked; the pool may refuse what contradicts its own contents."""
+        """Add transactions that other workers have checked; the pool may refuse those that contradict its
+        contents.
+        """
         # Between two releases of a configuration others may have a network that this one does not have.
         if (pool := self._pools.get(network)) is None:
             return

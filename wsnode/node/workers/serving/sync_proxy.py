@@ -1,4 +1,4 @@
-"""A network that another process of the node follows, as a worker sees it."""
+"""Network that another process of the node follows, as a worker sees it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -15,11 +15,11 @@ from wsnode.server.shared import MetricValue
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 _STATUS: Final = JsonDecoder[dict[str, Any]](dict[str, Any])
-UNKNOWN: Final = "the process that follows has not said how it stands"
+UNKNOWN: Final = "the process that follows has not reported its status"
 
 
 class SyncProxy:
-    """Stands in for a follower, by what the process that follows has sent last."""
+    """Stand-in for a follower, by the last status from the process that follows."""
 
     background: Sequence[Callable[[], Awaitable[None]]] = ()
 
@@ -31,9 +31,10 @@ class SyncProxy:
         inquire: Callable[[], Awaitable[bytes | None]],
         mode: str,
     ) -> None:
-        """`send` has the process that follows send a transaction, `inquire` asks it for its status.
+        """Prepare to ask the process that follows.
 
-        `mode` is the mode of `wsnode_status`. With only a Starknet chain there is no `spec` and no `hub`.
+        `send` has it send a transaction, and `inquire` requests its status. `mode` is the value of `mode` in
+        `wsnode_status`. A network of a Starknet chain alone has neither `spec` nor `hub`.
         """
         self._spec = spec
         self._hub = hub
@@ -42,27 +43,29 @@ class SyncProxy:
         self._mode = mode
         self._status: SyncStatus | None = None
         self._heard = 0.0
-        """When that was said."""
+        """Time at which the status arrived, of trio's clock."""
 
     @property
     def following(self) -> Self:
-        """Return itself: it answers as a follower does."""
+        """Return this proxy, which reports as a follower does."""
         return self
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return how far the way to the others' head is gone, None at its end."""
+        """Return the first, present and highest block of the way to the head elsewhere, None at its end."""
         if self._status is None or self._status.progress is None:
             return None
         return SyncProgress(*self._status.progress)
 
     @property
     def peers(self) -> int:
-        """Return how many nodes are followed now."""
+        """Return the number of nodes that are followed now."""
         return 0 if self._status is None else self._status.peers
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return the state of following, and of each node; of neither if the process that follows is gone."""
+        """Return the result of `wsnode_status`; without `upstreams` if the process that follows does not
+        answer.
+        """
         found = await self._inquire()
         if found is not None:
             with suppress(MalformedError):
@@ -71,28 +74,28 @@ class SyncProxy:
         return {"mode": self._mode, "head": head, "upstreams": []}
 
     def not_ready_reason(self) -> str | None:
-        """Return why this network should not be asked now, None if nothing speaks against it."""
+        """Return the reason why this network should not be asked now, None if it is ready."""
         if self._status is None:
             return UNKNOWN
         silence = trio.current_time() - self._heard
         if self._status.not_ready_reason is None and silence > SILENT_SECONDS:
-            return f"the process that follows has said nothing for {silence:.0f} s"
+            return f"the process that follows has not reported for {silence:.0f} s"
         return self._status.not_ready_reason
 
     def announced_height(self) -> int | None:
-        """Return how high the chain is elsewhere, None if that is not known."""
+        """Return the number of the highest block elsewhere, None if that is not known."""
         return None if self._status is None else self._status.height
 
     async def send(self, encoded: bytes) -> None:
-        """Return once a followed node has taken a signed transaction, and all processes of this one have it.
+        """Return once a followed node has taken a signed transaction, and all processes of this node have it.
 
         Raises:
-            SendFailedError: No node has.
+            SendFailedError: No node has taken it.
         """
         await self._send(encoded)
 
     def hear(self, message: SyncStatus | PendingTransactions) -> None:
-        """Take what the process that follows tells all workers."""
+        """Take news from the process that follows."""
         if isinstance(message, PendingTransactions):
             self._announce(message)
             return
@@ -108,8 +111,8 @@ class SyncProxy:
                 self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
 
     def reload(self, _network: object) -> None:
-        """Do nothing: the process that follows reads the configuration again too."""
+        """Do nothing, since the process that follows reads the configuration again too."""
 
     def figures(self) -> list[MetricValue]:
-        """Return no numbers: the process that follows tells them."""
+        """Return no metrics, since the process that follows reports them."""
         return []

@@ -1,4 +1,4 @@
-"""The process that follows, as workers hear of it: how it stands, and what is pending at other nodes."""
+"""Reports of the process that follows to workers: the status of networks, and pending transactions."""
 
 from typing import Final
 
@@ -22,13 +22,13 @@ from wsnode.node.workers.messages import (
 from wsnode.upstream.errors import SendFailedError
 
 LOOK_SECONDS: Final = 0.1
-"""How soon workers hear of a change."""
+"""Seconds between two looks for a change of status."""
 AGAIN_LOOKS: Final = 10
-"""After this number of looks each network is reported even without a change, unless the process hangs."""
+"""Looks after which each network is reported even without a change, as a sign of life."""
 
 
 class SyncPublisher:
-    """Tells the parent, which tells the workers; and sends what they want sent."""
+    """Publisher of sync status to the workers, and sender of their transactions."""
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
@@ -40,7 +40,7 @@ class SyncPublisher:
         followed.tell(made)
 
     async def run(self) -> None:
-        """Tell of each change, and now and then that there is none, for ever."""
+        """Report each change, and each network once a second without one, for ever."""
         while True:
             for network in self._networks.values():
                 network.reported = None
@@ -50,19 +50,19 @@ class SyncPublisher:
                 await trio.sleep(LOOK_SECONDS)
 
     async def answer(self, message: StatusRequest) -> None:
-        """Say how a network is followed."""
+        """Send the status of a followed network."""
         network = self._networks.get(message.network)
         status = b"" if network is None else await network.status()
         self._channel.post(StatusResponse(message.number, status, message.slot))
 
     async def send(self, message: SendTransactionRequest) -> None:
-        """Send a worker's transaction to other nodes, and answer."""
+        """Send a worker's transaction to other nodes, and answer with the outcome."""
         self._channel.post(
             SendTransactionResponse(message.number, await self._failure_of(message), message.slot)
         )
 
     async def _failure_of(self, message: SendTransactionRequest) -> str | None:
-        """Return why no node has taken a transaction, None if one has."""
+        """Return the reason why no node has taken a transaction, None if a node has."""
         if (network := self._networks.get(message.network)) is None:
             return f"{message.network} is not followed yet: its process has an older configuration"
         try:
@@ -73,7 +73,7 @@ class SyncPublisher:
 
 
 class _PublishedNetwork:
-    """One network as the workers hear of it; implements `News`."""
+    """Network as it is published to the workers; implements `SyncEvents`."""
 
     def __init__(
         self,
@@ -87,29 +87,29 @@ class _PublishedNetwork:
         self.followed = followed
         self._journal = journal
         self.reported: SyncStatus | None = None
-        """How it stood when that was last said; None has it be said again."""
+        """Status that was last reported; None to have it reported again."""
 
     def stands_anew(self) -> None:
-        """Tell how the network stands, if that is new."""
+        """Report the network's status, if it has changed."""
         status = self._status()
         if status != self.reported:
             self.reported = status
             self._channel.post(status)
 
     def heard(self, encoded: list[bytes]) -> None:
-        """Tell of pending transactions that other nodes have."""
+        """Report pending transactions of other nodes."""
         for part in parts(encoded):
             self._channel.post(PendingTransactions(self._name, part))
 
     def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
-        """Tell of transactions that the pool has from other nodes, and of the hashes of what it dropped."""
+        """Report transactions that were copied from other nodes' pools, and the hashes of dropped ones."""
         for part in parts(encoded):
             self._channel.post(PoolChange(self._name, part, []))
         if dropped:
             self._channel.post(PoolChange(self._name, [], dropped))
 
     async def status(self) -> bytes:
-        """Return the JSON of how it is followed, and published."""
+        """Return the JSON of `wsnode_status` for this network."""
         return msgspec.json.encode(with_journal(await self.followed.following.tell_status(), self._journal))
 
     def _status(self) -> SyncStatus:

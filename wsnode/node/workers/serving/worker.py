@@ -1,6 +1,6 @@
-"""One of several processes that serve a node's clients: it gets its connections from the node's parent.
+"""Worker process: it gets its connections from the node's parent.
 
-`python -P -m wsnode.node.workers.serving.worker DESCRIPTOR` is given its end of a pair with the parent.
+`python -P -m wsnode.node.workers.serving.worker DESCRIPTOR` takes the descriptor of its end of the channel.
 """
 
 import faulthandler
@@ -55,12 +55,12 @@ logger = logging.getLogger("wsnode.workers")
 
 FAILED = 1
 FIRST = 1
-"""The number of the worker that logs what concerns all of them."""
+"""Number of the worker that logs messages about all workers."""
 FOR_RESTART = Drain(restarts=True)
 
 
 def main() -> None:
-    """Serve until the parent says otherwise, or is gone."""
+    """Serve until the parent orders the end, or has ended itself."""
     # The parent ends a process that hangs by SIGABRT, which then prints where its threads are.
     faulthandler.enable()
     # A terminal signals all its processes; what the parent's signals mean for a worker, the parent says.
@@ -78,7 +78,7 @@ async def _run(descriptor: int) -> int:
     channel = IpcChannel[ToWorker].of_descriptor(descriptor, ToWorker)
     first, memory = await channel.receive()
     assert isinstance(first, Start), "the first message says what to serve"
-    assert memory is not None, "the ledger comes with it"
+    assert memory is not None, "the scoreboard comes with it"
     scoreboard = Scoreboard(memory)
     os.close(memory)
     config = msgspec.json.decode(first.config, type=Config)
@@ -145,12 +145,12 @@ class _Worker:
                 ending.cancel_scope.cancel()
 
     async def _obey(self, reception: ConnectionAcceptor, nursery: trio.Nursery) -> Drain:
-        """Take connections until the worker is to end, which it is too when the parent is gone."""
+        """Take connections until the parent orders the end, or has ended itself; return the order."""
         while True:
             try:
                 message, descriptor = await self._channel.receive()
             except PeerClosedError:
-                logger.error("the parent is gone: ends")  # noqa: TRY400 - no bug of ours
+                logger.error("the parent process has ended, so this worker ends")  # noqa: TRY400 - no bug of ours
                 return FOR_RESTART
             except DescriptorsTruncatedError as error:
                 logger.warning("%s", error)
@@ -174,7 +174,7 @@ class _Worker:
                     self._hear(message)
 
     def _hear(self, message: ToWorker) -> None:
-        """Take what is said of other processes."""
+        """Handle a message about other processes."""
         if isinstance(message, MetricsRequest | AllMetricsResponse):
             self._colleagues.hear(message)
         elif isinstance(message, News):
@@ -202,7 +202,7 @@ class _Worker:
         self._has_left.set()
 
     async def _tell_left(self) -> None:
-        """Say how many connections have ended, those of one pass of the scheduler together."""
+        """Report the number of ended connections, those of one pass of the scheduler together."""
         while True:
             await self._has_left.wait()
             self._has_left = trio.Event()
@@ -210,7 +210,7 @@ class _Worker:
             self._channel.post(ConnectionsClosed(left))
 
     async def _beat(self) -> None:
-        """Have the parent know that this loop runs, for ever."""
+        """Send the parent a heartbeat every `HEARTBEAT_SECONDS`, for ever."""
         while True:
             # A parent that reads nothing needs no more of them.
             if not self._channel.waiting:

@@ -1,4 +1,4 @@
-"""One of several processes of a node, as its networks see the others; implements `Processes`."""
+"""One of several processes of a node, as its networks see the others; implements `ProcessGroup`."""
 
 import logging
 from functools import partial
@@ -31,7 +31,7 @@ from wsnode.node.workers.serving.sync_publisher import SyncPublisher
 from wsnode.upstream.errors import SendFailedError
 
 PATIENCE_SECONDS: Final = 12.0
-"""How long a sender waits: longer than the process that follows waits for its nodes."""
+"""Seconds for which a sender waits: longer than the process that follows waits for its nodes."""
 INQUIRY_SECONDS: Final = 3.0
 
 logger = logging.getLogger("wsnode.workers")
@@ -49,7 +49,7 @@ News = (
 
 
 class WorkerContext:
-    """Joins networks to those of the other processes."""
+    """Process group of a worker: joins its networks to those of the other processes."""
 
     def __init__(
         self,
@@ -60,9 +60,10 @@ class WorkerContext:
         writes: bool,
         is_first: bool = False,
     ) -> None:
-        """`slot` is this process's in the ledger; `writes`: whether it follows, for all of them.
+        """Prepare with row `slot` of the scoreboard.
 
-        `is_first`: whether it logs what it opens, for all of them.
+        `writes`: True if this process follows and writes for all of them. `is_first`: True if it logs, for
+        all of them, which chains are opened.
         """
         self.writes = writes
         self.is_first = is_first
@@ -78,7 +79,7 @@ class WorkerContext:
         )
 
     def rate_limiter_of(self, network: str, digest: str, *, is_metered: bool) -> SharedRateLimiter | None:
-        """Return what counts the use of a key by all processes, None if there are too many keys."""
+        """Return the counters of a key over all processes, None if there are too many keys."""
         rate_limiter = self._scoreboard.rate_limiter_of(self._slot, network, digest, is_metered=is_metered)
         if rate_limiter is None:
             logger.error(
@@ -87,24 +88,26 @@ class WorkerContext:
         return rate_limiter
 
     def join(self, network: str, pool: TransactionPool) -> Relay:
-        """Take what is sent to other processes into `pool`; return what has them take a transaction."""
+        """Take transactions of other processes into `pool`; return the relay that hands them a
+        transaction.
+        """
         return self._pools.join(network, pool)
 
     def follows(self, network: str, followed: LocalSyncService, journal: StatusReporter | None) -> None:
-        """Report to the others on a network that this process follows."""
+        """Report to the other processes on a network that this process follows."""
         self.telling.follows(network, followed, journal)
 
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
     ) -> SyncProxy:
-        """Return what stands in for the follower of a network, which is another process's."""
+        """Return the stand-in for a follower in another process."""
         inquire = partial(self._inquire, network)
         made = SyncProxy(spec, hub, partial(self._send, network, relay), inquire, mode)
         self._elsewhere[network] = made
         return made
 
     def hear(self, message: News) -> None:
-        """Take what the parent says of the other processes."""
+        """Take news of the other processes from the parent."""
         match message:
             case SyncStatus() | PendingTransactions():
                 # Between two releases of a configuration others may follow what this one does not have.
