@@ -1,4 +1,4 @@
-"""Why an import ends before its source does; each message is one line for the operator."""
+"""Errors that end an import before its source does; each message is one line for the operator."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from wsnode.ethereum.primitives.values import hexadecimal
 
 
 class SourceError(Exception):
-    """The source's bytes are not blocks; `offset` counts in the uncompressed stream."""
+    """Error of a source whose bytes are not blocks; `offset` counts bytes of the uncompressed stream."""
 
     def __init__(self, source: str, offset: int, problem: str) -> None:
         super().__init__(f"{source}: byte {offset}: {problem}")
@@ -14,7 +14,7 @@ class SourceError(Exception):
 
 
 class UnsupportedChainError(Exception):
-    """The first block of a chain cannot be read, or breaks a rule that the chain may not have."""
+    """Error of an unreadable first block of a chain, or of one that breaks a rule of Ethereum."""
 
 
 NO_CHECKPOINT: Final = (
@@ -24,11 +24,11 @@ NO_CHECKPOINT: Final = (
 
 
 class CheckpointError(Exception):
-    """A light client of the beacon chain cannot begin, or go on, with the checkpoint that it has."""
+    """Error of a light client of the beacon chain that cannot begin with its checkpoint, or go on from it."""
 
 
 class UnknownParentError(Exception):
-    """A block does not follow any block that the chain knows."""
+    """Error of a block whose parent the chain does not know."""
 
     def __init__(self, number: int, block_hash: bytes, parent_hash: bytes) -> None:
         what = f"block {number} ({hexadecimal(block_hash)})"

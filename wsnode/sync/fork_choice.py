@@ -1,9 +1,9 @@
-"""The fork choice of an import: the branch that becomes the canonical chain.
+"""Fork choice of an import: the branch that becomes the canonical chain.
 
 Before the merge the branch with the most total difficulty is canonical, of equal ones the first seen. After
 the merge a consensus client names the head; here the last block of the source takes its place. A branch block
-is stored beside the chain only after it lost, or together with the switch to it; so a block that is stored
-has been judged, and an import that is cut off anywhere can be repeated.
+is stored beside the chain only after it lost, or together with the switch to it. So each stored block has
+been judged, and an interrupted import can be repeated.
 """
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
@@ -15,9 +15,9 @@ from wsnode.sync.errors import UnknownParentError
 
 
 def take_branch_block(tree: BlockTree, block: UnverifiedBlock) -> InvalidBlockError | None:
-    """Make the branch of a block that does not follow the head canonical if it wins, else keep it beside.
+    """Make the branch of a block beside the head canonical if it wins, else store the block beside the chain.
 
-    Returns the error of the block or of one that it builds on.
+    Return the error of the block or of one of its ancestors, None if there is none.
 
     Raises:
         UnknownParentError: Its parent is unknown.
@@ -50,5 +50,5 @@ def _wins(view: Snapshot, block: UnverifiedBlock) -> bool:
 
 
 def _total_difficulty(view: Snapshot, block: UnverifiedBlock) -> int:
-    """Return the difficulties up to a block, added up; only its own if nothing is known of its parent."""
+    """Return the sum of difficulties up to a block; only its own if its parent's is unknown."""
     return (view.total_difficulty_of(block.parent_hash) or 0) + block.difficulty

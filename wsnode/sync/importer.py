@@ -1,7 +1,7 @@
-"""An import: blocks of a source are read, verified and stored, and the last of them becomes safe and final.
+"""Import of a source's blocks: read, verified and stored; the last of them becomes safe and final.
 
 Three threads run concurrently: one reads and decodes the next blocks (recovering senders on all cores), one
-executes the present ones, and one writes the last ones' rows. State is committed before rows.
+executes the present ones, and one writes the rows of the last ones. State is committed before rows.
 """
 
 from collections.abc import Sequence
@@ -42,15 +42,15 @@ async def import_files(chain: Chain, files: Sequence[str], progress: ImportProgr
     """Import files of RLP blocks (`-` is standard input) and return the new head, safe and final.
 
     Raises:
-        SourceError, InvalidBlockError, UnknownParentError: at the first thing wrong with the source;
-            everything before it has been committed then.
+        SourceError, InvalidBlockError, UnknownParentError: At the source's first fault; blocks before it are
+            committed.
     """
     with RlpFiles(files) as source:
         return await Importer(chain, source, progress).run()
 
 
 class Importer:
-    """One import of a source into a chain that is open for writing."""
+    """Import of a source into a chain that is open for writing."""
 
     def __init__(
         self,

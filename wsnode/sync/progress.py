@@ -1,4 +1,4 @@
-"""The progress display of an import: a bar on a terminal, plain lines elsewhere."""
+"""Progress display of an import: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _LINE_EVERY_SECONDS: Final = 5.0
 
 
 class ProgressStep(msgspec.Struct, frozen=True):
-    """The work of an import so far, and its position in the input (`bytes_total` None: unknown)."""
+    """Work of an import so far, and its position in the input; `bytes_total` is None if unknown."""
 
     number: int
     blocks: int = 0
@@ -23,21 +23,21 @@ class ProgressStep(msgspec.Struct, frozen=True):
 
 
 class ImportProgress(Protocol):
-    """Receives a step after each batch of verified blocks."""
+    """Receiver of a step after each batch of verified blocks."""
 
     def advanced(self, step: ProgressStep) -> None:
         """Take note of the work done so far."""
 
 
 class NullProgress:
-    """Shows nothing."""
+    """Progress that is not shown."""
 
     def advanced(self, step: ProgressStep) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
 
 class ImportLines:
-    """Writes a line now and then."""
+    """Progress as a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -45,7 +45,7 @@ class ImportLines:
         self._start = self._last = clock()
 
     def advanced(self, step: ProgressStep) -> None:
-        """Write a line unless the last one is recent."""
+        """Write a line unless the last one is less than 5 s old."""
         now = self._clock()
         if now - self._last >= _LINE_EVERY_SECONDS:
             self._last = now
@@ -61,7 +61,7 @@ class ImportLines:
 
 
 class ImportBar:
-    """Draws a progress bar; a context manager."""
+    """Progress as a bar on a terminal; a context manager."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -77,7 +77,7 @@ class ImportBar:
         self._task = self._progress.add_task("import", total=None, number=0, rates="")
 
     def advanced(self, step: ProgressStep) -> None:
-        """Redraw the bar."""
+        """Update the bar."""
         self._progress.update(
             self._task,
             total=step.bytes_total,
@@ -104,7 +104,7 @@ def rates(step: ProgressStep, elapsed: float) -> str:
 
 
 def time_left(step: ProgressStep, elapsed: float) -> float | None:
-    """Return the seconds left at the pace so far, None when the whole is unknown."""
+    """Return the seconds left at the pace so far, None when the total is unknown."""
     if step.bytes_total is None or not step.bytes_read:
         return None
     return elapsed * max(0, step.bytes_total - step.bytes_read) / step.bytes_read

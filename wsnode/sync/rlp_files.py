@@ -30,7 +30,7 @@ _LONG_LIST: Final = 0xF7
 
 
 class RlpFiles:
-    """The blocks of some files, one file after the other; `-` is standard input. A context manager."""
+    """Blocks of several files, one file after the other; `-` is standard input. A context manager."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -46,7 +46,7 @@ class RlpFiles:
         """Return some of the next blocks, none at the end.
 
         Raises:
-            SourceError: when what follows is no block; the blocks before it have been returned first.
+            SourceError: The next bytes are no block; the blocks before them have been returned.
         """
         if self._failure is not None:
             raise self._failure
@@ -65,7 +65,7 @@ class RlpFiles:
         return batch
 
     def position(self) -> FilePosition:
-        """Return how many bytes of the files have been read."""
+        """Return the bytes read so far and in total, None for a pipe."""
         return FilePosition(self._finished + _tell(self._raw), self._whole)
 
     def __enter__(self) -> Self:
@@ -88,7 +88,7 @@ def cut_blocks(stream: BinaryIO, name: str) -> Iterator[EncodedBlock]:
     """Yield the RLP lists that follow one another in a stream, holding one at a time.
 
     Raises:
-        SourceError: where something else follows or the stream ends inside a list.
+        SourceError: Other bytes follow, or the stream ends inside a list.
     """
     offset = 0
     while start := _read(stream, 1, name, offset):
@@ -105,7 +105,7 @@ def cut_blocks(stream: BinaryIO, name: str) -> Iterator[EncodedBlock]:
 
 
 def _list_head(stream: BinaryIO, start: bytes, name: str, offset: int) -> tuple[bytes, int]:
-    """Return the head of a list and the size of what follows it."""
+    """Return the head of a list and the size of its contents in bytes."""
     first = start[0]
     if first < _SHORT_LIST:
         raise SourceError(
@@ -147,7 +147,9 @@ def _unpacked(raw: BinaryIO) -> BinaryIO:
 
 
 class _Unpacked(io.RawIOBase):
-    """Gives all that a damaged file holds before it fails; a buffered GzipFile loses its last megabyte."""
+    """Reader of a gzip file that gives all bytes before a fault; a buffered GzipFile loses its last
+    megabyte.
+    """
 
     def __init__(self, packed: BinaryIO) -> None:
         self._gzip = gzip.GzipFile(fileobj=packed)

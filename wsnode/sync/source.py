@@ -6,7 +6,7 @@ import msgspec
 
 
 class EncodedBlock(msgspec.Struct, frozen=True):
-    """A block's RLP and where it was found."""
+    """RLP of a block, with its file and its offset."""
 
     encoded: bytes
     source: str
@@ -27,8 +27,8 @@ class BlockSource(Protocol):
         """Return some of the next blocks, none at the end; may block the calling thread.
 
         Raises:
-            SourceError: when what follows is no block.
+            SourceError: The next bytes are no block.
         """
 
     def position(self) -> FilePosition:
-        """Return how far the source has been read."""
+        """Return the position of the source."""

@@ -1,4 +1,4 @@
-"""A dump in a folder into the Starknet chain: `wsnode import alt`."""
+"""Import of a dump in a folder into the Starknet chain: `wsnode import alt`."""
 
 import time
 from collections.abc import Callable
@@ -47,13 +47,13 @@ async def import_folder(
 ) -> ImportOutcome:
     """Import the new blocks of `folder`, and return the outcome.
 
-    Another branch than the chain's is refused, or with `replace` takes the place of the blocks above the
-    last common one. Classes come from the folder's own documents and from `classes`. `report` gets a
-    message for every unused document and class, and for every missing definition.
+    Another branch than the chain's is refused, or with `replace` takes the place of the blocks above the last
+    common one. Classes come from the folder's own documents and from `classes`. `report` gets a message for
+    every unused document and class, and for every missing definition.
 
     Raises:
-        InvalidBlockError: A block violates a rule; those before it are part of the chain.
-        DumpError: The dump cannot be imported at all, or has a gap; the blocks before that are kept.
+        InvalidBlockError: A block violates a rule; the blocks before it are part of the chain.
+        DumpError: The dump cannot be imported at all, or has a gap; the blocks before the gap are kept.
     """
     files = ClassFiles(report)
     # This only reads, so nothing is lost when Ctrl-C leaves the thread behind.
@@ -85,8 +85,9 @@ def _read(
 
 
 def _last_common_block(chain: StarknetChain, dump: DumpFolder) -> int | None:
-    """Return the last common block of a dump that leaves the chain, None if it does not or shares no
-    block.
+    """Return the number of the last common block of a dump on another branch.
+
+    Return None if the dump is on the chain's branch, or shares no block with it.
     """
     with chain.snapshot() as snapshot:
         for listed in dump.blocks:
@@ -100,7 +101,7 @@ def _begin(intake: BlockImporter, dump: DumpFolder, first_block: int | None, cha
     if intake.head is None and first_block is None and dump.blocks and dump.blocks[0].number > 0:
         first = dump.blocks[0].number
         raise DumpError(
-            f"the dump begins at block {first} and the chain is empty; to do without the blocks below it,"
+            f"the dump begins at block {first} and the chain is empty; to begin without the blocks below it,"
             f" say --first-block {first}"
         )
     intake.begin(first_block or 0, chain_id)
@@ -111,7 +112,7 @@ def _begin(intake: BlockImporter, dump: DumpFolder, first_block: int | None, cha
 
 
 class _Work:
-    """The blocks that are not stored yet, taken in turns."""
+    """Blocks of the dump that are not stored yet, taken in turns."""
 
     def __init__(
         self, dump: DumpFolder, intake: BlockImporter, files: ClassFiles, progress: Progress
@@ -125,11 +126,11 @@ class _Work:
         self.taken = 0
 
     def close(self) -> None:
-        """Close the file that is being read."""
+        """Close the open file."""
         self._blocks.close()
 
     def turn(self) -> bool:
-        """Take blocks for a short time; false when none is left."""
+        """Take blocks for `TURN_SECONDS`; return False when none is left."""
         end = time.monotonic() + TURN_SECONDS
         for block, inline in self._blocks:
             if block.number > self._intake.next_number:

@@ -1,4 +1,4 @@
-"""The progress display of a dump's import: a bar on a terminal, plain lines elsewhere."""
+"""Progress display of a dump's import: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ LINE_EVERY_SECONDS: Final = 5.0
 
 
 class LineProgress:
-    """Writes a line now and then."""
+    """Progress as a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -20,7 +20,7 @@ class LineProgress:
         self._start = self._last = clock()
 
     def __call__(self, number: int, done: int, total: int) -> None:
-        """Write a line unless the last one is recent."""
+        """Write a line unless the last one is less than 5 s old."""
         now = self._clock()
         if now - self._last < LINE_EVERY_SECONDS:
             return
@@ -35,7 +35,7 @@ class LineProgress:
 
 
 class DumpBar:
-    """Draws a progress bar; a context manager."""
+    """Progress as a bar on a terminal; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -48,7 +48,7 @@ class DumpBar:
         self._task = self._progress.add_task("import", total=None, number=0)
 
     def __call__(self, number: int, done: int, total: int) -> None:
-        """Redraw the bar."""
+        """Update the bar."""
         self._progress.update(self._task, total=total, completed=done, number=number)
 
     def report(self, message: str) -> None:

@@ -1,1 +1,1 @@
-"""A chain that follows other nodes: what they announce is fetched, executed, and made the head."""
+"""Following of other nodes: announced blocks are fetched, executed, and made the head."""

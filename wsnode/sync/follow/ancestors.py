@@ -1,7 +1,7 @@
-"""Blocks that a consensus client builds on and this node lacks: fetched from the upstreams, and judged.
+"""Missing ancestors of a consensus client's block, fetched from the upstreams and judged.
 
-The head stays where the consensus client has set it, but for a long way: it goes along with that, up to the
-number of the block that is wanted at the most, because a state so far ahead cannot be kept in memory.
+The head stays where the consensus client has set it. Only over a long distance does it move along, at most up
+to the wanted block, because a state so far ahead cannot be kept in memory.
 """
 
 import logging
@@ -27,15 +27,15 @@ from wsnode.upstream.link import Link
 logger = logging.getLogger("wsnode.follow")
 
 
-class WantedBlock(msgspec.Struct, frozen=True, eq=False):
-    """A block that is wanted; `is_over` when it has come, or nobody has it."""
+class MissingBlock(msgspec.Struct, frozen=True, eq=False):
+    """Wanted block; `is_over` is set when it has come, or no upstream has it."""
 
     block_hash: Hash32
     is_over: trio.Event
 
 
 class AncestorSync:
-    """Fetches the block that was wanted last, and all below it that are unknown."""
+    """Fetch of the block that was wanted last, and of its unknown ancestors."""
 
     def __init__(
         self,
@@ -46,7 +46,9 @@ class AncestorSync:
         floor: Callable[[], int],
         storage_retry: StorageRetry,
     ) -> None:
-        """`floor` returns the number of the block that no branch may leave ours below."""
+        """Prepare to fetch from `upstreams`; `floor` returns the number of the lowest block that may be
+        replaced.
+        """
         self._live = live
         self._upstreams = upstreams
         self._range_sync = range_sync
@@ -57,7 +59,7 @@ class AncestorSync:
         self._woken = trio.Event()
 
     def want(self, block_hash: Hash32) -> trio.Event:
-        """Have a block fetched, in place of one that was wanted before; the event says when that is over."""
+        """Have a block fetched in place of an earlier wanted one; return an event for its end."""
         if self._wanted is not None:
             if self._wanted.block_hash == block_hash:
                 return self._wanted.is_over
@@ -67,7 +69,7 @@ class AncestorSync:
         return self._wanted.is_over
 
     async def run(self) -> None:
-        """Fetch what is wanted, for ever."""
+        """Fetch wanted blocks, for ever."""
         while True:
             await self._woken.wait()
             self._woken = trio.Event()
@@ -90,7 +92,12 @@ class AncestorSync:
             try:
                 blocks = await self._fetched(upstream, link, wanted)
             except (UpstreamError, PeerError) as error:
-                logger.warning("%s: block %s, which is built on: %s", upstream, hexadecimal(wanted), error)
+                logger.warning(
+                    "%s: block %s, which a consensus client builds on: %s",
+                    upstream,
+                    hexadecimal(wanted),
+                    error,
+                )
             else:
                 await self._judge(blocks)
                 break
@@ -102,7 +109,7 @@ class AncestorSync:
         return await self._ancestor_fetcher.up_to(upstream, link, wanted, self._floor())
 
     def _reachable(self, number: int) -> int | None:
-        """Return the number of the highest block up to `number` that an upstream has."""
+        """Return the number of the highest announced block up to `number`, None without an announcement."""
         numbers = [upstream.announced.number for upstream in self._upstreams.usable if upstream.announced]
         return min(max(numbers), number) if numbers else None
 
@@ -110,8 +117,10 @@ class AncestorSync:
         for block in blocks:
             status = await self._live.judge(block)
             if isinstance(status, InvalidBlock):
-                logger.warning("what is built on block %d is invalid: %s", block.number, status.error)
+                logger.warning(
+                    "block %d, which a consensus client builds on, is invalid: %s", block.number, status.error
+                )
             if isinstance(status, InvalidBlock | UnknownParentBlock):
                 return
         if blocks:
-            logger.info("%d blocks that are built on came from upstreams", len(blocks))
+            logger.info("%d blocks that a consensus client builds on came from upstreams", len(blocks))

@@ -1,4 +1,4 @@
-"""How fast a chain grows."""
+"""Time between blocks of a chain."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -12,17 +12,19 @@ from wsnode.ethereum.networks.table import network_of
 LOOKED_AT: Final = 17
 LEAST_SECONDS: Final = 0.1
 UNKNOWN_SECONDS: Final = 1.0
-"""Of a chain that is not in the table and has one block so far."""
+"""Seconds between blocks of a chain that is not in the table and has one block so far."""
 MOST_SECONDS: Final = 20.0
-"""A chain that makes no blocks without transactions may rest for days; it is asked about sooner."""
+"""Most seconds between blocks; a chain that makes no empty blocks may rest for days, but is asked sooner."""
 
 
 BlockTime: TypeAlias = Callable[[Chain], float]
-"""Says how many seconds are between two blocks of a chain."""
+"""Function that returns the seconds between two blocks of a chain."""
 
 
 def block_seconds(chain: Chain) -> float:
-    """Return the time between the last blocks, within bounds; a known chain's until there are some."""
+    """Return the seconds between the last blocks, within bounds; of a known chain with few blocks, the
+    table's.
+    """
     with chain.snapshot() as view:
         rows = [view.header(number) for number in range(max(0, view.number - LOOKED_AT), view.number + 1)]
     times = [header_fields(row).timestamp for row in rows if row is not None]
@@ -33,7 +35,9 @@ def block_seconds(chain: Chain) -> float:
 
 
 def between(times: Sequence[int]) -> float:
-    """Return the time between blocks of these times, in seconds: the mean where some have the same second."""
+    """Return the seconds between blocks of these times: their median, or their mean if two have the same
+    second.
+    """
     steps = [after - before for before, after in pairwise(times)]
     if not steps:
         return UNKNOWN_SECONDS

@@ -1,4 +1,4 @@
-"""What is safe and what is final: by proof, or by the upstreams' word as far as it is about our chain."""
+"""Safe and finalized blocks: by proof, or by the word of upstreams on our chain."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -19,28 +19,30 @@ EVERY_BLOCKS: Final = 32
 EVERY_SECONDS: Final = 60.0
 SAFE_BELOW: Final = 32
 FINALIZED_BELOW: Final = 64
-"""How far below the head a block is safe and final where no upstream says so: two epochs, as with anvil."""
+"""Depth of the finalized block below the head where no upstream names one: two epochs, as with anvil."""
 
 
 class SetFinality(Protocol):
-    """Marks blocks, and returns whether they are below the head."""
+    """Function that marks the safe and the finalized block, and returns False if the head has moved
+    meanwhile.
+    """
 
     async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
-        """Mark them."""
+        """Mark the blocks; return True if they are marked."""
 
 
 class FinalityTracker:
-    """Marks what is safe and what is final now and then, as the head moves on."""
+    """Marking of the safe and the finalized block at intervals, as the head moves on."""
 
     def __init__(self, chain: Chain, upstreams: Upstreams, mark: SetFinality) -> None:
         self._chain = chain
         self._upstreams = upstreams
         self._mark = mark
         self._marked: tuple[int, float] | None = None
-        """Block and time at which safe and final blocks were asked for last."""
+        """Block number and time at which upstreams were asked last."""
 
     async def follow(self, head: Head, agree: int) -> None:
-        """Mark blocks below the head, if it is time for that."""
+        """Mark blocks below the head, if `EVERY_BLOCKS` or `EVERY_SECONDS` have passed."""
         now = trio.current_time()
         if self._is_due(head.number, now):
             self._marked = head.number, now
@@ -67,7 +69,7 @@ class FinalityTracker:
 
 
 class ProvedFinality:
-    """Marks what is proved to be safe and final, each time that it is another block."""
+    """Marking of the proved safe and finalized blocks, each time that one of them changes."""
 
     def __init__(self, chain: Chain, anchor: HeadAnchor, mark: SetFinality) -> None:
         self._chain = chain
@@ -76,7 +78,7 @@ class ProvedFinality:
         self._marked: tuple[Hash32 | None, Hash32 | None] | None = None
 
     async def follow(self) -> None:
-        """Mark blocks, as far as they are below the head and not below what is final already."""
+        """Mark proved blocks that are canonical here and not below the finalized one."""
         with self._chain.snapshot() as view:
             before = view.finalized or 0
             marks = (
@@ -92,7 +94,7 @@ class ProvedFinality:
 
 
 async def heads_tagged(upstreams: Sequence[Upstream], tag: str) -> list[Head]:
-    """Return the blocks that upstreams call `tag`, of those that say it."""
+    """Return the blocks that upstreams name by `tag`; an upstream without an answer is left out."""
     heads: list[Head] = []
     for upstream in upstreams:
         try:
@@ -111,5 +113,5 @@ def agreed(heads: Sequence[Head], view: Snapshot, agree: int) -> BlockNumber | N
 
 
 def below(head: int, blocks: int) -> BlockNumber:
-    """Return the number of the block so far below the head, the genesis block at the lowest."""
+    """Return the number of the block `blocks` below the head, 0 at the lowest."""
     return BlockNumber(max(head - blocks, 0))

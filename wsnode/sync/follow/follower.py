@@ -1,4 +1,4 @@
-"""A chain that is live because other nodes' are: all upstreams together, and how following goes."""
+"""Following of all upstreams together, and its status."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -43,14 +43,14 @@ SILENT_BLOCKS: Final = 3
 """Block times without a new head after which all upstreams are asked."""
 LEAST_SILENCE_SECONDS: Final = 3.0
 ALONE_SECONDS: Final = 15.0
-"""How long a head counts as the newest while nobody can be asked."""
+"""Seconds for which a head counts as the newest while no upstream can be asked."""
 KEPT_FIRSTS: Final = 256
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class Follower:
-    """Follows `clients`, of which `agree` must have a block before it is the head."""
+    """Follower of upstreams, of which `agree` must have a block before it is the head."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Follower:
         checkpoint: Hash32 | None = None,
         beacon: AnchorSettings | None = None,
     ) -> None:
-        """A driven chain's head is chosen elsewhere; `connect` opens connections, by TCP unless given.
+        """Prepare to follow the nodes at `addresses`; `connect` opens connections, by TCP unless given.
 
-        A light folder begins at a `checkpoint`, at what is final by now unless given. With `beacon` the head
-        is proved.
+        The head of a driven chain is chosen elsewhere. A light folder begins at `checkpoint`, or without it
+        at the finalized block. With `beacon` the head is proved.
         """
         self._chain = chain
         self._connect = connect
@@ -86,7 +86,7 @@ class Follower:
         self._storage_retry = storage_retry = StorageRetry(self._see)
         anchor = None if beacon is None else HeadAnchor(chain, live, beacon, storage_retry, connect)
         self.anchor = anchor
-        """What proves the head, None where the upstreams' word is enough."""
+        """Anchor with the proved head, None where the upstreams' word is enough."""
         proved = None if anchor is None else lambda: anchor.first
         light = (
             LightFolder(chain, live, self.upstreams, storage_retry, checkpoint, proved)
@@ -97,7 +97,7 @@ class Follower:
         receipts = None if light is None else light.receipts
         beginning = None if light is None else light.beginning
         self.light = light
-        """What a light folder needs besides."""
+        """Parts that only a light folder has, None for a full one."""
         range_sync = RangeSync(chain, live, self.upstreams, progress, self._floor, receipts)
         self._head_tracker = HeadTracker(
             chain, live, self.upstreams, range_sync, block_time, agree, beginning, receipts, anchor
@@ -112,18 +112,18 @@ class Follower:
         self._stages = SyncStageLog()
         self._starting = chain.head.number
         self._firsts: dict[Head, float] = {}
-        """When each of the last heads was announced first."""
+        """Time at which each of the last heads was announced first."""
         self._height: int | None = None
         self._news = 0.0
-        """When the last head was announced."""
+        """Time of the last announcement."""
         self.on_stage: list[Callable[[], None]] = []
         """Called when following has come to another stage."""
         self.on_height: list[Callable[[], None]] = []
-        """Called when `announced_height` is another one."""
+        """Called when `announced_height` has changed."""
 
     @property
     def accepts_any(self) -> bool:
-        """Return whether an upstream may have another block than ours, which is final.
+        """Return True if an upstream may have another block in place of our finalized one.
 
         Where the head is proved, the proof says which of the two is right.
         """
@@ -131,19 +131,20 @@ class Follower:
 
     @property
     def agree(self) -> int:
-        """Return how many upstreams must have a block before it is the head."""
+        """Return the number of upstreams that must have a block before it is the head."""
         return self._head_tracker.agree
 
     @property
     def reorganisations(self) -> int:
-        """Return how often blocks have left the chain."""
+        """Return the number of reorganisations since the start."""
         return self._head_tracker.reorganisations
 
     @property
     def highest(self) -> int | None:
         """Return the height that enough upstreams say they have reached, None if too few can be asked.
 
-        Where the head is proved, it is that of the proved block, or as far above it as may be served.
+        Where the head is proved, return the proved block's height, or the upstreams' as far above it as is
+        served.
         """
         announced = self.upstreams.highest(self.agree)
         if self.anchor is None:
@@ -153,20 +154,20 @@ class Follower:
         return max(proved, min(announced, proved + self.anchor.ahead))
 
     def announced_height(self) -> int | None:
-        """Return `highest` as it was at the last announcement: it is asked for at many calls."""
+        """Return `highest` as it was at the last announcement, since many calls ask for it."""
         return self._height
 
     @property
     def lag(self) -> int | None:
-        """Return how many blocks the head is behind, None if it is not known."""
+        """Return the number of blocks by which the head is behind, None if it is not known."""
         highest = self.highest
         return None if highest is None else max(0, highest - self._chain.head.number)
 
     @property
     def behind(self) -> dict[str, float] | None:
-        """Return by how many blocks and seconds the head is behind, None if it is not known.
+        """Return the blocks and seconds by which the head is behind, None if it is not known.
 
-        The seconds are those since a block above it was announced first.
+        The seconds are counted from the first announcement of a block above the head.
         """
         lag = self.lag
         if lag is None:
@@ -177,7 +178,7 @@ class Follower:
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return how far the way to the upstreams' head is gone, None at its end."""
+        """Return the first, present and highest block of the way to the upstreams' head, None at its end."""
         highest, head = self.highest, self._chain.head.number
         if self.stage in (SyncStage.LIVE, SyncStage.STOPPED) or highest is None or highest <= head:
             return None
@@ -185,14 +186,14 @@ class Follower:
 
     @property
     def peers(self) -> int:
-        """Return how many upstreams are followed now."""
+        """Return the number of upstreams that are followed now."""
         return len(self.upstreams.usable)
 
     async def send(self, encoded: bytes) -> None:
         """Return once an upstream has taken a signed transaction.
 
         Raises:
-            SendFailedError: None has.
+            SendFailedError: No upstream has taken it.
         """
         assert self._nursery is not None, "run is running"
         if self._is_driven:
@@ -206,7 +207,7 @@ class Follower:
             await send_to_all(self.upstreams.usable, encoded, nursery)
 
     async def run(self) -> None:
-        """Follow, for ever.
+        """Follow the upstreams, for ever.
 
         Raises:
             CheckpointError: Proofs of the head cannot begin, or go on.
@@ -236,9 +237,8 @@ class Follower:
             await trio.sleep(0 if has_more else REST_SECONDS)
 
     def want(self, block_hash: Hash32) -> trio.Event:
-        """Have a block that a consensus client builds on fetched, and what is unknown below it.
-
-        The event says when that is over.
+        """Have a consensus client's missing block fetched, with its unknown ancestors; return an event for
+        its end.
         """
         return self._ancestors.want(block_hash)
 
@@ -254,7 +254,7 @@ class Follower:
     def follow(
         self, addresses: Sequence[UpstreamAddress], agree: int, beacons: Sequence[UpstreamAddress] = ()
     ) -> None:
-        """Follow these upstreams and ask these beacon nodes from now on, those too that were quarantined."""
+        """Follow these upstreams and ask these beacon nodes from now on, also those that were quarantined."""
         assert self._nursery is not None, "run is running"
         if self.anchor is not None and beacons:
             self.anchor.follow(beacons)
@@ -276,7 +276,7 @@ class Follower:
         self.changed()
 
     def announced(self, upstream: Upstream, head: Head) -> None:
-        """Take note that an upstream has another head."""
+        """Take note that an upstream has announced another head."""
         now = self._news = trio.current_time()
         upstream.client.score.announced(now - self._firsts.setdefault(head, now))
         while len(self._firsts) > KEPT_FIRSTS:
@@ -284,28 +284,28 @@ class Follower:
         self._see()
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and judge what an upstream has announced last, and move the head.
+        """Fetch and judge the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Something about its blocks is wrong.
-            UpstreamError: They cannot be had.
+            PeerError: Its blocks are invalid, or leave ours below the finalized one.
+            UpstreamError: Its blocks cannot be had.
         """
         if not self._is_driven:
             await self._storage_retry.until_stored(partial(self._head_tracker.take, upstream, link))
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
-        """Take note that an upstream can be listened to."""
+        """Take note that an upstream can be subscribed to."""
         await self.heard.listen(upstream, link)
 
     def changed(self) -> None:
-        """Take note that an upstream came or went: others may wait for one that agrees with them."""
+        """Take note that an upstream came or went; another one may now find enough that agree."""
         for upstream in self.upstreams.usable:
             upstream.woken.set()
         self._see()
 
     def _see(self) -> None:
-        """Say where following stands by now."""
+        """Update the stage, log a change of it, and call the listeners."""
         self._take_height(self.highest)
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
@@ -351,12 +351,12 @@ class Follower:
 
     @property
     def unknown_fork(self) -> str | None:
-        """Return why following cannot go on past a fork that is not known here, None if it can."""
+        """Return the reason why following cannot pass a fork that is not known here, None if it can."""
         beyond = (upstream.why for upstream in self.upstreams.usable if upstream.is_beyond)
         return next(beyond, None) if self.lag else None
 
     def not_ready_reason(self) -> str | None:
-        """Return why this node should not be asked now, None if it is at the upstreams' head."""
+        """Return the reason why this node should not be asked now, None if it is at the upstreams' head."""
         if self._head_tracker.stopped_reason is not None:
             return f"following stopped: {self._head_tracker.stopped_reason}"
         if self.stage is SyncStage.STOPPED:
@@ -376,11 +376,11 @@ class Follower:
 
     @property
     def _is_alone(self) -> bool:
-        """Return whether nobody can be followed, and that for long."""
+        """Return True if no upstream can be followed, and none could for `ALONE_SECONDS`."""
         return self.lag is None and trio.current_time() - self._news > ALONE_SECONDS
 
     async def _watch(self) -> None:
-        """Ask all upstreams once no head has come for long, and look again at a lower head that stays."""
+        """Choose the head again each block time, and ask all upstreams once no head has come for long."""
         while True:
             seconds = self._block_time(self._chain)
             await trio.sleep(seconds)
@@ -394,7 +394,7 @@ class Follower:
                         nursery.start_soon(self._probe, upstream)
 
     async def _probe(self, upstream: Upstream) -> None:
-        """Ask an upstream for its head; connect anew to one that should have announced it."""
+        """Ask an upstream for its head; connect anew if it should have announced that head."""
         link = upstream.link
         if link is None:
             return
@@ -406,10 +406,10 @@ class Follower:
         if head is not None and upstream.announce(head):
             self.announced(upstream, head)
             if upstream.announces_heads:
-                logger.warning("%s did not tell of its head %s", upstream, head)
+                logger.warning("%s did not announce its head %s", upstream, head)
 
     async def _mark(self) -> None:
-        """Mark what is safe and what is final, as the head moves on."""
+        """Mark the safe and the finalized block each second, as the head moves on."""
         while True:
             await trio.sleep(1)
             if self._proved_finality is not None:
@@ -423,11 +423,11 @@ class Follower:
                 )
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells."""
+        """Return the result of `wsnode_status`."""
         return self.status()
 
     def _kept(self) -> dict[str, Any]:
-        """Return what is kept, for a folder that has a window."""
+        """Return the first block and the window of a folder that has one, for `wsnode_status`."""
         with self._chain.snapshot() as view:
             if view.window is None:
                 return {}
@@ -436,13 +436,13 @@ class Follower:
             return {"earliest": hex(view.earliest), "window": view.window, **timed}
 
     def _named(self) -> dict[str, str]:
-        """Return the chain's name, if it has one."""
+        """Return the chain's name as a member of `wsnode_status`, none if it has no name."""
         spec = self._chain.spec
         network = network_of(spec.chain_id, spec.genesis_hash)
         return {} if network is None else {"name": network.name}
 
     def status(self) -> dict[str, Any]:
-        """Return the state of following, and of each upstream."""
+        """Return the state of following, and of each upstream, as the result of `wsnode_status`."""
         choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
         if self.anchor is not None:
             choose = self.anchor.trust

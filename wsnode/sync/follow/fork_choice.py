@@ -1,4 +1,4 @@
-"""Which block is the head, of those that the upstreams have: pure decisions."""
+"""Choice of the head among the blocks of the upstreams, without input or output."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,17 +12,19 @@ Number = TypeVar("Number", bound=int)
 
 
 class Path(msgspec.Struct, frozen=True):
-    """The way to an upstream's verified head: the last canonical block on it, and those after that."""
+    """Path to an upstream's verified head: the last canonical block on it, and the blocks after it."""
 
     root: int
     beside: tuple[Head, ...] = ()
-    """Lowest first."""
+    """Blocks on the path that are not canonical, lowest first."""
 
 
 def chosen(paths: Sequence[Path], agree: int) -> Head | int | None:
-    """Return the highest block that `agree` upstreams have; a canonical one by its number.
+    """Return the highest block that `agree` upstreams have: a number if it is canonical, None if there is
+    none.
 
-    Of two that are as high a canonical one stays; else the one that more have, else that of the first.
+    Of two of the same height, a canonical one is preferred, then one of more upstreams, then one of the
+    first.
     """
     canonical = agreed_number([path.root for path in paths], agree)
     if canonical is None:
@@ -36,10 +38,10 @@ def chosen(paths: Sequence[Path], agree: int) -> Head | int | None:
 
 
 def anchored(paths: Sequence[Path], anchor: Path, agree: int, ahead: int) -> Head | int:
-    """Return the highest block that `agree` upstreams have on top of a proved one, which `anchor` leads to.
+    """Return the highest block that `agree` upstreams have on top of the proved one at the end of `anchor`.
 
-    It is at most `ahead` blocks above the proved block, which itself is returned where no upstream has more.
-    A canonical block is returned by its number.
+    It is at most `ahead` blocks above the proved block, which is returned where no upstream has more. A
+    canonical block is returned as its number.
     """
     proved = anchor.beside[-1] if anchor.beside else None
     number = anchor.root if proved is None else proved.number
@@ -61,5 +63,5 @@ def anchored(paths: Sequence[Path], anchor: Path, agree: int, ahead: int) -> Hea
 
 
 def agreed_number(numbers: Sequence[Number], agree: int) -> Number | None:
-    """Return the height that `agree` upstreams have reached."""
+    """Return the height that `agree` upstreams have reached, None if there are fewer."""
     return sorted(numbers, reverse=True)[agree - 1] if len(numbers) >= agree else None

@@ -1,4 +1,6 @@
-"""From what upstreams announce to the head: fetched, judged, chosen, and made canonical in one change."""
+"""Head by the announcements of upstreams: blocks are fetched, judged, chosen, and made canonical in one
+change.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -40,13 +42,13 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 BESIDE_BLOCKS: Final = 64
-"""How far above the proved block announced ones are fetched and judged."""
+"""Most blocks between the proved block and an announced one that is fetched and judged."""
 
 logger = logging.getLogger("wsnode.follow")
 
 
-class AttestedBlockInvalidError(Exception):
-    """A block that the sync committee has signed, or one below it, breaks a rule."""
+class SignedInvalidError(Exception):
+    """Error of an invalid block that the sync committee has signed, itself or a descendant."""
 
     def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
         name = f"block {block.number} ({hexadecimal(Hash32(block.hash))})"
@@ -55,7 +57,7 @@ class AttestedBlockInvalidError(Exception):
 
 
 class HeadTracker:
-    """Moves the head of one chain to where enough upstreams are, or the proved block is."""
+    """Tracker of a chain's head: it is set to where enough upstreams are, or to the proved block."""
 
     def __init__(
         self,
@@ -69,9 +71,9 @@ class HeadTracker:
         receipts: Receipts | None = None,
         anchor: HeadAnchor | None = None,
     ) -> None:
-        """A light folder has a `beginning`, and needs `receipts` to judge blocks.
+        """Prepare to choose the head of `chain`, by proofs if there is an `anchor`.
 
-        With an `anchor` the head is chosen by what is proved.
+        A light folder has a `beginning`, and needs `receipts` to judge blocks.
         """
         self._chain = chain
         self._anchor = anchor
@@ -86,14 +88,14 @@ class HeadTracker:
         self._range_sync = range_sync
         self._choosing = trio.Lock()
         self._far_takes = 0
-        """Calls of `take` that go a long way, whose end is not the head of an upstream yet."""
+        """Number of `take` calls over a long distance that have not come near an upstream's head yet."""
         self._lower_since: float | None = None
-        """Since when the upstreams' head is below ours, on the same chain."""
+        """Time since which the upstreams' head is below ours, on the same chain; None if it is not."""
         self.accepts_any = False
-        """Whether even what is final may be replaced."""
+        """True if even a finalized block may be replaced."""
         self.reorganisations = 0
         self.stopped_reason: str | None = None
-        """Why what is proved is not followed, if it is not."""
+        """Reason why the proved chain is not followed, None if it is."""
 
     @property
     def head(self) -> Head:
@@ -102,7 +104,9 @@ class HeadTracker:
 
     @property
     def floor(self) -> int:
-        """Return the number of the block that no branch may leave ours below."""
+        """Return the number of the finalized block, 0 if even that may be replaced; branches below it are
+        refused.
+        """
         if self.accepts_any:
             return 0
         with self._chain.snapshot() as view:
@@ -110,22 +114,22 @@ class HeadTracker:
 
     @property
     def is_going_far(self) -> bool:
-        """Return whether a long way to the upstreams' head is being gone."""
+        """Return True while blocks are fetched over a long distance."""
         return self._range_sync.is_running
 
     def stop(self, reason: str) -> None:
-        """Follow no further: what is proved breaks a rule, or replaces what is final here."""
+        """Stop following, because the proved chain breaks a rule, or replaces a finalized block."""
         if self.stopped_reason != reason:
             logger.error("following stopped: %s", reason)
         self.stopped_reason = reason
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and judge what an upstream has announced last, and move the head.
+        """Fetch and judge the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Something about its blocks is wrong.
-            UnknownForkError: Some are of a fork that is not known here; those before it are taken.
-            UpstreamError: They cannot be had.
+            PeerError: Its blocks are invalid, or leave ours below the finalized one.
+            UnknownForkError: A block is of a fork that is not known here; the blocks before it are taken.
+            UpstreamError: Its blocks cannot be had.
         """
         try:
             await self._take(upstream, link)
@@ -155,7 +159,7 @@ class HeadTracker:
         await self._took(upstream, announced)
 
     async def _take_unknown(self, upstream: Upstream, link: Link, announced: Head) -> Head | None:
-        """Judge the way to a head, and return the head of its end; None if that is too far still."""
+        """Judge the blocks up to a head, and return the judged head; None if it is still too far."""
         if self._anchor is not None or not self._range_sync.is_far(announced.number):
             await self._judge_up_to(upstream, link, announced)
             return announced
@@ -178,9 +182,9 @@ class HeadTracker:
         await self.choose()
 
     async def _take_known(self, upstream: Upstream, announced: Head) -> UnknownForkError | None:
-        """Judge the blocks of an upstream before a fork that is not known here, by number.
+        """Judge, by number, the blocks of an upstream before a fork that is not known here.
 
-        Return why the first block of that fork is not taken, if it was reached.
+        Return the error of the first block of that fork, None if it was not reached.
         """
         for number in range(self.head.number + 1, announced.number):
             try:
@@ -194,12 +198,12 @@ class HeadTracker:
         return None
 
     async def has_begun(self) -> bool:
-        """Return whether there is a first block to go on from."""
+        """Return True if there is a first block to go on from."""
         agree = self.agree if self._anchor is None else 1
         return self._beginning is None or await self._beginning.begun(agree)
 
     def _is_within_reach(self, announced: Head) -> bool:
-        """Return whether a block may be judged beside the chain, ahead of its proof."""
+        """Return True if a block may be judged beside the chain, ahead of its proof."""
         if self._anchor is None:
             return True
         if (proved := self._anchor.head) is None:
@@ -207,16 +211,16 @@ class HeadTracker:
         return announced.number - min(proved.number, self.head.number) <= BESIDE_BLOCKS
 
     def known(self, block_hash: Hash32) -> Head | None:
-        """Return the head that a block is, if it is known to be valid."""
+        """Return the number and hash of a block that is known to be valid, None for any other."""
         return self._verified.head_of(block_hash)
 
     async def bring(self, upstream: Upstream, link: Link, proved: Head) -> None:
-        """Fetch and judge a proved block, and all below it that is unknown.
+        """Fetch and judge a proved block, and its unknown ancestors.
 
         Raises:
-            AttestedBlockInvalidError: One of them breaks a rule.
-            UnknownForkError: One of them is of a fork that is not known here.
-            PeerError, UpstreamError: They cannot be had.
+            SignedInvalidError: A block breaks a rule.
+            UnknownForkError: A block is of a fork that is not known here.
+            PeerError, UpstreamError: A block cannot be had.
         """
         if self.known(proved.hash) is not None:
             # An announcement has brought it meanwhile, or the folder has begun with it.
@@ -240,19 +244,21 @@ class HeadTracker:
                 return
 
     def _stop_if_newest(self, proved: Head, reason: str) -> None:
-        """Stop, unless another block has been proved while this one was fetched: that one decides."""
+        """Stop following, unless another block has been proved meanwhile: the newer one decides."""
         if self._anchor is not None and self._anchor.wanted == proved.hash:
             self._stop_if_fresh(reason)
 
     def _stop_if_fresh(self, reason: str) -> None:
-        """Stop, unless proofs are behind: a block that was signed long ago may have left the chain."""
+        """Stop following, unless proofs are behind: a block that was signed long ago may have left the
+        chain.
+        """
         if self._anchor is not None and self._anchor.is_fresh:
             self.stop(reason)
 
     async def choose(self) -> None:
-        """Make the block the head that enough upstreams have, but for the time of a long way there.
+        """Make the highest block of enough upstreams the head, but not during a long way there.
 
-        At the end of that way the heads of upstreams are those of before, until one is judged.
+        At the end of a long way the upstreams' heads are out of date until one is judged.
         """
         if self._far_takes:
             return
@@ -272,7 +278,7 @@ class HeadTracker:
                 await self._stay_or_go_back(found)
 
     async def _choose_anchored(self, anchor: HeadAnchor, paths: Sequence[Path]) -> None:
-        """Make the proved block the head, or what is announced on top of it where that is served."""
+        """Make the proved block the head, or an announced block on top of it where those are served."""
         proved = anchor.head
         if proved is None or (way := self._verified.path_to(proved)) is None:
             return
@@ -293,7 +299,7 @@ class HeadTracker:
             await self._set_head(target)
 
     async def mark(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
-        """Mark what is safe and what is final, and return whether these blocks are below the head."""
+        """Mark the safe and the finalized block; return False if they are not below the head."""
         async with self._live.turn() as tree:
             # With blocks that are executed and not stored yet, setting this head would take them back.
             if tree.head != (head := self._chain.head):
@@ -354,7 +360,7 @@ class HeadTracker:
             self._verified.add(block)
 
     async def _come_near(self) -> None:
-        """Go a long way, up to where enough upstreams are."""
+        """Fetch a long way, up to the height of enough upstreams, and set the head."""
         while (beside := await self._range_sync.come_near(self._highest)) is not None:
             if not await self._set_head(beside):
                 break
@@ -363,7 +369,7 @@ class HeadTracker:
         return self._upstreams.highest(self.agree)
 
     async def _set_head(self, block_hash: Hash32) -> bool:
-        """Make a known block the head, and return whether it is valid and leaves what is final."""
+        """Make a known block the head; return False if it is invalid or replaces a finalized block."""
         try:
             change = await self._live.set_head(block_hash, keeps_final=not self.accepts_any)
         except BelowFinalizedError as error:
@@ -392,13 +398,13 @@ class HeadTracker:
         return True
 
     def _quarantine_at(self, block_hash: Hash32, unfit: PeerError) -> None:
-        """Follow the upstreams no more whose head is a block."""
+        """Quarantine the upstreams whose head is this block."""
         for upstream in self._upstreams:
             if upstream.head is not None and upstream.head.hash == block_hash:
                 upstream.quarantine(unfit)
 
     async def _stay_or_go_back(self, number: int) -> None:
-        """Go back to a block of ours, if an upstream's own head went back to it and stays there."""
+        """Go back to a lower block of ours, if an upstream's own head went back to it and stays there."""
         backers = [
             upstream
             for upstream in self._upstreams

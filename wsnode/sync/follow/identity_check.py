@@ -1,4 +1,4 @@
-"""What is asked of an upstream before anything of it is believed: is it a node of our chain?"""
+"""Identity of an upstream, checked before anything of it is believed: is it a node of our chain?"""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ GREETING_SECONDS: Final = 15.0
 
 
 class ChainIdentity:
-    """What makes an upstream one of our chain."""
+    """Chain id, genesis and finalized block that an upstream of our chain must have."""
 
     def __init__(self, chain_id: int, genesis: Hash32 | None, finalized: Head) -> None:
         self.chain_id = chain_id
@@ -27,7 +27,7 @@ class ChainIdentity:
 
 
 def identity_of(view: Snapshot) -> ChainIdentity:
-    """Return what an upstream of a chain must have."""
+    """Return the identity that an upstream of the view's chain must have."""
     genesis = Hash32(view.spec.genesis_hash)
     number = view.finalized or BlockNumber(0)
     finalized = view.hash_of(number) if number else genesis
@@ -37,10 +37,11 @@ def identity_of(view: Snapshot) -> ChainIdentity:
 
 
 async def greet(upstream: Upstream, link: Link, ours: ChainIdentity, *, accepts_any: bool) -> Head:
-    """Return the head of an upstream that can be followed; with `accepts_any` nothing is final.
+    """Return the head of an upstream that can be followed; with `accepts_any` its finalized block is not
+    checked.
 
     Raises:
-        PeerError: It is of another chain, or below what is final here.
+        PeerError: It is of another chain, or below our finalized block.
         UpstreamError: It gives no answer.
     """
     with trio.move_on_after(GREETING_SECONDS):

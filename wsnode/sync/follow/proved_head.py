@@ -1,4 +1,4 @@
-"""The proved block brought here: asked for by its hash, judged with all below it, and made the anchor."""
+"""Fetch of the proved block by its hash, with its unknown ancestors; once judged it is the anchor."""
 
 import logging
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class ProvedHeadSync:
-    """Fetches each block that the committee has signed from whichever upstream has it."""
+    """Fetcher of each block that the committee has signed, from whichever upstream has it."""
 
     def __init__(
         self, chain: Chain, upstreams: Upstreams, anchor: HeadAnchor, head_tracker: HeadTracker
@@ -32,7 +32,7 @@ class ProvedHeadSync:
         self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self, storage_retry: StorageRetry) -> None:
-        """Bring each block as it is proved, for ever."""
+        """Bring each block when it is proved, for ever."""
         while True:
             changed = self._anchor.changed
             await storage_retry.until_stored(self.step)
@@ -63,7 +63,7 @@ class ProvedHeadSync:
         await self._head_tracker.choose()
 
     async def _brought(self, wanted: Hash32) -> bool:
-        """Return whether the block is here now, judged like all below it."""
+        """Return True if the block is here now and judged, with its ancestors."""
         if (known := self._head_tracker.known(wanted)) is not None:
             self._anchor.reached(known)
             return True
@@ -93,7 +93,7 @@ class ProvedHeadSync:
         """Return number and hash of a block that an upstream has, by the block itself.
 
         Raises:
-            UpstreamError: It has none.
+            UpstreamError: The upstream does not have it.
         """
         link = upstream.link
         if link is None:
@@ -110,6 +110,6 @@ class ProvedHeadSync:
         return Head.of(block)
 
     def _is_below_window(self, head: Head) -> bool:
-        """Return whether a block is older than all that there are: proofs are behind, and will come."""
+        """Return True if a block is older than the window: proofs are behind, and will catch up."""
         with self._chain.snapshot() as view:
             return head.number < view.earliest

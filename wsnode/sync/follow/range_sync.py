@@ -1,4 +1,4 @@
-"""A long way to the upstreams' head: blocks by number, executed as they come and stored now and then."""
+"""Sync over a long distance: blocks are fetched by number, executed, and committed at intervals."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,9 @@ from wsnode.upstream.errors import UpstreamError
 logger = logging.getLogger("wsnode.follow")
 
 FAR: Final = 16
-"""A way of more blocks is fetched by numbers, many at once; a shorter one by hashes."""
+"""Blocks of distance up to which ancestors are fetched by hash; a longer way is fetched by numbers, in
+batches.
+"""
 COMMIT_BYTES: Final = 1 << 23
 COMMIT_BLOCKS: Final = 4096
 COMMIT_SECONDS: Final = 2.0
@@ -34,7 +36,7 @@ ATTEMPTS: Final = 3
 
 
 class RangeSync:
-    """Goes long ways, one at a time; the blocks fetched are judged, and never believed."""
+    """Sync over long distances, one at a time; fetched blocks are judged, and never believed."""
 
     def __init__(
         self,
@@ -45,7 +47,8 @@ class RangeSync:
         floor: Callable[[], int],
         receipts: Receipts | None = None,
     ) -> None:
-        """`floor` returns the number of the block that no branch may leave ours below.
+        """Prepare to fetch from `upstreams`; `floor` returns the number of the lowest block that may be
+        replaced.
 
         A light folder needs `receipts` to judge blocks.
         """
@@ -60,24 +63,25 @@ class RangeSync:
         self._done = ProgressStep(number=chain.head.number)
         self._committed = 0.0
         self._held: list[Hash32] = []
-        """The last block of each batch that was held, lowest first."""
+        """Hash of the last block of each held batch, lowest first."""
 
     @property
     def is_running(self) -> bool:
-        """Return whether a long way is being gone."""
+        """Return True while blocks are fetched over a long distance."""
         return self._lock.locked()
 
     def is_far(self, number: int) -> bool:
-        """Return whether a block is so far ahead that the way to it is fetched by numbers."""
+        """Return True if a block is so far ahead that its ancestors are fetched by number."""
         return number - self._chain.head.number > FAR
 
     async def come_near(self, target: Callable[[], int | None]) -> Hash32 | None:
-        """Fetch the way up to a number, None if it is not known any more.
+        """Fetch the blocks up to the number that `target` returns; None ends it.
 
-        Return the last block of it if that way left our chain: it is not executed, and not the head, yet.
+        Return the hash of the last block if the way left our chain; that block is not executed, and not the
+        head, yet.
 
         Raises:
-            UnknownForkError: It leads to a fork that is not known here; the blocks before that are executed.
+            UnknownForkError: A block is of a fork that is not known here; the blocks before it are executed.
         """
         async with self._lock:
             for attempt in range(ATTEMPTS):
@@ -98,14 +102,14 @@ class RangeSync:
         return None
 
     async def reach(self, proved: Head) -> list[Hash32]:
-        """Fetch the way up to a proved block by numbers; nothing of it becomes the head.
+        """Fetch the blocks up to a proved one by number, without making any the head.
 
-        Return blocks on that way, lowest first, of which the last one is the proved block; none if the way is
-        not long any more.
+        Return hashes on the way, lowest first, the last one of the proved block; none if it is not far any
+        more.
 
         Raises:
-            UnknownForkError: It leads to a fork that is not known here.
-            UpstreamError: No upstream has that way.
+            UnknownForkError: A block is of a fork that is not known here.
+            UpstreamError: No upstream has the way to the proved block.
         """
         async with self._lock:
             usable = self._upstreams.usable
@@ -174,7 +178,7 @@ class RangeSync:
         return None
 
     async def _root_with(self, upstream: Upstream) -> int:
-        """Return the last block that an upstream has as we have it."""
+        """Return the number of the last block that an upstream and our chain have in common."""
         back = 1
         number: int = self._chain.head.number
         while True:
@@ -188,7 +192,7 @@ class RangeSync:
             number, back = max(number - back, floor), 2 * back
 
     async def _execute(self, batch: BlockBatch) -> Hash32:
-        """Put blocks on the head; they are committed now and then."""
+        """Execute blocks on top of the head, to be committed later; return the hash of the last one."""
         if self._receipts is not None and len(batch.blocks) > AT_ONCE:
             for some in _pieces(batch):
                 last = await self._execute(some)
@@ -206,7 +210,7 @@ class RangeSync:
         return Hash32(batch.blocks[-1].hash)
 
     async def _hold(self, batch: BlockBatch) -> Hash32:
-        """Keep blocks of a branch that is to become canonical as a whole."""
+        """Keep blocks of a branch that is to become canonical as a whole; return the hash of the last one."""
         # A light folder executes nothing to judge a block, so that it is judged at once.
         keep = self._live.hold if self._receipts is None else self._live.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
@@ -227,7 +231,7 @@ class RangeSync:
             raise beyond
 
     async def _bring(self, blocks: Sequence[UnverifiedBlock], givers: Sequence[Upstream]) -> None:
-        """Fetch what it takes to judge a few blocks, if it takes anything."""
+        """Fetch the receipts that a light folder needs to judge blocks; do nothing for a full folder."""
         if self._receipts is None:
             return
         try:
@@ -271,7 +275,9 @@ def _pieces(batch: BlockBatch) -> Iterator[BlockBatch]:
 
 
 def _giver_of(batch: BlockBatch, extension: ExtendOutcome) -> Upstream:
-    """Return who gave the block that ended an extension: of a linked run, any may be the invalid one."""
+    """Return the upstream whose block ended an extension: of a linked run, any block may be the invalid
+    one.
+    """
     wanted = None if extension.error is None else extension.error.block_hash
     for block, giver in zip(batch.blocks, batch.givers, strict=True):
         if block.hash == wanted:

@@ -1,4 +1,4 @@
-"""One upstream attended to: connected, greeted, listened to or polled, and connected again."""
+"""Session with one upstream: connect, check, subscribe or poll, and connect again."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -27,27 +27,32 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class SessionEvents(Protocol):
-    """What an upstream's news are brought to."""
+    """Receiver of an upstream's news."""
 
     @property
     def accepts_any(self) -> bool:
-        """Return whether even what is final may be replaced."""
+        """Return True if even a finalized block may be replaced."""
 
     def announced(self, upstream: Upstream, head: Head) -> None:
-        """Take note that an upstream has another head."""
+        """Take note that an upstream has announced another head."""
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and judge what it announced last; raises PeerError or UpstreamError."""
+        """Fetch and judge the last announced block.
+
+        Raises:
+            PeerError: Its blocks are invalid, or leave ours below the finalized one.
+            UpstreamError: Its blocks cannot be had.
+        """
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
-        """Take note that an upstream can be listened to."""
+        """Take note that an upstream can be subscribed to."""
 
     def changed(self) -> None:
         """Take note that an upstream came or went."""
 
 
 class UpstreamSession:
-    """Keeps one upstream."""
+    """Task that keeps a session with one upstream."""
 
     def __init__(
         self, chain: Chain, upstream: Upstream, events: SessionEvents, block_time: BlockTime
@@ -58,7 +63,7 @@ class UpstreamSession:
         self._events = events
 
     async def run(self) -> None:
-        """Attend to the upstream, for ever."""
+        """Keep the session with the upstream, for ever."""
         pause = FIRST_PAUSE
         while True:
             began = trio.current_time()
@@ -111,7 +116,7 @@ class UpstreamSession:
         )
 
     async def _subscribed(self, link: Link) -> bool:
-        """Return whether the upstream notifies of its heads."""
+        """Subscribe to the upstream's heads; return False if it refuses."""
         try:
             await link.subscribe(["newHeads"], self._hear)
         except UpstreamError as error:
@@ -163,10 +168,10 @@ class UpstreamSession:
 
 
 async def ended(link: Link) -> None:
-    """Fail once the link has ended.
+    """Wait for the end of the connection.
 
     Raises:
-        UpstreamError: It has.
+        UpstreamError: It has ended.
     """
     await link.ended.wait()
     raise UpstreamError("unreachable", "the connection ended")
@@ -176,7 +181,7 @@ async def first_failure(*works: Callable[[], Awaitable[None]]) -> None:
     """Run all of `works` until one fails, and fail as it did.
 
     Raises:
-        PeerError, UpstreamError: The first of them.
+        PeerError, UpstreamError: The first failure.
     """
     failures: list[Exception] = []
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Times in which the chain cannot be stored: said once, and outlasted."""
+"""Retries while the chain cannot be stored: logged once, and repeated until the stores work again."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,21 +19,23 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StorageRetry:
-    """Begins with a failure of the stores, ends when everything that failed has been done."""
+    """Period of failed storage: it begins with a failure of the stores, and ends when all failed work is
+    done.
+    """
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        """`changed` is called when it has begun, and when it is over."""
+        """Prepare to call `changed` when such a period begins, and when it ends."""
         self._changed = changed
         self._waiting = 0
-        """How many works have failed and are to be tried again."""
+        """Number of works that have failed and are to be tried again."""
 
     @property
     def is_on(self) -> bool:
-        """Return whether something cannot be stored now."""
+        """Return True if some work cannot be stored now."""
         return self._waiting > 0
 
     async def until_stored(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return the result of work, tried again until the stores do not fail; pauses grow to 15 s."""
+        """Return the result of `work`, tried again until the stores do not fail; pauses grow to 15 s."""
         pause = FIRST_PAUSE
         with ExitStack() as stack:
             while True:

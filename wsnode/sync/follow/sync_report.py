@@ -1,4 +1,4 @@
-"""How following goes, as clients, operators and metrics see it."""
+"""Status of following, for clients, operators and metrics."""
 
 from enum import Enum
 from math import inf
@@ -8,7 +8,7 @@ from wsnode.sync.follow.upstream import Upstream
 
 
 class SyncStage(Enum):
-    """Where following stands."""
+    """Stage of following."""
 
     CONNECTING = "connecting"
     CATCHING_UP = "catching up"
@@ -22,17 +22,18 @@ BRIEF_SECONDS: Final = 10.0
 
 
 class SyncStageLog:
-    """Stages that are worth a line: beside a fast chain following leaves the head again and again."""
+    """Choice of the stages that are logged: on a fast chain, following leaves the head again and again."""
 
     def __init__(self) -> None:
         self._live_said = -inf
         self._is_passed_over = False
-        """Whether the last stage was not said, nor is its end if that is the head again."""
+        """True if the last stage was not logged; its end is not either, if that is the head again."""
 
     def says(self, stage: SyncStage, now: float) -> bool:
-        """Return whether a stage that begins at `now`, in seconds, is worth a line.
+        """Return True if a stage that begins at `now`, in seconds, is to be logged.
 
-        Soon after a line about the head, being behind is not, nor being back; so the last line stays true.
+        Within `BRIEF_SECONDS` of a line about the head, falling behind and being back are not logged, so the
+        last line stays true.
         """
         if stage is SyncStage.CATCHING_UP:
             self._is_passed_over = now - self._live_said < BRIEF_SECONDS
@@ -48,7 +49,7 @@ class SyncStageLog:
 
 
 def described(upstream: Upstream) -> dict[str, Any]:
-    """Return an upstream as `wsnode_status` tells it, without anything of its URL that may be secret."""
+    """Return an upstream as a member of `wsnode_status`, without the secret parts of its URL."""
     score = upstream.client.score
     return {
         "url": str(upstream),

@@ -1,4 +1,4 @@
-"""A transaction to all upstreams at once: the first that takes it is enough."""
+"""Sending of a transaction to all upstreams at once; the first that takes it is enough."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,11 +12,11 @@ from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefus
 
 SECONDS: Final = 10.0
 _KNOWN: Final = ("already known", "already imported", "known transaction", "alreadyknown")
-"""What nodes say of a transaction that they have: geth, and others."""
+"""Parts of nodes' messages for a transaction that they have already: geth's, and others'."""
 
 
 class _Outcome:
-    """What the upstreams have said so far."""
+    """Answers of the upstreams so far."""
 
     def __init__(self, asked: int) -> None:
         self.missing = asked
@@ -30,7 +30,7 @@ async def send_to_all(upstreams: Sequence[Upstream], encoded: bytes, nursery: tr
     """Return once one of `upstreams` has taken a signed transaction; the others are asked in `nursery`.
 
     Raises:
-        SendFailedError: None has; with the words of the first that said why.
+        SendFailedError: No upstream has taken it; the message is of the first one that gave a reason.
     """
     outcome = _Outcome(len(upstreams))
     for upstream in upstreams:
@@ -47,8 +47,8 @@ async def send_to(client: Client, encoded: bytes) -> None:
     """Return once a node has taken a signed transaction, or says that it has it already.
 
     Raises:
-        UpstreamRefusedError: It does not take it.
-        UpstreamError: It gives no answer.
+        UpstreamRefusedError: The node does not take it.
+        UpstreamError: The node gives no answer.
     """
     try:
         await client.ask_text("eth_sendRawTransaction", [hexadecimal(encoded)], seconds=SECONDS)

@@ -1,4 +1,4 @@
-"""One upstream as the follower sees it: how it stands, what it announced, and what of that is verified."""
+"""Upstream as the follower sees it: its state, its announced head, and its verified head."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 RECHECK_SECONDS: Final = 60.0
-"""How long an upstream that is not fit is left alone: what stands behind a URL may change."""
+"""Seconds before a quarantined upstream is checked again: another node may stand behind the URL by then."""
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class PeerState(Enum):
-    """What is done with an upstream."""
+    """State of an upstream."""
 
     CONNECTING = "connecting"
     UNREACHABLE = "unreachable"
@@ -30,62 +30,64 @@ class PeerState(Enum):
 
 
 class PeerError(Exception):
-    """An upstream cannot be followed; the text says why."""
+    """Error of an upstream that cannot be followed; the text gives the reason."""
 
     def __init__(self, why: str, *, is_forked: bool = False, permanent: bool = False) -> None:
         super().__init__(why)
         self.is_forked = is_forked
-        """Whether its chain leaves ours below what is final here."""
+        """True if its chain leaves ours below our finalized block."""
         self.permanent = permanent
-        """Whether it is not to be asked again: it sent an invalid block."""
+        """True if it is not to be asked again, since it sent an invalid block."""
 
 
 class Upstream:
-    """A client of one node, and what is known of that node."""
+    """Upstream node: its client, and its state."""
 
     def __init__(self, name: str, client: Client) -> None:
         self.name = name
         self.client = client
         self.standing = PeerState.CONNECTING
         self.why = ""
-        """Why it is quarantined, or not followed further."""
+        """Reason why it is quarantined, or not followed further."""
         self.is_forked = False
         self.is_beyond = False
-        """Whether its head is of a fork that is not known here."""
+        """True if its head is of a fork that is not known here."""
         self.is_unsupported = False
-        """Whether its head has what the chain's rules, as far as they are known here, do not."""
+        """True if its head is beyond the chain's rules, as far as they are known here."""
         self.is_banned = False
-        """Whether it is quarantined for good."""
+        """True if it is quarantined for good."""
         self.link: Link | None = None
-        """The connection that its announcements come by."""
+        """Connection by which it announces heads."""
         self.announced: Head | None = None
-        """Its head by its own word."""
+        """Head that it announced last; not verified."""
         self.head: Head | None = None
-        """The last of its heads that was fetched and executed."""
+        """Last of its heads that was fetched and executed."""
         self.went_back = False
-        """Whether its head is below one that it had before, on the same chain."""
+        """True if its head is below one that it had before, on the same chain."""
         self.offers_raw: bool | None = None
-        """Whether it has blocks as RLP; not known before it was asked."""
+        """True if it gives blocks as RLP; None before it was asked."""
         self.offers_access_lists = True
-        """Whether it is asked for access lists of blocks; not any more once it lacked the method or lied."""
+        """True if it is asked for access lists of blocks: until it lacked the method, or sent a wrong
+        list.
+        """
         self.takes_batches = True
-        """Whether it is asked for several blocks at once; not any more once it refused two."""
+        """True if it is asked for several blocks at once: until it refused two."""
         self.announces_heads = False
-        """Whether it announces heads by itself; it is polled otherwise."""
+        """True if it announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
         self.refusals = RepeatedWarning(logger, trio.current_time)
-        """What it announced and does not give."""
+        """Warnings about announced blocks that it does not give."""
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def is_usable(self) -> bool:
-        """Return whether it is followed now."""
+        """Return True if it is followed now."""
         return self.standing is PeerState.FOLLOWED
 
     def announce(self, head: Head) -> bool:
-        """Take note of its head; return whether that is another one."""
+        """Take note of its head; return True if that is another one."""
         if self.announced == head:
             return False
         self.announced = head
@@ -93,7 +95,7 @@ class Upstream:
         return True
 
     def require_unreplaced(self, block: Head | None) -> None:
-        """Give up a block in the place of which, or below which, it has announced another one since.
+        """Return unless it has announced another block since, at the height of `block` or below.
 
         Raises:
             UpstreamError: `absent`: it has.
@@ -105,7 +107,7 @@ class Upstream:
             raise UpstreamError("absent", f"block {block}, which {told} has replaced")
 
     def quarantine(self, error: PeerError) -> None:
-        """Follow it no more, and log why unless that was logged before."""
+        """Quarantine it, and log the reason unless that was logged before."""
         if self.why != str(error):
             logger.error("%s is quarantined: %s", self, error)
         self.standing, self.why, self.is_forked = PeerState.QUARANTINED, str(error), error.is_forked
@@ -115,18 +117,18 @@ class Upstream:
         self.woken.set()
 
     def leave(self) -> None:
-        """Forget what it said, as it can be asked no more."""
+        """Forget its heads and its connection, since it can be asked no more."""
         self.announced = self.head = self.link = None
         self.went_back = False
 
     def verified(self, head: Head, *, is_ancestor: bool) -> None:
-        """Take note that one of its heads is valid; `is_ancestor` of the one before."""
+        """Take note that one of its heads is valid; `is_ancestor`: it is an ancestor of the one before."""
         self.went_back = is_ancestor
         self.head = head
 
 
 class Upstreams:
-    """All upstreams, in the order in which they were given."""
+    """Upstreams of a chain, in the order of the configuration."""
 
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.all = list(upstreams)
@@ -136,7 +138,7 @@ class Upstreams:
 
     @property
     def usable(self) -> list[Upstream]:
-        """Return those that are followed, the best first."""
+        """Return the upstreams that are followed, the best first."""
         usable = [upstream for upstream in self.all if upstream.is_usable]
         return sorted(usable, key=lambda upstream: upstream.client.score.cost)
 
@@ -146,7 +148,7 @@ class Upstreams:
 
 
 def named(clients: Sequence[Client]) -> list[Upstream]:
-    """Return upstreams with names that differ, though URLs may differ in their secret parts alone."""
+    """Return upstreams with unique names, though URLs may differ in their secret parts alone."""
     upstreams: list[Upstream] = []
     for client in clients:
         same = sum(str(other.client) == str(client) for other in upstreams)

@@ -15,9 +15,9 @@ from wsnode.upstream.link import Link
 from wsnode.upstream.messages import decode_result
 
 KEPT: Final = 65_536
-"""Hashes that are remembered, so that a transaction is announced once, whichever upstream has it."""
+"""Most hashes that are remembered, so each transaction of several upstreams is announced once."""
 WAITING: Final = 1_024
-"""Transactions that may wait to be fetched; further ones are not announced."""
+"""Most transactions that wait to be fetched; further ones are not announced."""
 AT_ONCE: Final = 16
 MOST_BYTES: Final = 1 << 20
 
@@ -27,17 +27,17 @@ Announce = Callable[[Sequence[PooledTransaction]], None]
 
 
 class UpstreamTransactions:
-    """Brings what upstreams have in their pools to those who ask for pending transactions here."""
+    """Source of the upstreams' pending transactions for subscribers of this node."""
 
     def __init__(self, spec: ChainSpec, announce: Announce) -> None:
         self._spec = spec
         self.on_heard = [announce]
-        """Called with what was heard of."""
+        """Called with the fetched transactions."""
         self._known: dict[bytes, None] = {}
         self._sender, self._receiver = trio.open_memory_channel[tuple[Upstream, Link, bytes]](WAITING)
         self.announced = 0
         self.dropped = 0
-        """How many came faster than they could be fetched."""
+        """Number of transactions that came faster than they could be fetched."""
 
     def note(self, transactions: Sequence[PooledTransaction]) -> None:
         """Take note of transactions that are announced already."""
@@ -71,7 +71,7 @@ class UpstreamTransactions:
             del self._known[next(iter(self._known))]
 
     async def run(self) -> None:
-        """Fetch what was heard of, for ever."""
+        """Fetch announced transactions, for ever."""
         async with trio.open_nursery() as nursery:
             for _ in range(AT_ONCE):
                 nursery.start_soon(self._fetch)

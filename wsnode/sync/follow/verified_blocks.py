@@ -1,4 +1,4 @@
-"""The blocks that are known to be valid, canonical or not, and the ways between them."""
+"""Blocks that are known to be valid, canonical or not, and the paths between them."""
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
@@ -10,7 +10,7 @@ from wsnode.sync.follow.fork_choice import Path
 
 
 class VerifiedBlocks:
-    """Blocks that the tree has judged, by hash; canonical ones, and those that were, are in the store."""
+    """Judged blocks by hash; those that are or were canonical are in the store, others in memory."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -22,7 +22,7 @@ class VerifiedBlocks:
         self._beside[head.hash] = head, Hash32(block.parent_hash)
 
     def forget_below(self, number: int) -> None:
-        """Forget what can be canonical no more."""
+        """Forget blocks up to `number`, which can be canonical no more."""
         for block_hash in [each for each, (head, _) in self._beside.items() if head.number <= number]:
             del self._beside[block_hash]
 
@@ -41,7 +41,7 @@ class VerifiedBlocks:
         return None if found is None else found[0]
 
     def path_to(self, head: Head) -> Path | None:
-        """Return the way from the canonical chain to a block, None if it leads over unknown ones."""
+        """Return the path from the canonical chain to a block, None if it leads over unknown blocks."""
         beside: list[Head] = []
         wanted = head.hash
         with self._chain.snapshot() as view:

@@ -1,1 +1,1 @@
-"""State that is known by proofs: what a call lacks of it is fetched from other nodes, verified and kept."""
+"""State by proofs: values that a call lacks are fetched from other nodes, verified and kept."""

@@ -1,4 +1,4 @@
-"""The blocks whose states are proved, and where that is kept: the first of a chain, or each of a window."""
+"""Blocks whose states are proved, and their stores: the first block of a fork, or those of a light folder."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -19,13 +19,13 @@ Hashes = Sequence[tuple[int, bytes]]
 Slots = Sequence[tuple[bytes, bytes]]
 """Addresses, each with one of its slots."""
 MOST_CARRIED: Final = 128
-"""Blocks over which a value is carried, at most."""
+"""Most blocks over which a value is carried."""
 MOST_LIST_BYTES: Final = 32 << 20
-"""Of the access lists by which values are carried at once."""
+"""Most bytes of the access lists by which values are carried at once."""
 
 
-class ProofBlock(msgspec.Struct, frozen=True):
-    """A block whose state is proved."""
+class ProvedBlock(msgspec.Struct, frozen=True):
+    """Block whose state is proved."""
 
     head: Head
     parent_hash: Hash32
@@ -33,40 +33,42 @@ class ProofBlock(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> dict[str, str]:
-        """Return the parameter that names it, which no reorganisation gives another meaning."""
+        """Return the block parameter by hash, which no reorganisation gives another meaning (EIP-1898)."""
         return {"blockHash": hexadecimal(self.head.hash)}
 
 
 class ProofStore(Protocol):
-    """What knows the blocks, and keeps what is proved."""
+    """Store of proved values, which knows their blocks."""
 
     def head(self) -> Head | None:
-        """Return the head, None if no state but that of one block is ever proved."""
+        """Return the head, None if only the state of one block is ever proved."""
 
-    def block_of(self, error: MissingStateError) -> ProofBlock:
-        """Return the block of whose state something is lacking.
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
+        """Return the block of the missing state.
 
         Raises:
-            RpcError: It is not of the chain any more.
+            RpcError: It is not on the chain any more.
         """
 
     def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are not here."""
 
     def has_code(self, code_hash: bytes) -> bool:
-        """Return whether the code with a hash is known."""
+        """Return True if the code with a hash is known."""
 
-    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep them.
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep their values.
 
         Raises:
-            WrongProofError: One is wrong; none is kept.
+            WrongProofError: A proof is wrong; none is kept.
         """
 
     def carry(
         self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
-        """Keep values that follow from earlier states and access lists, and return those to be proved."""
+        """Keep values that follow from earlier states and access lists; return the accounts and slots left to
+        prove.
+        """
 
     def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before a block."""
@@ -79,52 +81,52 @@ def _block(header: bytes) -> ProofBlock:
 
 
 class ForkPointProofStore:
-    """The first block of a chain, which is another chain's."""
+    """Store of the first block of a forked chain."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self.block = _block(chain.spec.genesis_block().header)
 
     def head(self) -> None:
-        """Return None."""
+        """Return None, since only the state of one block is proved."""
 
-    def block_of(self, error: MissingStateError) -> ProofBlock:
-        """Return it."""
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
+        """Return the first block."""
         return self.block
 
     def is_known(self, address: bytes) -> bool:
-        """Return whether an account is known."""
+        """Return True if an account is known."""
         try:
             self._chain.state.account(address, (self.block.head.number, self.block.head.hash))
         except MissingStateError:
             return False
         return True
 
-    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
-        """Return None: it is the first."""
+    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+        """Return None, since the blocks before the first one are not here."""
         return None
 
     def has_code(self, code_hash: bytes) -> bool:
-        """Return whether the code with a hash is known."""
+        """Return True if the code with a hash is known."""
         return self._chain.state.find_code(code_hash) is not None
 
-    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep them."""
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep their values."""
         self._chain.state.keep_proofs(proofs)
 
     def carry(
         self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
-        """Return all of them: there are no earlier states."""
+        """Return all accounts and slots, since there are no earlier states."""
         return accounts, slots
 
-    def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
-        """Keep verified hashes of blocks before it."""
+    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
+        """Keep verified hashes of blocks before the first one."""
         self._chain.state.keep_hashes(hashes)
 
 
 class LightFolderProofStore:
-    """The blocks of a light folder, whose headers are verified."""
+    """Store of the blocks of a light folder, whose headers are verified."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -133,11 +135,11 @@ class LightFolderProofStore:
         """Return the head."""
         return self._chain.head
 
-    def block_of(self, error: MissingStateError) -> ProofBlock:
-        """Return the block, and have the engine know its state root from now on.
+    def block_of(self, error: MissingStateError) -> ProvedBlock:
+        """Return the block, and register its state root with the engine.
 
         Raises:
-            RpcError: It is not of the chain any more, or below the first block.
+            RpcError: It is not on the chain any more, or below the first block.
         """
         assert error.block is not None, "each state is some block's"
         number, block_hash = error.block
@@ -151,8 +153,10 @@ class LightFolderProofStore:
         self._chain.state.note_root(number, block_hash, block.state_root)
         return block
 
-    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
-        """Return the hashes of blocks before a block, None if some are below the window or it is gone."""
+    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+        """Return the hashes of blocks before a block, None if some are below the window or the block is not
+        canonical.
+        """
         with self._chain.snapshot() as view:
             if view.hash_of(block.head.number) != block.head.hash:
                 return None
@@ -161,23 +165,24 @@ class LightFolderProofStore:
         return found if len(found) == len(hashes) else None
 
     def has_code(self, code_hash: bytes) -> bool:
-        """Return whether the code with a hash is known."""
+        """Return True if the code with a hash is known."""
         try:
             return self._chain.state.find_code(code_hash) is not None
         except UnprovedError:
             return False
 
-    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep them."""
+    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+        """Verify proofs and keep their values."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
     def carry(
         self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
-        """Keep values that follow from earlier states and access lists, and return those to be proved.
+        """Keep values that follow from earlier states and access lists; return the accounts and slots left to
+        prove.
 
-        A value that is known after an earlier block is the same after the next one unless that block's access
-        list names it, and is the list's then (EIP-7928).
+        A known value after an earlier block is the same after the next one, unless that block's access list
+        names it; then the list gives the new value (EIP-7928).
         """
         state = self._chain.state
         with self._chain.snapshot() as view:
@@ -199,8 +204,10 @@ def _roots_before(view: Snapshot, block: ProofBlock) -> list[bytes]:
     return [header_fields(header).state_root for header in headers if header is not None]
 
 
-def _steps(view: Snapshot, block: ProofBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-    """Return access lists that lead from a block down to states with these roots, as far as they are kept."""
+def _steps(view: Snapshot, block: ProvedBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return pairs of an access list and the root before it, from a block downwards, as far as lists are
+    kept.
+    """
     steps: list[tuple[bytes, bytes]] = []
     size = 0
     for place, root in enumerate(roots):

@@ -1,4 +1,4 @@
-"""The nodes that prove a state: one is asked for a whole round, and the next one if its proofs are wrong."""
+"""Nodes that prove a state: one is asked for a whole round, and the next one if its proofs are wrong."""
 
 import logging
 from collections import Counter
@@ -32,57 +32,57 @@ from wsnode.upstream.client import Client
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 
 BATCH: Final = 100
-"""Calls in a batch: what most providers take."""
+"""Most calls in a batch, as most providers take them."""
 MOST_HASHES: Final = 256
 MOST_CODED: Final = 1 << 16
 ABSENT: Final = bytes(32)
-"""The code hash of an account that does not exist, in answers to eth_getProof."""
+"""Code hash of an account that does not exist, in answers to eth_getProof."""
 
 logger = logging.getLogger("wsnode.proofs")
 
 
 class ProofClient:
-    """Other nodes that have the states after blocks, and what came of asking them."""
+    """Client of nodes that have the states after blocks, with counts of requests and wrong proofs."""
 
     def __init__(self, clients: Callable[[], Sequence[Client]], blocks: ProofStore) -> None:
         self.clients = clients
         self.blocks = blocks
         self.asked = Counter[str]()
-        """Values asked for, by upstream."""
+        """Number of values asked for, by upstream."""
         self.carried = 0
-        """Values that access lists carried from earlier blocks."""
+        """Number of values that access lists carried from earlier blocks."""
         self.wrong = Counter[str]()
-        """Rounds whose proofs were wrong, by upstream."""
+        """Number of rounds with wrong proofs, by upstream."""
         self.depths = ProofWindow()
         self._coded: set[bytes] = set()
-        """Accounts that were proved with their code, which changes almost never."""
+        """Accounts whose code was proved once; it changes almost never."""
 
     def of_other_blocks(self, blocks: ProofStore) -> "ProofClient":
-        """Return the same nodes for the states of other blocks; what they are asked is counted here too.
+        """Return a client of the same nodes for the states of other blocks; both count together.
 
-        All states are kept with the same codes.
+        All states share one store of codes.
         """
         others = copy(self)
         others.blocks = blocks
         return others
 
-    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProofBlock) -> list[StateRequest]:
-        """Keep values after a block that follow from earlier states, and return what is to be proved."""
+    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProvedBlock) -> list[StateRequest]:
+        """Keep values after a block that follow from earlier states; return requests for the others."""
         others = await trio.to_thread.run_sync(self.blocks.carry, block, accounts, slots)
         self.carried += len(accounts) + len(slots) - sum(map(len, others))
         self._note_code_of(set(accounts).difference(others[0]))
         return grouped(*others)
 
-    async def prove(self, wanted: Sequence[StateRequest], block: ProofBlock) -> None:
-        """Fetch values after a block and keep them once they are verified.
+    async def prove(self, wanted: Sequence[StateRequest], block: ProvedBlock) -> None:
+        """Fetch values after a block, verify them and keep them.
 
         Raises:
             RpcError: No node proves them.
         """
         await self._by_any(partial(self._proved_by, wanted, block), block)
 
-    async def name(self, numbers: Sequence[int], block: ProofBlock) -> None:
-        """Keep the hashes of blocks before a block; those that are not here are fetched, and lead up to it.
+    async def name(self, numbers: Sequence[int], block: ProvedBlock) -> None:
+        """Keep the hashes of blocks before a block; fetched ones are verified by their links up to it.
 
         Raises:
             RpcError: No node has them.
@@ -93,8 +93,8 @@ class ProofClient:
             return
         await self._by_any(partial(self._named_by, min(numbers), block), block)
 
-    async def guess(self, call: Any, block: ProofBlock) -> list[StateRequest]:
-        """Return what a node says that a call will read: a hint, which may be wrong."""
+    async def guess(self, call: Any, block: ProvedBlock) -> list[StateRequest]:
+        """Return the reads of a call that a node predicts: a hint, which may be wrong."""
         for client in self._ranked():
             try:
                 params = [call, block.name]
@@ -104,7 +104,7 @@ class ProofClient:
         return []
 
     def have_proved(self, addresses: Iterable[bytes]) -> bool:
-        """Return whether accounts were proved before, after whatever block, so that their code is known."""
+        """Return True if accounts were proved before, after any block, so that their code is known."""
         return self._coded.issuperset(addresses)
 
     def _ranked(self) -> list[Client]:
@@ -166,7 +166,7 @@ class ProofClient:
         block: ProofBlock,
         client: Client,
     ) -> list[Proof]:
-        """Return proofs with the codes that are new though their accounts are not."""
+        """Return the proofs, completed by codes that are new though their accounts are not."""
         remaining, new = iter(answers), []
         for place, (each, had) in enumerate(zip(wanted, asked, strict=True)):
             answer = next(remaining)
@@ -180,7 +180,7 @@ class ProofClient:
         return with_codes(proofs, dict(zip(new, await _answered(client, calls), strict=True)))
 
     def _has_code(self, code_hash: bytes) -> bool:
-        """Return whether a code is known: an account that does not exist has none."""
+        """Return True if a code is known; an account that does not exist has none."""
         return code_hash == ABSENT or self.blocks.has_code(code_hash)
 
     async def _named_by(self, lowest: int, block: ProofBlock, client: Client) -> None:
@@ -199,7 +199,7 @@ class ProofClient:
 
 
 async def _asked(ask: Callable[[Client], Awaitable[None]], client: Client) -> None:
-    """Ask, and once more over another connection if the first is lost meanwhile."""
+    """Ask a node, and once more over another connection if the first one is lost."""
     try:
         await ask(client)
     except ConnectionLostError:
@@ -210,7 +210,7 @@ async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
     """Return the results of calls, asked for in batches of one method each, all at once.
 
     Raises:
-        UpstreamError: One of them has none.
+        UpstreamError: A call has no result.
     """
     places: dict[str, list[int]] = {}
     for place, (method, _params) in enumerate(calls):
@@ -240,7 +240,7 @@ async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
 
 
 def unprovable(head: Head, reasons: dict[str, str], oldest: int | None = None) -> RpcError:
-    """Return the error of a call that needs what no node proves; they prove later blocks from `oldest` on."""
+    """Return the error of a call for unproved state; nodes prove later blocks, from `oldest` on."""
     message = f"the state of block {head.number} is not proved: "
     message += next(iter(reasons.values()), "there is no upstream")
     data: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What calls lack of a proved state, fetched a round at a time: calls that lack the same share it."""
+"""Fetch of missing values of a proved state, a round at a time; calls that lack the same values share it."""
 
 from collections.abc import Iterable, Set
 from functools import partial
@@ -21,11 +21,11 @@ from wsnode.untrusted.decoding import MalformedError, decode_json
 MOST_ROUNDS: Final = 8
 MOST_PROOFS: Final = 256
 MOST_TOGETHER: Final = 1000
-"""Values of a round, from which on another one begins."""
+"""Values of a round from which on another round begins."""
 SHOWN: Final = 16
-"""Values that an error names."""
+"""Most values that an error names."""
 FORESEEN: Final = frozenset({"eth_call", "eth_estimateGas", "eth_createAccessList", "debug_traceCall"})
-"""Methods whose first parameter is a call that another node can say the reads of."""
+"""Methods with a call as first parameter, so another node can predict its reads."""
 
 PROOF_ERRORS: Final = (
     RpcError(RESOURCE_UNAVAILABLE, "the state of block N is not proved: …"),
@@ -36,13 +36,13 @@ PROOF_ERRORS: Final = (
 )
 
 Key = tuple[bytes, bytes]
-"""An address and a slot, or no slot for the account itself."""
-Place = tuple[ProofBlock, Key | int]
-"""What is lacking after a block: a value, or the hash of the block with a number before it."""
+"""Address and slot; the slot is empty for the account itself."""
+Place = tuple[ProvedBlock, Key | int]
+"""Missing item after a block: a value, or the hash of an earlier block by its number."""
 
 
 class _Gathering:
-    """A round of one block that has not begun yet, to which others may add what they lack."""
+    """Round for one block before its begin, to which other calls may add missing values."""
 
     def __init__(self, block: ProofBlock) -> None:
         self.block = block
@@ -52,36 +52,36 @@ class _Gathering:
 
 
 class ProofFetcher:
-    """Fetches for all calls of a chain; implements `StateFetchers`."""
+    """Fetcher of missing state for all calls of a chain; implements `StateFetchers`."""
 
     def __init__(self, provers: ProofClient) -> None:
         self.provers = provers
         self.rounds = 0
         self._on_the_way: dict[Place, trio.Event] = {}
-        self._gathering: dict[ProofBlock, _Gathering] = {}
-        """Rounds that have not begun yet."""
+        self._gathering: dict[ProvedBlock, _Gathering] = {}
+        """Rounds that have not begun yet, by block."""
 
     def is_lack(self, error: Exception) -> bool:
-        """Return whether an error says that something is lacking, or is not the EVM's to run."""
+        """Return True for the error of missing state, or of code for which the EVM is not enough."""
         return isinstance(error, MissingStateError | UnprovedError | NotExecutedError)
 
     def begin(self, method: str, params: bytes, view: Any) -> "CallFetchSession":
-        """Return the account of one call."""
+        """Return the session that counts the fetches of one call."""
         return CallFetchSession(self, method, params, view.head if isinstance(view, Snapshot) else None)
 
     async def carry(self, error: MissingStateError) -> None:
-        """Keep those of the lacking values that follow from earlier states and access lists.
+        """Keep the missing values that follow from earlier states and access lists.
 
         Raises:
-            RpcError: The block is not of the chain any more.
+            RpcError: The block is not on the chain any more.
         """
         await self.provers.carry(error.accounts, error.slots, self.provers.blocks.block_of(error))
 
     async def fetch(self, error: MissingStateError, hint: Any = None) -> None:
-        """Fetch what a run lacked, and what a node says that the call in `hint` will lack besides.
+        """Fetch the missing values of a run, and the reads that a node predicts for the call in `hint`.
 
         Raises:
-            RpcError: It cannot be had.
+            RpcError: No node proves them.
         """
         block = self.provers.blocks.block_of(error)
         accounts, slots = set(error.accounts), set(error.slots)
@@ -100,10 +100,12 @@ class ProofFetcher:
         while missing:
             missing = await self._fetch_those_that_may(block, missing)
 
-    async def _fetch_those_that_may(self, block: ProofBlock, keys: Set[Key | int]) -> Set[Key | int]:
-        """Fetch what nobody fetches yet, wait for the rest, and return slots that waited for their accounts.
+    async def _fetch_those_that_may(self, block: ProvedBlock, keys: Set[Key | int]) -> Set[Key | int]:
+        """Fetch the keys that no other call fetches, wait for the others; return slots that waited for their
+        accounts.
 
-        A proof of a slot is kept with the code of its account, so that is fetched first or together with it.
+        A proof of a slot is kept with the code of its account, so the account is fetched first or together
+        with it.
         """
         shared = {key: self._on_the_way[block, key] for key in keys if (block, key) in self._on_the_way}
         gathering = self._gathering.get(block)
@@ -126,7 +128,9 @@ class ProofFetcher:
     def _behind_their_accounts(
         self, block: ProofBlock, keys: Set[Key | int], gathering: "_Gathering | None"
     ) -> dict[Key | int, trio.Event]:
-        """Return slots whose accounts are on the way in a round that they cannot join, with its event."""
+        """Return slots of accounts in a round of other calls that is closed to them, each with the round's
+        event.
+        """
         found: dict[Key | int, trio.Event] = {}
         for key in keys:
             (account,) = _accounts_of([key]) or {key}
@@ -139,8 +143,8 @@ class ProofFetcher:
         gathering.keys |= new
         self._on_the_way |= {(gathering.block, key): gathering.arrived for key in new}
 
-    async def _lead(self, block: ProofBlock, new: Set[Key | int]) -> None:
-        """Fetch what a call lacks, and what others lack that come up to here before anything is asked."""
+    async def _lead(self, block: ProvedBlock, new: Set[Key | int]) -> None:
+        """Fetch the missing values of a call, and those that other calls add before the round begins."""
         self._gathering[block] = gathering = _Gathering(block)
         self._add(gathering, new)
         try:
@@ -178,15 +182,15 @@ class ProofFetcher:
 
 
 def _accounts_of(keys: Iterable[Key | int]) -> set[Key | int]:
-    """Return the keys of the accounts that slots are of."""
+    """Return the keys of the accounts of these slots."""
     return {(key[0], b"") for key in keys if not isinstance(key, int) and key[1]}
 
 
 class CallFetchSession:
-    """What one call has lacked so far; implements `FetchSession`."""
+    """Fetches of one call so far; implements `FetchSession`."""
 
     def __init__(self, supply: ProofFetcher, method: str, params: bytes, head: Head | None = None) -> None:
-        """`head` is the one that the call sees."""
+        """Prepare to count the fetches of a call; `head` is the head that the call sees."""
         self._supply = supply
         self._method = method
         self._params = params
@@ -196,7 +200,7 @@ class CallFetchSession:
         self._lacked_at: tuple[int, bytes] | None = None
 
     def fetch_for(self, error: Exception) -> Fetch | None:
-        """Return what fetches that of which an error says that it is lacking, None for any other error.
+        """Return the function that fetches the missing values of an error, None for any other error.
 
         Raises:
             RpcError: The call may fetch no more.
@@ -221,7 +225,9 @@ class CallFetchSession:
         return partial(self._supply.fetch, error, hint)
 
     def moves_on(self) -> bool:
-        """Return whether the call lacks something of what was the head, and there is another one now."""
+        """Return True if the call lacks state of the block that was the head, and another block is the head
+        now.
+        """
         head = self._head
         if head is None or self._lacked_at != (head.number, head.hash):
             return False
@@ -241,7 +247,7 @@ class CallFetchSession:
 
 
 def not_executed(error: NotExecutedError) -> RpcError:
-    """Return the error of a call that comes to what only the chain's own node runs."""
+    """Return the error of a call to code that only the chain's own node runs."""
     return server_error(str(error), {"address": hexadecimal(error.address), "kind": error.kind})
 
 

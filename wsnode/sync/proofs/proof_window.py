@@ -1,4 +1,4 @@
-"""How far back nodes prove states: found by asking, so that an error can name a block that would do."""
+"""Oldest blocks whose states nodes prove, found by asking, to be named in an error."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,16 +26,17 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class ProofWindow:
-    """The oldest block that each node proves, as long as it is likely to be the same."""
+    """Oldest block that each node proves, kept for `KEPT_SECONDS`."""
 
     def __init__(self) -> None:
         self._found: WeakKeyDictionary[Client, _Found] = WeakKeyDictionary()
         self._searching = trio.Lock()
 
     async def oldest(self, clients: Sequence[Client]) -> int | None:
-        """Return the oldest block whose state one of these nodes proves, None if they prove none.
+        """Return the number of the oldest block whose state one of these nodes proves, None if they prove
+        none.
 
-        At most `MOST_QUESTIONS` are asked of each, once in `KEPT_SECONDS`.
+        Each node is asked at most `MOST_QUESTIONS` questions, once in `KEPT_SECONDS`.
         """
         async with self._searching, trio.open_nursery() as nursery:
             for client in clients:
@@ -49,9 +50,9 @@ class ProofWindow:
 
 
 async def oldest_proved(client: Client) -> int | None:
-    """Return the oldest block whose state a node proves, None if it proves none.
+    """Return the number of the oldest block whose state a node proves, None if it proves none.
 
-    If that takes more questions than it may, it is an older one than the head all the same.
+    If the search ends early, at `MOST_QUESTIONS` or `SEARCH_SECONDS`, return the oldest one found so far.
     """
     search = _Search(client)
     with trio.move_on_after(SEARCH_SECONDS):
@@ -62,7 +63,7 @@ async def oldest_proved(client: Client) -> int | None:
 
 
 class _Search:
-    """Looks from a node's head downwards in steps that double, then halves what lies between."""
+    """Search from a node's head downwards in doubling steps, then by bisection."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""What is wanted of a state, as questions for a node, and its answers as proofs that are not verified yet."""
+"""Requests for values of a state, as calls to a node, and its answers as proofs that are not verified yet."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -10,16 +10,16 @@ from wsnode.untrusted.decoding import JsonDecoder
 from wsnode.upstream.errors import UpstreamError
 
 SLOTS_AT_ONCE: Final = 64
-"""Slots in one question."""
+"""Most slots in one call."""
 
 Call = tuple[str, list[Any]]
-"""A method and its parameters."""
+"""Method and its parameters."""
 Proof = tuple[bytes, list[bytes], list[tuple[bytes, list[bytes]]], bytes | None]
-"""Address, nodes, slots with their nodes, and code; as the engine takes it."""
+"""Address, nodes, slots with their nodes, and code or None, in the engine's form."""
 
 
 class StateRequest(msgspec.Struct, frozen=True):
-    """An account of which some slots are wanted, and its code if nothing of it is known."""
+    """Account of which some slots are wanted, and its code if nothing of it is known."""
 
     address: bytes
     slots: tuple[bytes, ...] = ()
@@ -27,7 +27,7 @@ class StateRequest(msgspec.Struct, frozen=True):
 
     @property
     def proofs(self) -> int:
-        """Return how many values are wanted."""
+        """Return the number of values that are wanted."""
         return len(self.slots) + self.with_code
 
 
@@ -36,7 +36,7 @@ class _SlotProof(msgspec.Struct):
 
 
 class _AccountProof(msgspec.Struct):
-    """The result of eth_getProof; the values that it names besides follow from the nodes."""
+    """Result of eth_getProof; its other members follow from the nodes of the proofs."""
 
     account: list[str] = msgspec.field(name="accountProof")
     code_hash: str = msgspec.field(name="codeHash", default="0x")
@@ -58,7 +58,7 @@ _CODE: Final = JsonDecoder(str)
 
 
 def grouped(accounts: Iterable[bytes], slots: Iterable[tuple[bytes, bytes]]) -> list[StateRequest]:
-    """Return accounts, and slots of these or of others whose code is known."""
+    """Return requests for accounts, and for slots of these accounts or of others whose code is known."""
     whole = set(accounts)
     by_address: dict[bytes, list[bytes]] = {address: [] for address in sorted(whole)}
     for address, slot in sorted(set(slots)):
@@ -72,7 +72,7 @@ def grouped(accounts: Iterable[bytes], slots: Iterable[tuple[bytes, bytes]]) -> 
 
 
 def questions(wanted: Sequence[StateRequest], block: Mapping[str, Any] | str) -> list[Call]:
-    """Return the calls that ask for all of it after a block."""
+    """Return the calls for all requests after a block."""
     calls: list[Call] = []
     for each in wanted:
         address = hexadecimal(each.address)
@@ -86,7 +86,7 @@ def proofs_of(wanted: Sequence[StateRequest], answers: Sequence[bytes]) -> list[
     """Return the proofs in the answers to `questions`.
 
     Raises:
-        UpstreamError: They have another form.
+        UpstreamError: An answer has another form.
     """
     remaining = iter(answers)
     try:
@@ -96,10 +96,10 @@ def proofs_of(wanted: Sequence[StateRequest], answers: Sequence[bytes]) -> list[
 
 
 def with_codes(proofs: Sequence[Proof], codes: Mapping[int, bytes]) -> list[Proof]:
-    """Return proofs, at some places with the code in an answer to eth_getCode.
+    """Return `proofs` with the codes of answers to eth_getCode, by their places.
 
     Raises:
-        UpstreamError: It has another form.
+        UpstreamError: An answer has another form.
     """
     try:
         answer = {place: _read(_CODE.decode(code)) for place, code in codes.items()}
@@ -141,7 +141,7 @@ def _sized(text: str, size: int) -> bytes:
 
 
 def listed(answer: bytes) -> list[StateRequest]:
-    """Return what a node says that a call will read, from its answer to eth_createAccessList."""
+    """Return the reads of a call that a node predicts in its answer to eth_createAccessList."""
     try:
         entries = _ACCESS_LIST.decode(answer).entries
         by_address = [(_sized(entry.address, 20), entry.slots) for entry in entries]

@@ -1,1 +1,3 @@
-"""Blocks out of upstreams, by hash or by number, one or a range; from one upstream or the first to answer."""
+"""Fetch of blocks from upstreams, by hash or by number, one or a range, from one upstream or the first to
+answer.
+"""

@@ -1,4 +1,4 @@
-"""From a block that was announced back to one that is stored, block by block, by hash."""
+"""Fetch of an announced block and its ancestors back to a known one, block by block, by hash."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,18 +19,20 @@ from wsnode.upstream.score import Score
 
 MOST_BLOCKS: Final = 4096
 MOST_BYTES: Final = 256 << 20
-"""Of all walks together: what is fetched and not executed yet."""
+"""Most bytes of blocks that one walk fetches before they are executed."""
 
 
 class BlockRequest(msgspec.Struct, frozen=True, eq=False):
-    """A block that an upstream is asked for; `is_over` once it has answered, be it that it has none yet."""
+    """Request of a block from an upstream; `is_over` is set once it has answered, also that it has none
+    yet.
+    """
 
     upstream: Upstream
     is_over: trio.Event
 
 
 class AncestorFetcher:
-    """Fetches what is not known yet; a block is asked of a second upstream only if the first one is slow."""
+    """Fetcher of unknown ancestors; a second upstream is asked for a block only if the first one is slow."""
 
     def __init__(self, spec: ChainSpec, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
         self._spec = spec
@@ -43,12 +45,12 @@ class AncestorFetcher:
     ) -> list[UnverifiedBlock]:
         """Return the blocks after a known one up to `wanted`, lowest first.
 
-        If that is what was `announced`, it is given up once another block has replaced it.
+        An `announced` block is given up once another block has replaced it.
 
         Raises:
-            UnknownForkError: One is of a fork that is not known here.
-            UpstreamError: One cannot be had.
-            PeerError: They leave our chain below `floor`, or more than `MOST_BLOCKS` back.
+            UnknownForkError: A block is of a fork that is not known here.
+            UpstreamError: A block cannot be had.
+            PeerError: The blocks leave our chain below `floor`, or more than `MOST_BLOCKS` back.
         """
         blocks: list[UnverifiedBlock] = []
         size = 0
@@ -87,7 +89,7 @@ class AncestorFetcher:
     async def _fetched(
         self, upstream: Upstream, link: Link, wanted: Hash32, announced: Head | None, is_over: trio.Event
     ) -> UnverifiedBlock:
-        """Return a block where it was announced, or else from any other upstream."""
+        """Return a block from the upstream that announced it, or else from any other upstream."""
 
         def note_absent() -> None:
             is_over.set()
@@ -109,10 +111,10 @@ class AncestorFetcher:
         return (await first_of(others, lambda other: self._of_another(other, wanted)))[0]
 
     async def _of_another(self, other: Upstream, wanted: Hash32) -> UnverifiedBlock:
-        """Return a block from an upstream that did not announce it, and is quarantined for a wrong one.
+        """Return a block from another upstream than its announcer; quarantine the upstream for a wrong block.
 
         Raises:
-            UpstreamError: It has none.
+            UpstreamError: The upstream does not have it.
         """
         absent = UpstreamError("absent", hexadecimal(wanted))
         if other.link is None:
@@ -132,5 +134,5 @@ class AncestorFetcher:
 
 
 def patience(mine: Score, other: Score) -> float:
-    """Return the seconds that an upstream waits for what another one is asked for, 0 behind a worse one."""
+    """Return the seconds for which an upstream waits for another one's answer, 0 for a worse one."""
     return mine.p95 if other.cost <= mine.cost else 0.0

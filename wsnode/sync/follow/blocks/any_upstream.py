@@ -1,4 +1,4 @@
-"""Questions to whichever upstream answers first, and several of them at once."""
+"""Questions to whichever upstream answers first, and several questions at once."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
@@ -21,7 +21,7 @@ async def first_of(
     """Return the first answer and the upstream that gave it; see `first_answer`.
 
     Raises:
-        UpstreamError: No upstream has one; the last failure.
+        UpstreamError: No upstream answers; the last failure.
     """
     by_client = {upstream.client: upstream for upstream in upstreams}
 
@@ -33,16 +33,16 @@ async def first_of(
 
 
 async def block_of_any(upstreams: Sequence[Upstream], number: int) -> tuple[bytes, Upstream]:
-    """Return the RLP of what an upstream says is a canonical block, and that upstream.
+    """Return the RLP of a block that an upstream names as canonical, and the upstream; not verified.
 
     Raises:
-        UpstreamError: None has it.
+        UpstreamError: No upstream has it.
     """
     return await first_of(upstreams, lambda upstream: block_of_number(upstream, number))
 
 
 async def all_at_once(items: Iterable[Item], ask: Callable[[Item], Awaitable[Result]]) -> list[Result]:
-    """Return an answer for each item, in their order; the first failure ends the others.
+    """Return an answer for each item, in their order; the first failure cancels the other questions.
 
     Raises:
         PeerError, UpstreamError: The first failure.

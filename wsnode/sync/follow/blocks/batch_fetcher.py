@@ -1,4 +1,4 @@
-"""Blocks by number, in batches fetched ahead from all upstreams, and decoded in their order."""
+"""Fetch of blocks by number, in batches from all upstreams ahead of use, decoded in their order."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -14,33 +14,33 @@ from wsnode.sync.follow.upstream import Upstream
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 AT_ONCE: Final = 6
-"""Batches on the way together, over all upstreams."""
+"""Most batches on the way, over all upstreams."""
 FIRST_BLOCKS: Final = 8
 MOST_BLOCKS: Final = 100
-"""Of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
+"""Most blocks of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
 ASKED_BYTES: Final = 1 << 20
-"""What the blocks of a batch should have together, by those before it."""
+"""Bytes of a batch to aim at, by the sizes of the blocks before it."""
 AHEAD_BLOCKS: Final = 2048
 AHEAD_BYTES: Final = 32 << 20
-"""What is fetched, or asked for, and not decoded yet."""
+"""Most bytes of blocks that are fetched, or asked for, and not decoded yet."""
 DECODED_BLOCKS: Final = 256
 DECODED_BYTES: Final = 2 << 20
-"""Of what is decoded together, on all cores."""
+"""Bytes after which no more blocks are added to those decoded together, on all cores."""
 TRIES: Final = 5
 PAUSE_SECONDS: Final = 0.5
 USUAL_SECONDS: Final = 0.25
-"""Of an upstream that has answered no batch yet."""
+"""Seconds that a batch of an upstream is taken to last before its first answer."""
 
 
 class BlockBatch(msgspec.Struct, frozen=True):
-    """Blocks that follow one another, and who gave each."""
+    """Blocks that follow one another, and the upstream of each."""
 
     blocks: list[UnverifiedBlock]
     givers: list[Upstream]
 
 
 class BatchFetcher:
-    """Fetches the blocks of a range of numbers."""
+    """Fetcher of the blocks of a range of numbers."""
 
     def __init__(self, spec: ChainSpec, upstreams: Callable[[], Sequence[Upstream]]) -> None:
         self._spec = spec
@@ -48,23 +48,23 @@ class BatchFetcher:
         self._fetched: dict[int, tuple[bytes, Upstream]] = {}
         self._bytes = 0
         self._next = 0
-        """The first block that is not decoded yet."""
+        """Number of the first block that is not decoded yet."""
         self._asked = 0
-        """The first block that is not asked for yet."""
+        """Number of the first block that is not asked for yet."""
         self._count = FIRST_BLOCKS
-        """How many blocks the next batch has."""
+        """Number of blocks in the next batch."""
         self._most = MOST_BLOCKS
         self._seconds: dict[Upstream, float] = {}
-        """How long its last batch took."""
+        """Seconds that the last batch of each upstream took."""
         self._busy: dict[Upstream, int] = {}
-        """How many batches it has to answer."""
+        """Number of batches that each upstream has to answer."""
         self._changed = trio.Event()
 
     async def run(self, first: int, last: int, batches: "trio.MemorySendChannel[BlockBatch]") -> None:
         """Send the blocks `first` to `last` decoded, in order, and close the channel.
 
         Raises:
-            UnknownForkError: A block is of a fork that is not known here; those before it were sent.
+            UnknownForkError: A block is of a fork that is not known here; the blocks before it were sent.
             UpstreamError: A block cannot be had.
         """
         self._next = self._asked = first
@@ -95,7 +95,7 @@ class BatchFetcher:
 
     @property
     def _is_far_ahead(self) -> bool:
-        """Return whether there is no room for more until the next blocks are decoded."""
+        """Return True if no more may be fetched until the next blocks are decoded."""
         return self._asked - self._next >= AHEAD_BLOCKS or (
             self._bytes + AT_ONCE * ASKED_BYTES > AHEAD_BYTES and self._asked > self._next
         )
@@ -106,7 +106,9 @@ class BatchFetcher:
         self._wake()
 
     async def _batch(self, numbers: Sequence[int]) -> dict[int, tuple[bytes, Upstream]]:
-        """Return the blocks that an upstream gives at once, all, some or none."""
+        """Return the blocks that an upstream gives at once, by number, each with the upstream; perhaps
+        none.
+        """
         upstream = self._least_busy()
         if upstream is None or len(numbers) < 2:
             return {}
@@ -125,7 +127,7 @@ class BatchFetcher:
         return found
 
     def _shrink(self, upstream: Upstream, count: int, error: UpstreamError) -> None:
-        """Ask for less at once after a batch that failed."""
+        """Ask for fewer blocks at once after a batch that failed."""
         smaller = max(2, count // 2)
         self._count = min(self._count, smaller)
         if isinstance(error, UpstreamRefusedError) and not error.is_about_rate:
@@ -134,7 +136,7 @@ class BatchFetcher:
             upstream.takes_batches = count > 2
 
     def _least_busy(self) -> Upstream | None:
-        """Return the upstream that will probably answer first."""
+        """Return the upstream that will probably answer first, None if none takes batches."""
         usable = [upstream for upstream in self._upstreams() if upstream.takes_batches]
 
         def seconds(upstream: Upstream) -> float:
@@ -143,7 +145,7 @@ class BatchFetcher:
         return min(usable, key=seconds, default=None)
 
     def _fit_count(self, sizes: Sequence[int]) -> None:
-        """Have the next batch be as large as blocks like these allow, and at most twice this one."""
+        """Set the size of the next batch by the sizes of these blocks, at most twice this one."""
         if sizes:
             fitting = ASKED_BYTES * len(sizes) // max(1, sum(sizes))
             self._count = max(2, min(2 * self._count, fitting, self._most))
@@ -161,7 +163,7 @@ class BatchFetcher:
         raise AssertionError("the last attempt returns or raises")
 
     async def _take(self) -> tuple[list[bytes], list[Upstream]]:
-        """Return the next blocks that are there, once there are some."""
+        """Return the next fetched blocks and the upstream of each, once there are any."""
         while self._next not in self._fetched:
             await self._changed.wait()
         encoded: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Blocks out of an upstream: as RLP where it offers that, else encoded again from its JSON."""
+"""Fetch of blocks from an upstream: as RLP where it offers that, else encoded again from its JSON."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,25 +21,25 @@ from wsnode.upstream.messages import NOTHING
 
 FIRST_DELAY: Final = 0.025
 MOST_DELAYS: Final = 2.0
-"""Seconds within which a block that was announced and cannot be read yet is asked for again."""
+"""Seconds within which an announced block is asked for again, as long as it cannot be read yet."""
 SHORT: Final = 1 << 18
-"""Bytes that are read in the event loop: a thread costs more."""
+"""Bytes up to which blocks are read in the event loop: a thread costs more."""
 _ABSENT: Final = ("not found", "unknown block", "missing", "does not exist yet")
 
 RAW: Final = "debug_getRawBlock"
 SHOWN: Final = 40
-"""The most members that an error names, and the most characters of each."""
+"""Most members that an error names, and most characters of each."""
 _MEMBERS: Final = re.compile(
     "parentHash|sha3Uncles|miner|author|stateRoot|transactionsRoot|receiptsRoot|logsBloom|difficulty|number"
     "|gasLimit|gasUsed|timestamp|extraData|mixHash|nonce|baseFeePerGas|withdrawalsRoot|blobGasUsed"
     "|excessBlobGas|parentBeaconBlockRoot|requestsHash|blockAccessListHash|slotNumber|hash|size"
     "|totalDifficulty|transactions|uncles|withdrawals"
 )
-"""The members of a block in JSON up to Amsterdam, and those of no header that nodes add."""
+"""Members of a block in JSON up to Amsterdam, and members that nodes add beside the header's."""
 
 
 class UnknownForkError(UpstreamError):
-    """A block is of a fork that this version does not know; the upstream may well be right."""
+    """Error of a block of a fork that this version does not know; the upstream may well be right."""
 
     def __init__(self, block: int | None, members: str) -> None:
         super().__init__(
@@ -50,7 +50,9 @@ class UnknownForkError(UpstreamError):
 
 
 class UnscheduledForkError(UnknownForkError):
-    """A block is of a fork that the chain's genesis does not schedule by then; its sender may be right."""
+    """Error of a block of a fork that the chain's genesis does not schedule by then; its sender may be
+    right.
+    """
 
     def __init__(self, block: int, key: str, name: str) -> None:
         UpstreamError.__init__(
@@ -62,7 +64,7 @@ class UnscheduledForkError(UnknownForkError):
 
 
 class UnsupportedBlockError(UnknownForkError):
-    """A block has what the chain's rules do not, as far as they are known here; its sender may be right."""
+    """Error of a block beyond the chain's rules, as far as they are known here; its sender may be right."""
 
     def __init__(self, detail: str) -> None:
         UpstreamError.__init__(self, "unsupported", detail)
@@ -71,11 +73,11 @@ class UnsupportedBlockError(UnknownForkError):
 HEADER_RULES: Final = frozenset(
     {"base_fee", "difficulty", "extra_data", "gas_limit", "nonce", "timestamp", "withdrawals_presence"}
 )
-"""Rules that a chain outside the table may not have, by their names; hashes and roots bind the rest."""
+"""Names of rules that a chain outside the table may not have; hashes and roots bind the other members."""
 
 
 def unreadable(error: InvalidBlockError, spec: ChainSpec | None = None) -> UpstreamError:
-    """Return the error of a block that cannot be read, by the rules of a chain if it is known whose it is."""
+    """Return the error of a block that cannot be read, by the rules of a chain if its `spec` is known."""
     if error.rule != "transaction_type":
         return UpstreamError("invalid", str(error))
     whose = "any chain known here" if spec is None else f"chain {named(spec.chain_id)}"
@@ -85,7 +87,7 @@ def unreadable(error: InvalidBlockError, spec: ChainSpec | None = None) -> Upstr
 
 
 def beyond_rules(spec: ChainSpec, error: InvalidBlockError) -> UnsupportedBlockError | None:
-    """Return the error of a block that breaks a rule of Ethereum's on a chain that may have another one."""
+    """Return the error of a block on an unknown chain if it breaks a header rule of Ethereum, else None."""
     unknown = unknown_chain(spec)
     if unknown is None or error.rule not in HEADER_RULES:
         return None
@@ -93,7 +95,7 @@ def beyond_rules(spec: ChainSpec, error: InvalidBlockError) -> UnsupportedBlockE
 
 
 class RpcBlock(msgspec.Struct):
-    """What of a header or a block in JSON says where it stands."""
+    """Number, hash and parent of a header or block in JSON, and its ommers' hashes."""
 
     hash: str
     number: str
@@ -102,10 +104,10 @@ class RpcBlock(msgspec.Struct):
 
     @property
     def head(self) -> Head:
-        """Return its number and hash.
+        """Return the block's number and hash.
 
         Raises:
-            MalformedError: They are none.
+            MalformedError: A member has another form.
         """
         return Head(BlockNumber(decode_quantity(self.number)), Hash32(decode_bytes(self.hash, 32)))
 
@@ -114,10 +116,10 @@ _TOLD = JsonDecoder[RpcBlock | None](RpcBlock | None)
 
 
 def decode_rpc_block(text: bytes) -> RpcBlock | None:
-    """Return a header or block in JSON as far as it says where it stands, None for null.
+    """Return the number, hash, parent and ommers of a header or block in JSON, None for null.
 
     Raises:
-        UpstreamError: It is something else.
+        UpstreamError: The text has another form.
     """
     try:
         block = _TOLD.decode(text)
@@ -132,7 +134,7 @@ async def head_at(upstream: Upstream, tag: str, link: Link | None = None) -> Hea
     """Return the block that an upstream has at a number or tag, None if it has none.
 
     Raises:
-        UpstreamError: It gives no answer.
+        UpstreamError: The upstream gives no answer.
     """
     try:
         text = await upstream.client.ask_text("eth_getBlockByNumber", [tag, False], link=link)
@@ -149,7 +151,7 @@ async def number_of(upstream: Upstream, block_hash: Hash32, link: Link) -> int |
     """Return the number of a block, None if the upstream has no such block.
 
     Raises:
-        UpstreamError: It gives no answer.
+        UpstreamError: The upstream gives no answer.
     """
     try:
         text = await upstream.client.ask_text(
@@ -166,7 +168,7 @@ async def number_of(upstream: Upstream, block_hash: Hash32, link: Link) -> int |
 async def block_of_hash(
     upstream: Upstream, link: Link, wanted: Hash32, on_absent: Callable[[], None] | None = None
 ) -> bytes:
-    """Return the RLP of a block, asked for again while it is not there yet; `on_absent` is called then.
+    """Return the RLP of a block; call `on_absent` and ask again while it is not there yet.
 
     Raises:
         UpstreamError: `absent` if it is not there in time, `invalid` if another block was given.
@@ -185,8 +187,8 @@ def _encoded_block(text: bytes, block: RpcBlock, ommers: list[bytes]) -> bytes:
     """Return the RLP of a block in JSON.
 
     Raises:
-        UnknownForkError: It has another hash without the members of its header that are not known here.
-        InvalidBlockError: It is no block.
+        UnknownForkError: Its hash differs when unknown members of its header are left out.
+        InvalidBlockError: The text is no block.
     """
     encoded = encode_json_block(text, ommers)
     if block_hash(encoded) != block.head.hash:
@@ -199,10 +201,10 @@ def _encoded_block(text: bytes, block: RpcBlock, ommers: list[bytes]) -> bytes:
 async def asked_again(
     ask: Callable[[], Awaitable[bytes | None]], name: str, on_absent: Callable[[], None] | None = None
 ) -> bytes:
-    """Return what `ask` finds, asked again while it is not there yet; `on_absent` is called then.
+    """Return the result of `ask`; call `on_absent` and ask again while it is None.
 
     Raises:
-        UpstreamError: `absent`, with its name, if it is not there within `MOST_DELAYS`.
+        UpstreamError: `absent`, with `name`, if it is None for `MOST_DELAYS` seconds.
     """
     delay, waited = FIRST_DELAY, 0.0
     while (found := await ask()) is None:
@@ -216,7 +218,7 @@ async def asked_again(
 
 
 async def block_of_number(upstream: Upstream, number: int) -> bytes:
-    """Return the RLP of what an upstream says is a canonical block.
+    """Return the RLP of a block that an upstream names as canonical; not verified.
 
     Raises:
         UpstreamError: `absent` if it has none, `invalid` if another block was given.
@@ -230,16 +232,16 @@ async def block_of_number(upstream: Upstream, number: int) -> bytes:
 
 
 def _is_another(encoded: bytes, number: int) -> bool:
-    """Return whether a block has another number; what has none is refused where it is decoded."""
+    """Return True if a block has another number; one without a number is refused when it is decoded."""
     return block_number(encoded) not in (None, number)
 
 
 async def blocks_of_numbers(upstream: Upstream, numbers: Sequence[int]) -> list[bytes | None]:
-    """Return the RLP of what an upstream says are canonical blocks, None for those to be asked for alone.
+    """Return the RLP of blocks that an upstream names as canonical, None for blocks to be asked for alone.
 
     Raises:
-        UpstreamRefusedError: It takes no batch, or none so large.
-        UpstreamError: It gives no answer, or what is no block.
+        UpstreamRefusedError: The upstream takes no batch, or none so large.
+        UpstreamError: The upstream gives no answer, or no block.
     """
     calls = [[hex(number)] for number in numbers]
     if upstream.offers_raw in (None, True):
@@ -251,7 +253,7 @@ async def blocks_of_numbers(upstream: Upstream, numbers: Sequence[int]) -> list[
 
 
 def _without_others(blocks: Sequence[bytes | None], numbers: Sequence[int]) -> list[bytes | None]:
-    """Return blocks that were asked for by `numbers`, None in the places of others."""
+    """Return the blocks with None in place of each that has another number than asked for."""
     return [
         None if block is None or _is_another(block, number) else block
         for block, number in zip(blocks, numbers, strict=True)
@@ -279,7 +281,9 @@ def _all_encoded(answers: Sequence[bytes | UpstreamRefusedError]) -> list[bytes 
 
 
 def _encoded_alone(text: bytes) -> bytes | None:
-    """Return the RLP of a block in JSON, None if more than that is needed for it."""
+    """Return the RLP of a block in JSON, None for null and for a block with ommers, which have to be asked
+    for.
+    """
     block = decode_rpc_block(text)
     if block is None or block.uncles:
         return None
@@ -290,7 +294,7 @@ def _encoded_alone(text: bytes) -> bytes | None:
 
 
 async def _asked(upstream: Upstream, wanted: str, method: str, link: Link | None) -> bytes | None:
-    """Return a block's RLP, None while the upstream has no such block."""
+    """Return the RLP of a block, None while the upstream has no such block."""
     try:
         if upstream.offers_raw in (None, True):
             encoded = await _raw(upstream, wanted, link)
@@ -319,10 +323,10 @@ async def _raw(upstream: Upstream, wanted: str, link: Link | None) -> bytes | No
 
 
 def _bytes_of(text: bytes) -> bytes:
-    """Return bytes out of a JSON string of hexadecimal digits.
+    """Return the bytes of a JSON string of hexadecimal digits.
 
     Raises:
-        UpstreamError: It is none.
+        UpstreamError: The text is no such string.
     """
     try:
         return bytes.fromhex(text[3:-1].decode())
@@ -347,11 +351,11 @@ async def _encoded(upstream: Upstream, text: bytes, link: Link | None) -> bytes 
 
 
 async def decoded(spec: ChainSpec, encoded: list[bytes]) -> list[UnverifiedBlock]:
-    """Return blocks out of their RLP.
+    """Return the decoded blocks.
 
     Raises:
-        UnknownForkError: One of them is of a fork that is not known here.
-        UpstreamError: One of them is malformed, or signed by nobody.
+        UnknownForkError: A block is of a fork that is not known here.
+        UpstreamError: A block is malformed, or a signature is invalid.
     """
     blocks, error = await decoded_first(spec, encoded)
     if error is not None:
@@ -362,7 +366,7 @@ async def decoded(spec: ChainSpec, encoded: list[bytes]) -> list[UnverifiedBlock
 async def decoded_first(
     spec: ChainSpec, encoded: list[bytes]
 ) -> tuple[list[UnverifiedBlock], UpstreamError | None]:
-    """Return the blocks before the first one that cannot be decoded, and why that one cannot be."""
+    """Return the blocks before the first one that cannot be decoded, and its error; None if all can be."""
     if sum(map(len, encoded)) < SHORT // 16:
         blocks, error = decode_blocks(spec, encoded)
     else:
@@ -380,5 +384,5 @@ async def decoded_first(
 
 
 def is_absent(error: UpstreamRefusedError) -> bool:
-    """Return whether an upstream says that it has no such block (yet)."""
+    """Return True if an upstream says that it has no such block (yet)."""
     return any(words in error.message.lower() for words in _ABSENT)

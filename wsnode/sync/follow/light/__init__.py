@@ -1,1 +1,3 @@
-"""A folder that keeps a window of blocks: where it begins, what verifies its blocks, and its lower end."""
+"""Light folder, which keeps a window of blocks: its first block, the checks of its blocks, and its lower
+end.
+"""

@@ -1,4 +1,4 @@
-"""Access lists of blocks that are not executed (EIP-7928): asked of the node that sends the receipts."""
+"""Access lists of blocks that are not executed (EIP-7928), fetched from the node of the receipts."""
 
 import logging
 from typing import Final
@@ -19,9 +19,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 async def access_list_of(upstream: Upstream, block: UnverifiedBlock) -> bytes | None:
-    """Return the RLP of a block's access list as an upstream has it, None if it has none to give.
+    """Return the RLP of a block's access list from an upstream, None if it has none; not verified.
 
-    The list is not verified. Blocks are followed without theirs where an upstream lacks them.
+    Blocks are followed without the access list where an upstream lacks it.
     """
     if block.access_list_hash is None or not upstream.offers_access_lists:
         return None
@@ -38,7 +38,7 @@ async def access_list_of(upstream: Upstream, block: UnverifiedBlock) -> bytes | 
 
 
 def is_about_access_list(error: InvalidBlockError) -> bool:
-    """Return whether an access list that a node sent with a block is not the header's."""
+    """Return True if an error says that an access list does not match its block's header."""
     return error.rule in _RULES
 
 

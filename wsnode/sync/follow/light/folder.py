@@ -1,4 +1,4 @@
-"""A light folder as its follower has it: where it begins, what verifies its blocks, and its window."""
+"""Parts of a light folder: its first block, the receipts of its blocks, and its window."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from wsnode.sync.follow.upstream import Upstreams
 
 
 class LightFolder:
-    """What a folder that keeps a window of blocks needs besides a full one."""
+    """Parts of a light folder that a full one does not need."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class LightFolder:
         checkpoint: Hash32 | None = None,
         proved: Callable[[], Hash32 | None] | None = None,
     ) -> None:
-        """`proved` returns the block that is proved to be final, where finality is proved."""
+        """Prepare a folder; `proved` returns the block whose finality is proved, where finality is proved."""
         self._family = chain.spec.family
         self.receipts = Receipts(chain, upstreams)
         self.beginning = StartBlock(chain, live, upstreams, self.receipts, checkpoint, proved)
@@ -33,7 +33,7 @@ class LightFolder:
 
     @property
     def trust(self) -> str:
-        """Return in words what its blocks rest on."""
+        """Return in words which checks its blocks rest on."""
         checkpoint = self.beginning.checkpoint
         begun = "" if checkpoint is None else f", begun at checkpoint {hexadecimal(checkpoint)}"
         left_out = unproved_members(self._family)

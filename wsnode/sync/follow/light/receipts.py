@@ -1,4 +1,4 @@
-"""Receipts of blocks that are not executed, and their access lists: fetched, and held against the header."""
+"""Receipts and access lists of blocks that are not executed: fetched, and compared with the header."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,16 +26,16 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.messages import NOTHING
 
 AT_ONCE: Final = 16
-"""Blocks whose receipts are asked for, and kept in memory, together."""
+"""Most blocks whose receipts are asked for, and kept in memory, together."""
 METHOD: Final = "eth_getBlockReceipts"
 
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Have blocks judged with the receipts that were brought.
+    """Run a judgement of blocks with the receipts that were brought.
 
     Raises:
-        UpstreamError: Those of one are forgotten by now, and can be brought again.
+        UpstreamError: The receipts of a block are forgotten by now, and can be brought again.
     """
     try:
         yield
@@ -44,16 +44,16 @@ def kept() -> Iterator[None]:
 
 
 class Receipts:
-    """Fetches the receipts of blocks, and quarantines upstreams whose receipts are not the block's."""
+    """Fetcher of blocks' receipts; it quarantines upstreams whose receipts are not the block's."""
 
     def __init__(self, chain: Chain, upstreams: Upstreams) -> None:
         self._chain = chain
         self._upstreams = upstreams
         self._ahead: dict[bytes, tuple[Upstream, bytes]] = {}
-        """Receipts in JSON that were asked for together with their blocks, and who told them."""
+        """Receipts in JSON that were asked for together with their blocks, and the upstream of each."""
 
     async def ask_ahead(self, upstream: Upstream, hashes: Sequence[bytes]) -> None:
-        """Ask for receipts of blocks before they are needed, all at once; what fails is asked for later."""
+        """Ask for receipts of blocks before they are needed, all at once; failed ones are asked for later."""
         new = [each for each in hashes if each not in self._ahead][:AT_ONCE]
         for block_hash, text in zip(new, await all_at_once(new, partial(_ahead, upstream)), strict=True):
             if text is not None:
@@ -66,7 +66,7 @@ class Receipts:
 
         Raises:
             PeerError: A block is wrong; its giver is quarantined.
-            UpstreamError: The receipts of one cannot be had.
+            UpstreamError: The receipts of a block cannot be had.
         """
         told = self._chain.receipt_verified
         assert told is not None, "only a light folder is given receipts"
@@ -94,7 +94,7 @@ class Receipts:
 
         Raises:
             PeerError: A block's body is not that of its header; its giver is quarantined.
-            UpstreamError: The receipts of one cannot be had.
+            UpstreamError: The receipts of a block cannot be had.
         """
         return await all_at_once(zip(blocks, givers, strict=True), lambda each: self._of(*each))
 
@@ -123,7 +123,7 @@ class Receipts:
         raise UpstreamError("invalid", str(judged))
 
     async def _fetch_receipts(self, upstream: Upstream, block: Head) -> bytes:
-        """Return the JSON of a block's receipts, asked for again while they are not there yet."""
+        """Return the JSON of a block's receipts; ask again while they are not there yet."""
         giver, text = self._ahead.pop(block.hash, (None, b""))
         if giver is upstream:
             return text
@@ -135,7 +135,7 @@ class Receipts:
 
 
 def _quarantined(upstream: Upstream, why: str) -> PeerError:
-    """Quarantine an upstream for good, and return why as an exception."""
+    """Quarantine an upstream for good, and return the reason as an exception."""
     unfit = PeerError(why, permanent=True)
     upstream.quarantine(unfit)
     return unfit

@@ -1,4 +1,4 @@
-"""The block that a light folder begins with: a checkpoint, or the one that the upstreams call final."""
+"""First block of a light folder: a checkpoint, or the block that the upstreams call final."""
 
 import logging
 from collections import Counter
@@ -31,16 +31,16 @@ from wsnode.upstream.errors import UpstreamError
 
 GENESIS: Final = BlockNumber(0)
 
-NOTHING_FINAL: Final = "no block above the genesis block is final, and that is not known"
+NOTHING_FINAL: Final = "no block above the genesis block is final, and the genesis block is not known"
 
 UNKNOWN_TOTAL: Final = 1 << 128
-"""More than all difficulties of a chain add up to: one has at most 80 bits."""
+"""Total difficulty above any chain's real one, which has at most 80 bits."""
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class StartBlock:
-    """Gives a light folder its first block, once enough upstreams can be asked."""
+    """First block of a light folder, stored once enough upstreams can be asked."""
 
     def __init__(
         self,
@@ -51,7 +51,9 @@ class StartBlock:
         checkpoint: Hash32 | None = None,
         proved: Callable[[], Hash32 | None] | None = None,
     ) -> None:
-        """`proved` returns the block that is proved to be final: the one to begin with, once there is one."""
+        """Prepare to begin at `checkpoint`, or at the block whose finality `proved` returns, once there is
+        one.
+        """
         self._chain = chain
         self._proved = proved
         self._live = live
@@ -62,10 +64,10 @@ class StartBlock:
         self._lock = trio.Lock()
 
     async def begun(self, agree: int) -> bool:
-        """Return whether there is a first block, as which `agree` upstreams have one.
+        """Return True if the first block is stored; store it if `agree` upstreams name the same one.
 
         Raises:
-            UpstreamError: `absent`: it cannot be had.
+            UpstreamError: `absent` if the block cannot be had.
         """
         async with self._lock:
             is_known = self._proved is None or self._proved() is not None
@@ -93,7 +95,7 @@ async def first_block(
 
     Raises:
         UnsupportedChainError: It cannot be read, or breaks a rule that the chain may not have.
-        UpstreamError: `absent`: there is none, or too few upstreams have it.
+        UpstreamError: `absent` if there is none, or too few upstreams have it.
     """
     usable = [upstream for upstream in upstreams.usable if upstream.link is not None]
     if checkpoint is None:
@@ -137,11 +139,15 @@ async def first_block(
 
 
 async def _finalized(usable: Sequence[Upstream], agree: int) -> Head:
-    """Return the highest block that `agree` upstreams have, and have passed with what they call final."""
+    """Return the highest block that `agree` upstreams have and are final past.
+
+    Raises:
+        UpstreamError: `absent` if too few upstreams name a finalized block.
+    """
     reported = [head for upstream in usable if (head := await _final_of(upstream)) is not None]
     number = agreed_number([head.number for head in reported], agree)
     if number is None:
-        raise UpstreamError("absent", f"{len(reported)} of {agree} upstreams say what is final")
+        raise UpstreamError("absent", f"{len(reported)} of {agree} upstreams name a finalized block")
     support = Counter([await _head_at(upstream, hex(number)) for upstream in usable])
     heads = [head for head in support if head is not None and head.number == number]
     best = max(heads, key=lambda head: support[head], default=None)
@@ -151,7 +157,7 @@ async def _finalized(usable: Sequence[Upstream], agree: int) -> Head:
 
 
 async def _final_of(upstream: Upstream) -> Head | None:
-    """Return the block that an upstream calls final, or one far below its head if it calls none so."""
+    """Return the block that an upstream calls final, or one far below its head if it names none."""
     found = await _head_at(upstream, "finalized")
     latest = None if found is not None else await _head_at(upstream, "latest")
     if latest is None:
@@ -171,9 +177,9 @@ async def _head_at(upstream: Upstream, tag: str) -> Head | None:
 def total_difficulty_of(spec: ChainSpec) -> int:
     """Return the total difficulty of blocks of proof of stake.
 
-    Of other chains than those known here it is taken for that of a chain that was never mined. Of a chain
-    whose blocks have difficulties all the same it is not known, nor shown: it is so high that those of the
-    blocks below the first one can be taken off.
+    A chain that is not known here is taken for one that was never mined. If its blocks have difficulties all
+    the same, the total is unknown and not shown: it is too high for the difficulties of earlier blocks to use
+    it up.
     """
     if spec.is_sealed_by_authority:
         return UNKNOWN_TOTAL

@@ -1,4 +1,4 @@
-"""The lower end of a light folder: backfilled to the window, and pruned below it, a slice at a time."""
+"""Lower end of a light folder: backfilled to the window, and pruned below it, a slice at a time."""
 
 import logging
 from functools import partial
@@ -26,7 +26,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class WindowPruner:
-    """Keeps the first block of a light folder where the window begins, but never above what is final."""
+    """Task that keeps the first block of a light folder at the window's beginning, but never above the
+    finalized one.
+    """
 
     def __init__(
         self,
@@ -45,7 +47,7 @@ class WindowPruner:
         self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self) -> None:
-        """Do what there is to do, for ever."""
+        """Backfill and prune, for ever."""
         while True:
             try:
                 has_more = await self._storage_retry.until_stored(self.step)
@@ -56,7 +58,7 @@ class WindowPruner:
             await trio.sleep(0 if has_more else REST_SECONDS)
 
     async def step(self) -> bool:
-        """Backfill or prune one slice, and return whether there may be more to do.
+        """Backfill or prune one slice; return True if there may be more to do.
 
         Raises:
             PeerError, UpstreamError: The blocks to be backfilled cannot be had.
@@ -73,7 +75,9 @@ class WindowPruner:
         return await self._pruning.step()
 
     def _is_above_genesis(self) -> bool:
-        """Return whether the first block, number 1, is a child of the genesis block, which nobody gives."""
+        """Return True if the first block, number 1, is a child of the genesis block, which no upstream
+        gives.
+        """
         if not self._chain.spec.has_genesis_header:
             return False
         with self._chain.snapshot() as view:
