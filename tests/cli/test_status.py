@@ -14,7 +14,7 @@ from wsnode.cli.status.command import MOST_BYTES
 from wsnode.cli.status.report import lines_of
 
 PLACE = "redis://one:6379?network=alpha"
-AWAY = f"the journal at {PLACE} is away: Connection refused"
+AWAY = f"the journal at {PLACE} cannot be reached: Connection refused"
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ async def test_a_damaged_key_is_named_and_no_key_is_changed(
                 await asking
             assert str(raised.value) == (
                 f"the journal at {journal.place} cannot be used: "
-                f"its key {key} holds what no writer has put there: delete that key"
+                f"its key {key} was not written by a writer of the journal: delete that key"
             )
         assert redis.ask(f"DUMP {key}") == before
         redis.ask(f"DEL {key}")

@@ -1,1 +1,1 @@
-"""A chain on several machines: the journal of its blocks, which one process writes and replicas execute."""
+"""Chain on several machines: one process writes a journal of its blocks, and replicas execute them."""

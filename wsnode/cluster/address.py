@@ -1,4 +1,4 @@
-"""The address of a journal, which shows no secret."""
+"""Address of a journal, which shows no secret."""
 
 import re
 from typing import Final, Self
@@ -17,25 +17,27 @@ _OPTIONS: Final = {"network", "cafile"}
 
 
 class JournalAddressError(ValueError):
-    """A text is no address of a journal."""
+    """Error of a text that is no address of a journal."""
 
 
 class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a journal is, and which of the journals of a chain; `str` shows neither user nor password."""
+    """Address of a journal, and the name of one among a chain's journals; `str` shows neither user nor
+    password.
+    """
 
     scheme: str
     hosts: tuple[tuple[str, int], ...] = ()
     path: str = ""
-    """The socket of a `unix` address."""
+    """Path of the socket of a `unix` address."""
     user: str | None = None
     password: str | None = None
     database: int = 0
     service: str = ""
-    """The name under which Sentinels know the servers."""
+    """Name under which Sentinels know the servers."""
     network: str = ""
-    """Tells journals of one chain apart: two development chains may have equal genesis blocks."""
+    """Name that tells journals of one chain apart: two development chains may have equal genesis blocks."""
     cafile: str | None = None
-    """The certificates to trust instead of the system's."""
+    """Path of the certificates to trust instead of the system's."""
 
     @classmethod
     def parse(cls, url: str) -> Self:
@@ -46,7 +48,7 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
         `unix:///PATH`. The query may have `network` and `cafile`.
 
         Raises:
-            JournalAddressError: It names none; the text holds nothing of the URL but its scheme.
+            JournalAddressError: The URL is invalid; the message shows nothing of it but its scheme.
         """
         place = _place(url)
         options = _options(place)
@@ -66,7 +68,7 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Return whether connections are TLS."""
+        """Return True if connections are TLS."""
         return self.scheme.startswith("rediss")
 
     def __str__(self) -> str:
@@ -137,7 +139,7 @@ def _host(text: str, default: int) -> tuple[str, int]:
 
 
 def _service(place: SplitResult) -> tuple[str, int]:
-    """Return the name of a Sentinel service, and the number of the database."""
+    """Return the name of a Sentinel service, empty without one, and the number of the database."""
     if place.scheme == "unix":
         return "", 0
     parts = [unquote(part) for part in place.path.split("/") if part]

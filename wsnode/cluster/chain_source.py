@@ -1,4 +1,4 @@
-"""The chain that a journal is written from."""
+"""Source of a journal: the chain of the eth family that is published."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +13,16 @@ from wsnode.ethereum.state import ChainSpec
 
 
 class EthereumSource:
-    """A chain of the eth family; implements `Source` of a tenure."""
+    """Chain of the eth family to publish; implements `ChainSource`."""
 
     what = "blocks"
     has_begun = True
 
     def __init__(self, chain: Chain, *, is_development: bool) -> None:
-        """With `is_development`, no other process has the chain: it is published even where it went back."""
+        """Prepare to publish `chain`.
+
+        With `is_development`, no other process has the chain: it is published even where it went back.
+        """
         self.chain = chain
         self.is_sole = is_development
         self.genesis = chain.folder.read_genesis()
@@ -32,7 +35,7 @@ class EthereumSource:
 
     @property
     def version(self) -> int:
-        """Return the version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         return self.chain.version
 
     @property
@@ -41,12 +44,12 @@ class EthereumSource:
         return self.chain.head
 
     def knows(self, head: Head) -> bool:
-        """Return whether a block is stored, on the chain or beside it."""
+        """Return True if a block is stored, on the chain or beside it."""
         with self.chain.snapshot() as view:
             return view.number_of(head.hash) is not None or view.side_header(head.hash) is not None
 
     def first_block(self) -> Head:
-        """Return the first block that is stored."""
+        """Return the first stored block."""
         with self.chain.snapshot() as view:
             first = view.hash_of(view.earliest)
             assert first is not None, "the first block is stored"
@@ -54,13 +57,13 @@ class EthereumSource:
 
     @contextmanager
     def look(self) -> Iterator["EthereumStepReader"]:
-        """Yield the chain as it is now."""
+        """Yield a reader of the chain as it is now."""
         with self.chain.snapshot() as view:
             yield EthereumStepReader(view, self._origin)
 
 
 class EthereumStepReader:
-    """A chain at one moment; implements `ChainSnapshot`."""
+    """Reader of a chain at one moment; implements `JournalStepReader`."""
 
     def __init__(self, view: Snapshot, origin: ChainIdentity) -> None:
         self._view = view
@@ -72,11 +75,11 @@ class EthereumStepReader:
         return self._view.version
 
     def first_standing(self, most: int) -> ChainState:
-        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        """Return the state with which an empty journal begins: at most `most` blocks below the head."""
         return first_standing(self._view, self._origin, most)
 
     def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
-        """Return the first steps from a standing to this moment; see `next_steps`.
+        """Return the first steps from a state of the chain to this moment; see `next_steps`.
 
         Raises:
             UnknownPositionError: The block is not stored.

@@ -1,4 +1,4 @@
-"""The scripts by which Redis keeps the filters of a chain's nodes.
+"""Scripts by which Redis keeps the filters of a chain's nodes.
 
 The keys are `PREFIX:filter:ID`, a hash that expires with its filter; `PREFIX:filters`, all ids by the time at
 which they expire; `PREFIX:filters:weights`, what each weighs and the total; and `PREFIX:filters:of:HOLDER`,
@@ -8,12 +8,12 @@ the ids of one holder by time. The server's clock alone counts.
 from typing import Final
 
 SWEPT_AT_ONCE: Final = 64
-"""Expired filters that one call counts off at most, so that none waits for thousands to go."""
+"""Most expired filters that one call counts off, to keep each call short."""
 MOST_BYTES: Final = 1 << 20
-"""Of one field: no node puts more there."""
+"""Most bytes of a field of a filter."""
 
 OWNER_BYTES: Final = 64
-"""Of the name of an owner, a hash."""
+"""Most bytes of the name of an owner, a hash."""
 
 _TIME: Final = "local now = tonumber(redis.call('TIME')[1])"
 # What another program has put at the keys of counts is worth no error: counting begins anew.

@@ -1,4 +1,4 @@
-"""The filters to poll of all nodes of a journal, which Redis keeps: it alone knows where each one stands."""
+"""Polled filters of all nodes of a journal; only Redis keeps them, with the position of each."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -11,10 +11,10 @@ from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.ethereum.live.filter_store import FilterQuota, FilterStoreUnavailableError, StoredFilter
 
 ANSWER_SECONDS: Final = 2.0
-"""How long a poll waits for an answer."""
+"""Seconds for which a poll waits for an answer."""
 AWAY_SECONDS: Final = 0.5
 _NOBODY: Final = "0x"
-"""The id of no filter."""
+"""Id of no filter."""
 
 logger = logging.getLogger("wsnode.journal")
 
@@ -22,37 +22,37 @@ Answer = TypeVar("Answer")
 
 
 class FilterBackend(Protocol):
-    """Where filters are kept; every method raises JournalUnavailableError."""
+    """Store of filters; every method raises JournalUnavailableError."""
 
     async def add_filter(self, identity: str, new: StoredFilter, seconds: float, room: FilterQuota) -> None:
-        """Keep a filter for some seconds from its last poll.
+        """Keep a filter until `seconds` after its last poll.
 
         Raises:
-            NoRoomError: There are too many.
+            FilterQuotaError: There are too many.
         """
 
     async def find_filter(self, identity: str) -> StoredFilter | None:
         """Return a filter, None if there is none.
 
         Raises:
-            UnreadableFilterError: What is there was put there by something else.
+            UnreadableFilterError: Another program has written the key.
         """
 
     async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
-        """Have a filter continue from `place`; False if it does not stand where a poll `began`."""
+        """Move a filter to `place`; return False if it is not at the place at which a poll `began`."""
 
     async def remove_filter(self, identity: str) -> bool:
-        """Forget a filter; False if there is none."""
+        """Forget a filter; return False if there is none."""
 
 
 OpenStore = Callable[[], AbstractAsyncContextManager[FilterBackend]]
 
 
 class RedisFilterStore:
-    """Keeps filters with the other nodes, as a `Keeper` does; `run` has to be running."""
+    """Filters that all nodes share; implements `FilterStore`, and `run` has to be running."""
 
     def __init__(self, open_store: OpenStore, seconds: float) -> None:
-        """A filter lasts `seconds` without a poll."""
+        """Prepare to keep filters; each lasts `seconds` without a poll."""
         self.open = open_store
         self._seconds = seconds
         self._store: FilterBackend | None = None
@@ -62,11 +62,11 @@ class RedisFilterStore:
         self._changed = trio.Event()
 
     async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:
-        """Keep a filter under an id that no other has.
+        """Keep a filter under an unused id.
 
         Raises:
-            NoRoomError: There are too many.
-            FilterStoreUnavailableError: The journal does not answer; it may be kept.
+            FilterQuotaError: There are too many.
+            FilterStoreUnavailableError: The journal does not answer; the filter may be kept.
         """
         await self._ask(lambda store: store.add_filter(identity, new, self._seconds, room))
 
@@ -74,29 +74,29 @@ class RedisFilterStore:
         """Return a filter, None if there is none.
 
         Raises:
-            UnreadableFilterError: What is there was put there by something else.
+            UnreadableFilterError: Another program has written the key.
             FilterStoreUnavailableError: The journal does not answer.
         """
         return await self._ask(lambda store: store.find_filter(identity))
 
     async def move(self, identity: str, began: bytes, place: bytes) -> bool:
-        """Have a filter live on from `place`; False if it does not stand where a poll `began`.
+        """Move a filter to `place`; return False if it is not at the place at which a poll `began`.
 
         Raises:
-            FilterStoreUnavailableError: The journal does not answer; it may have moved.
+            FilterStoreUnavailableError: The journal does not answer; the filter may have moved.
         """
         return await self._ask(lambda store: store.move_filter(identity, began, place, self._seconds))
 
     async def remove(self, identity: str) -> bool:
-        """Forget a filter; False if there is none.
+        """Forget a filter; return False if there is none.
 
         Raises:
-            FilterStoreUnavailableError: The journal does not answer; it may be forgotten.
+            FilterStoreUnavailableError: The journal does not answer; the filter may be forgotten.
         """
         return await self._ask(lambda store: store.remove_filter(identity))
 
     def report(self, identity: str, reason: str) -> None:
-        """Take note that a filter cannot be read."""
+        """Log that a filter cannot be read."""
         logger.warning("the filter %s in the journal cannot be read: %s", identity, reason)
 
     async def run(self) -> None:
@@ -117,7 +117,7 @@ class RedisFilterStore:
             await trio.sleep(AWAY_SECONDS)
 
     async def _stay(self, open_store: OpenStore) -> None:
-        """Return once another journal is named.
+        """Return once another journal is configured.
 
         Raises:
             JournalUnavailableError: A call has failed.
@@ -139,10 +139,10 @@ class RedisFilterStore:
             raise FilterStoreUnavailableError from error
 
     async def _first_store(self) -> FilterBackend:
-        """Return the store once it is there, as it soon is unless the journal is known to be away.
+        """Return the store once it is connected, which takes moments unless the journal is known to be away.
 
         Raises:
-            FilterStoreUnavailableError: It is not.
+            FilterStoreUnavailableError: It is not connected.
         """
         with trio.move_on_after(ANSWER_SECONDS):
             while self._store is None and not self._is_away:

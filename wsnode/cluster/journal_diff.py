@@ -1,7 +1,7 @@
-"""The steps that lead from one standing of a chain to that of its store: what a journal lacks.
+"""Steps from a state of a chain to the state in its store, to be appended to a journal.
 
-They follow from the store alone, so a writer that was killed, or whose journal lost records, continues
-wherever the journal ends.
+They follow from the store alone. So a writer continues wherever the journal ends, even after it was killed or
+the journal lost records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,28 +35,28 @@ BYTES_AT_ONCE: Final = 8 << 20
 
 
 class JournalStep(msgspec.Struct, frozen=True):
-    """A change, and how the chain stands after it."""
+    """Change of a chain, and the chain's state after it."""
 
     change: Change
     after: ChainState
     is_latest: bool = False
-    """Whether the chain stands like that now, and no other process makes it go on from elsewhere."""
+    """True if it is the chain's present state, and no other process lets the chain go on from elsewhere."""
 
 
 class ChainIdentity(msgspec.Struct, frozen=True):
-    """What no snapshot of a chain tells."""
+    """Properties of a chain that no snapshot has."""
 
     chain_id: int
-    """The id that the genesis file has."""
+    """Chain id in the genesis file."""
     is_development: bool
-    """Whether its blocks may have what others' must not: unsigned transactions, chosen fees and limits."""
+    """True if its blocks may have unsigned transactions, and fees and limits against the rules."""
 
 
 def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainState:
-    """Return the standing with which an empty journal begins: up to `most` blocks below the head.
+    """Return the state with which an empty journal begins: at most `most` blocks below the head.
 
-    At the first block of the chain its patches, and another chain id, are yet to come; at any other they are
-    there.
+    At the first block of the chain the state is without patches and with the first chain id; at any other
+    block both are included.
     """
     number = max(view.earliest, view.number - most)
     header = view.header(number)
@@ -73,10 +73,10 @@ def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainSta
 def next_steps(
     view: Snapshot, origin: ChainIdentity, known: ChainState, known_head: Head | None = None
 ) -> list[JournalStep]:
-    """Return the first steps from a standing to that of a snapshot, none once there is nothing left.
+    """Return the first steps from a known state to that of a snapshot, none once there is nothing left.
 
-    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`. `known_head` is a block that the
-    standing's head descends from, in place of that head where its own ancestors are not stored here.
+    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`. `known_head` is an ancestor of the
+    known state's head, in place of that head where the blocks between are not stored here.
 
     Raises:
         UnknownPositionError: The block is not stored.
@@ -95,7 +95,7 @@ def next_steps(
 
 
 class _JournalDiff:
-    """The way to a snapshot, and how far it has been gone."""
+    """Steps to a snapshot, and the state after the last one."""
 
     def __init__(self, view: Snapshot, origin: ChainIdentity, state: ChainState) -> None:
         self._view = view
@@ -119,7 +119,7 @@ class _JournalDiff:
         return JournalStep(change, self._state)
 
     def _down(self, ancestor: Head) -> Iterator[JournalStep]:
-        """Go down to a common block, to its state without patches unless the present one is on the way."""
+        """Yield a rollback to a common block, without its patches, unless the known state is on the way."""
         state, root = self._state, state_patches.unpatched_root(self._view.reader, ancestor.number)
         if state.head != ancestor or self._patches_since(ancestor.number, state.state_root) is None:
             safe, finalized = (_not_above(ancestor, mark) for mark in (state.safe, state.finalized))
@@ -166,7 +166,7 @@ def _not_above(head: Head, mark: Head | None) -> Head | None:
 
 
 def _breaks_rules(view: Snapshot, rows: Rows) -> bool:
-    """Return whether a block's maker chose what the rules would have had otherwise."""
+    """Return True if a block's maker chose a gas limit or base fee against the rules."""
     block = block_from_rows(view.spec, *rows)
     ancestors = recent_rows(view, Hash32(block.parent_hash))
     total = view.total_difficulty(block.number - 1)
@@ -174,7 +174,7 @@ def _breaks_rules(view: Snapshot, rows: Rows) -> bool:
 
 
 def impersonated_senders(header: bytes, body: bytes) -> dict[int, Address]:
-    """Return the senders that stand in a block in place of signatures, by the transactions' indices."""
+    """Return the impersonated senders of a block's unsigned transactions, by the transactions' indices."""
     senders: dict[int, Address] = {}
     for index, encoded in enumerate(block_transactions(header, body)):
         sender = impersonated_sender(encoded)

@@ -1,6 +1,7 @@
-"""One writer's time with the lease of a journal: what leads from the journal's end to the store is appended.
+"""Session of one writer with the lease of a journal: it appends the steps from the journal's end to the
+store.
 
-The store is the only queue: nothing else is remembered of what a journal lacks.
+The store is the only queue: nothing else is kept of the steps that a journal lacks.
 """
 
 from collections.abc import Iterator
@@ -32,14 +33,14 @@ from wsnode.ethereum.primitives.values import Hash32
 
 RENEWAL_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 4.0
-"""Without a renewal for as long, the writer stops: the lease lasts a second longer."""
+"""Seconds without a renewal after which the writer stops: the lease lasts a second longer."""
 BEGINNING_BLOCKS: Final = 10_000
-"""With how many blocks below the head an empty journal begins."""
+"""Blocks below the head at which an empty journal begins."""
 RECORDS_BACK: Final = 8
 
 
 class StaleLeaderError(Exception):
-    """The journal is further than this store, which would only take its readers back."""
+    """Error of a store behind the journal: publishing it would only take readers back."""
 
     def __init__(self, head: Head, tip: Head) -> None:
         super().__init__(
@@ -49,22 +50,22 @@ class StaleLeaderError(Exception):
 
 
 class LeaderReport(msgspec.Struct):
-    """What the writer of a journal has done, for metrics."""
+    """Progress of the writer of a journal, for metrics."""
 
     is_leading: bool = False
     epoch: int = 0
     published: RecordId | None = None
-    """The last record."""
+    """Id of the last record."""
     head: Head | None = None
-    """The head that readers of the journal have with it."""
+    """Head that readers of the journal have after the last record."""
     records: int = 0
     failures: int = 0
     error: str | None = None
-    """Why nothing can be published now."""
+    """Reason why nothing can be published now, None if it can."""
 
 
-class JournalStepSource(Protocol):
-    """A chain as a snapshot has it."""
+class JournalStepReader(Protocol):
+    """Reader of a chain's snapshot."""
 
     @property
     def version(self) -> int:
@@ -72,34 +73,34 @@ class JournalStepSource(Protocol):
         ...
 
     def first_standing(self, most: int) -> ChainState:
-        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        """Return the state with which an empty journal begins: at most `most` blocks below the head."""
         ...
 
     def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
-        """Return the first steps from a standing to this moment, none once there is nothing left.
+        """Return the first steps from a known state to this moment, none once there is nothing left.
 
-        `known_head` is a block that the standing's head descends from, in place of that head where its own
-        ancestors are not stored here.
+        `known_head` is an ancestor of the known state's head, in place of that head where the blocks between
+        are not stored here.
         """
         ...
 
 
 class ChainSource(Protocol):
-    """A chain that is published."""
+    """Chain that is published."""
 
     what: str
-    """What the log calls its blocks."""
+    """Name of its blocks in the log."""
     is_sole: bool
-    """Whether no other process has the chain, so that it is published even where it went back."""
+    """True if no other process has the chain, so that it is published even where it went back."""
 
     @property
     def genesis(self) -> bytes | None:
-        """Return the file that readers begin with, if there is one."""
+        """Return the genesis file for readers, None if there is none."""
         ...
 
     @property
     def has_begun(self) -> bool:
-        """Return whether there is a first block, without which there is no journal."""
+        """Return True if there is a first block; without it there is no journal."""
         ...
 
     @property
@@ -109,7 +110,7 @@ class ChainSource(Protocol):
 
     @property
     def version(self) -> int:
-        """Return the version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         ...
 
     @property
@@ -118,20 +119,20 @@ class ChainSource(Protocol):
         ...
 
     def knows(self, head: Head, /) -> bool:
-        """Return whether a block is stored, on the chain or beside it."""
+        """Return True if a block is stored, on the chain or beside it."""
         ...
 
     def first_block(self) -> Head:
-        """Return the first block that is stored."""
+        """Return the first stored block."""
         ...
 
-    def look(self) -> AbstractContextManager[JournalStepSource]:
-        """Return the chain as it is now."""
+    def look(self) -> AbstractContextManager[JournalStepReader]:
+        """Return a reader of the chain as it is now, a context manager."""
         ...
 
 
 class PublishedChain:
-    """A chain that is published, with what is the same in all tenures of its process."""
+    """Chain that is published, with the common parts of all leader sessions of its process."""
 
     def __init__(self, source: ChainSource, holder: str) -> None:
         self.source = source
@@ -140,7 +141,7 @@ class PublishedChain:
 
 
 class LeaderSession:
-    """A lease, and the journal's end as its holder has left it."""
+    """Session of a writer: its lease, and the end of the journal as it has left it."""
 
     def __init__(
         self, published: PublishedChain, journal: Journal, lease: Lease, tip: Record | None, began: float
@@ -151,16 +152,16 @@ class LeaderSession:
         self._tip = tip
         self._sequence = 0
         self._known: Head | None = None
-        """The block to go on from where the journal's head is unknown here."""
+        """Block to continue from where the journal's head is unknown here."""
         self._renewed = began
 
     @classmethod
     async def begin(cls, published: PublishedChain, journal: Journal) -> Self:
-        """Return a new tenure, in a new epoch.
+        """Begin a session in a new epoch, and return it.
 
         Raises:
             LeaseHeldError: Another process has the lease.
-            StaleLeaderError, UnrelatedJournalError: The journal does not end with a block known here.
+            StaleLeaderError, UnrelatedJournalError: The journal does not end with a block that is known here.
             LeaseLostError, JournalUnavailableError, UnreadableRecordError, ChainMismatchError: See `Journal`.
         """
         began = trio.current_time()
@@ -180,11 +181,11 @@ class LeaderSession:
 
     @property
     def next_renewal(self) -> float:
-        """Return when the lease is to be renewed."""
+        """Return the time at which the lease is to be renewed, of trio's clock."""
         return self._renewed + RENEWAL_SECONDS
 
     async def catch_up(self) -> int:
-        """Append all steps to the store's head, and return the version of the store that is published.
+        """Append all steps to the store's head, and return the published version of the store.
 
         Raises:
             TipMovedError: The journal has lost records, or another process has written some.
@@ -251,10 +252,10 @@ class LeaderSession:
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        """Give up what is asked of the journal before the lease may have expired.
+        """Cancel a request to the journal before the lease may have expired.
 
         Raises:
-            JournalUnavailableError: It took longer.
+            JournalUnavailableError: The request took longer.
         """
         # A process that was stopped for longer may ask once more: the journal knows whose lease it is.
         deadline = max(self._renewed + PATIENCE_SECONDS, trio.current_time() + RENEWAL_SECONDS)
@@ -265,7 +266,7 @@ class LeaderSession:
             raise JournalUnavailableError(self._journal.place, "the lease was not renewed in time") from None
 
     async def _find_known(self) -> None:
-        """Find the block to go on from.
+        """Find the block to continue from.
 
         Raises:
             StaleLeaderError, UnrelatedJournalError: There is none.
@@ -282,7 +283,9 @@ class LeaderSession:
         self._known = self._known or source.first_block()
 
     async def _known_ancestor(self, tip: Record) -> Head | None:
-        """Return the last known ancestor of the journal's head among its records."""
+        """Return the last ancestor of the journal's head that is known here, by its records; None if none
+        is.
+        """
         ancestor, last = tip.after.head, None
         while records := await self._journal.read_back(last, RECORDS_BACK):
             for record in records:

@@ -1,4 +1,4 @@
-"""Saying that a node is there, and hearing who else is."""
+"""Membership in a cluster: announces this node, and learns of the others."""
 
 import logging
 import os
@@ -20,12 +20,12 @@ logger = logging.getLogger("wsnode.journal")
 
 
 def process_name() -> str:
-    """Return a name that no other process of a cluster has."""
+    """Return a name of this process that no other process of a cluster has."""
     return f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
 
 
 class HeadSource(Protocol):
-    """A chain, by its head."""
+    """Chain with a head."""
 
     @property
     def head(self) -> Head:
@@ -34,10 +34,10 @@ class HeadSource(Protocol):
 
 
 class ClusterMembership:
-    """Meets the other nodes of a chain; `run` has to be running."""
+    """Membership of this node among the nodes of a chain; `run` has to be running."""
 
     def __init__(self, chain: HeadSource, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
-        """`name` is this process's; without a `url` the others do not learn of it."""
+        """Prepare to announce this process by its `name`; without a `url` the others do not learn of it."""
         self._chain = chain
         self.open = open_meeting
         self.name = name
@@ -48,23 +48,23 @@ class ClusterMembership:
 
     @property
     def has_writer(self) -> bool | None:
-        """Return whether a process has the lease; None while the journal cannot be asked."""
+        """Return True if a process has the lease; None while the journal cannot be asked."""
         return None if self._is_away else self.present.writer is not None
 
     async def others(self, seconds: float) -> list[ClusterNode]:
-        """Return the other nodes, the highest first, once there are any; none after some seconds."""
+        """Return the other nodes, the highest first, once there are any; none after `seconds`."""
         with trio.move_on_after(seconds):
             while not (others := self.present.others(self.name)):
                 await self._met.wait()
         return others
 
     async def next_meeting(self) -> PresentNodes:
-        """Return who is there, once that was asked again."""
+        """Return the present nodes after the next exchange with the journal."""
         await self._met.wait()
         return self.present
 
     async def run(self) -> None:
-        """Meet the others again and again, for ever."""
+        """Announce this node and learn of the others every `REPORT_SECONDS`, for ever."""
         while True:
             try:
                 async with self.open() as meeting:

@@ -1,4 +1,4 @@
-"""The nodes of a chain that are there: where each can be asked, and how far it is."""
+"""Directory of a chain's present nodes: their URLs, and their heads."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -9,21 +9,21 @@ import msgspec
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 NODE_SECONDS: Final = 10.0
-"""How long a node counts as there after it has said so."""
+"""Seconds for which a node counts as present after its last announcement."""
 REPORT_SECONDS: Final = 3.0
 MOST_NODE_BYTES: Final = 4096
-"""Of what a node says of itself."""
+"""Most bytes of a node's announcement."""
 MOST_NODES: Final = 1000
-"""That are returned."""
+"""Most nodes that are returned."""
 
 
 class ClusterNode(msgspec.Struct, frozen=True):
-    """A node as it says of itself; nothing of it is believed but where to ask."""
+    """Node as it announces itself; only its URL is used, and nothing is believed."""
 
     name: str
-    """The name of its process, which is that of the lease's holder if it writes the chain."""
+    """Name of its process, which is the name of the lease's holder if it writes the chain."""
     url: str
-    """Where it answers over HTTP."""
+    """URL at which it answers over HTTP."""
     number: Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
     hash: str
 
@@ -32,9 +32,9 @@ _NODE: Final = JsonDecoder(ClusterNode)
 
 
 def decode_nodes(texts: Iterable[bytes]) -> Iterator[ClusterNode]:
-    """Yield what nodes say of themselves.
+    """Yield the announcements of nodes.
 
-    What another version says in another form is as if it said nothing.
+    One in another form, of another version, is left out.
     """
     for text in texts:
         with suppress(MalformedError):
@@ -42,30 +42,30 @@ def decode_nodes(texts: Iterable[bytes]) -> Iterator[ClusterNode]:
 
 
 class PresentNodes(msgspec.Struct, frozen=True):
-    """The nodes that are there, and which of them writes the chain."""
+    """Present nodes, and the name of the one that writes the chain."""
 
     nodes: tuple[ClusterNode, ...] = ()
     writer: str | None = None
-    """The name of the process that has the lease."""
+    """Name of the process that has the lease, None if none has."""
     epoch: int = 0
-    """Of the last lease, 0 if there was none: no two processes that write have one."""
+    """Epoch of the last lease, 0 if there was none; no two writers have the same."""
 
     @property
     def leader(self) -> ClusterNode | None:
-        """Return the node that writes the chain, None if it is not there or says not where it is."""
+        """Return the node that writes the chain, None if it is not present or has no URL."""
         return next((node for node in self.nodes if node.name == self.writer), None)
 
     def others(self, name: str) -> list[ClusterNode]:
-        """Return all but one, the highest first."""
+        """Return all nodes but the one with a name, the highest first."""
         return sorted((node for node in self.nodes if node.name != name), key=lambda node: -node.number)
 
 
 class NodeDirectory(Protocol):
-    """Where nodes of one chain say that they are there."""
+    """Directory in which the nodes of one chain announce themselves."""
 
     async def meet(self, node: ClusterNode | None) -> PresentNodes:
-        """Return the nodes that are there, and have one be among them.
+        """Announce a node unless it is None, and return the present nodes.
 
         Raises:
-            JournalUnavailableError: It cannot be reached.
+            JournalUnavailableError: The directory cannot be reached.
         """

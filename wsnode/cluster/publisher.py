@@ -1,4 +1,6 @@
-"""The task that publishes a chain: one tenure after another, whatever ends the last one."""
+"""Task that publishes a chain: one leader session after another, for whatever reason the last one has
+ended.
+"""
 
 import logging
 from collections.abc import Callable
@@ -33,7 +35,7 @@ from wsnode.ethereum.storage.errors import StoreError
 
 RETRY_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 60.0
-"""From one line of the log to the next while nothing can be published, for one reason."""
+"""Seconds between two log lines of one kind while nothing can be published."""
 RELEASE_SECONDS: Final = 1.0
 FAILURES: Final = (
     StaleLeaderError,
@@ -49,27 +51,27 @@ FAILURES: Final = (
     UnreadableRecordError,
     UnrelatedJournalError,
 )
-"""What keeps a writer from publishing for a while, and none of it from serving."""
+"""Errors that keep a writer from publishing for a while, but never from serving."""
 
 logger = logging.getLogger("wsnode.journal")
 
 
 class ChangeWatcher(Protocol):
-    """Notices the changes of a chain, as a hub does."""
+    """Watch for changes of a chain, as a hub has it."""
 
     is_held: bool
-    """Whether a change of several steps is in progress, to be published as one."""
+    """True while a change of several steps is in progress, to be published as one."""
 
     @property
     def next_look(self) -> trio.Event:
-        """Return what is set once the chain may have changed."""
+        """Return an event that is set once the chain may have changed."""
 
 
 OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 
 
 class JournalPublisher:
-    """Publishes one chain to one journal, for as long as its process writes that chain."""
+    """Publisher of one chain to one journal, for as long as its process writes that chain."""
 
     def __init__(self, source: ChainSource, changes: ChangeWatcher, open_journal: OpenJournal) -> None:
         self._source = source
@@ -79,12 +81,12 @@ class JournalPublisher:
         self._open = open_journal
         self._said: tuple[type[Exception], float] | None = None
         self._version = -1
-        """The version of the store that has been published."""
+        """Version of the store that has been published."""
         self._advanced = trio.Event()
 
     @property
     def report(self) -> LeaderReport:
-        """Return what has been done."""
+        """Return the progress of the writer."""
         return self._published.report
 
     @property
@@ -94,12 +96,12 @@ class JournalPublisher:
 
     @property
     def lag(self) -> int | None:
-        """Return how many blocks the journal is behind at least; None before that is known."""
+        """Return the least number of blocks by which the journal is behind, None until its head is known."""
         head = self.report.head
         return None if head is None else max(0, self._source.head.number - head.number)
 
     def status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` says of the journal."""
+        """Return the journal's members of `wsnode_status`."""
         report = self.report
         return {
             "leading": report.is_leading,
@@ -110,7 +112,7 @@ class JournalPublisher:
         }
 
     async def run(self) -> None:
-        """Publish for ever; whatever goes wrong is said in the log, and tried again."""
+        """Publish for ever; failures are logged, and tried again."""
         while not self._source.has_begun:
             await self._changes.next_look.wait()
         while True:
@@ -125,7 +127,7 @@ class JournalPublisher:
             await trio.sleep(RETRY_SECONDS)
 
     async def finish(self, seconds: float) -> bool:
-        """Return whether all that is stored is published, after waiting for that for some seconds."""
+        """Wait up to `seconds` for the journal; return True if all stored blocks are published."""
         with trio.move_on_after(seconds):
             while not self._is_current():
                 await self._advanced.wait()
@@ -165,7 +167,7 @@ class JournalPublisher:
                 await session.renew()
 
     async def _release(self, lease: Lease) -> None:
-        """Let another process write at once; the present connections are being closed."""
+        """Give up the lease over a new connection, since the present ones are being closed."""
         with trio.move_on_after(RELEASE_SECONDS, shield=True):
             try:
                 async with self._open() as journal:

@@ -1,4 +1,4 @@
-"""The rates of keys that all nodes of a journal count together: what a node says, and what it hears."""
+"""Rates of keys over all nodes of a journal: the messages that nodes exchange."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
@@ -6,38 +6,38 @@ from typing import Final, Protocol
 import msgspec
 
 MOST_SPENDINGS: Final = 1000
-"""In one exchange."""
+"""Most keys in one exchange."""
 MOST_OWING: Final = 65_536
-"""Keys with missing credits that are returned."""
+"""Most keys with missing credits that are returned."""
 LONGEST_SINCE_SECONDS: Final = 1.0
-"""How long ago credits can have been spent that are said now."""
+"""Longest time, in seconds, in which reported credits can have been spent."""
 
 LONGEST_OWING_SECONDS: Final = 1e9
-"""After which credits count as back, thirty years: what a server's clock can take."""
+"""Seconds of missing credits beyond which they count as back, thirty years: the limit of a server's clock."""
 
 
 class KeySpending(msgspec.Struct, frozen=True):
-    """What a node has spent of a key since it said so last."""
+    """Credits of a key that a node has spent since its last report."""
 
     digest: str
-    """The hash of the key; the key itself is never said."""
+    """Hash of the key; the key itself is never sent."""
     seconds: float
-    """The time in which the credits that were spent come back; 0 if the node has heard of no other yet."""
+    """Seconds in which the spent credits come back; 0 if the node has no earlier report of the key."""
     since: float
-    """The seconds in which they were spent."""
+    """Seconds in which the credits were spent."""
     own: float
-    """The seconds until all credits are back by the node's own count, which can be below 0."""
+    """Seconds until all credits are back by the node's own count; may be negative."""
 
 
 class QuotaExchange(Protocol):
-    """One count of credits for all nodes."""
+    """Count of credits over all nodes."""
 
     async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
-        """Count what was spent, and return the seconds until all credits of each key are back.
+        """Count spent credits, and return the seconds until all credits of each key are back.
 
-        Of keys that are not returned no credits are missing.
+        A key that is not returned misses no credits.
 
         Raises:
-            JournalUnavailableError: It cannot be reached; what was spent may have been counted.
+            JournalUnavailableError: It cannot be reached; the credits may have been counted.
         """
         ...

@@ -1,4 +1,4 @@
-"""The records of a journal: each leads a chain from one standing to the next.
+"""Records of a journal: each leads a chain from one state to the next.
 
 A record is a byte for its version, then a zstd frame with a checksum, around MessagePack. Decoding is bounded
 by `MOST_BYTES`.
@@ -18,30 +18,30 @@ from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 VERSION: Final = b"\x01"
 MOST_BYTES: Final = 32 << 20
-"""Of a record before it is compressed; a block has at most 8 MiB, a patch as much as a request."""
+"""Most bytes of a record before it is compressed; a block has at most 8 MiB, a patch as much as a request."""
 _LEVEL: Final = 3
 
 
 class UnreadableRecordError(Exception):
-    """Bytes in the journal are no record."""
+    """Error of bytes in the journal that are no record."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
-        """`place` is the id under which the journal has them."""
+        """Prepare the message; `place` is the id under which the journal has the bytes."""
         which = "a record" if place is None else f"record {place}"
         super().__init__(f"{which} of the journal cannot be read: {reason}")
         self.reason, self.place = reason, place
 
 
 class RecordTooLargeError(Exception):
-    """A change has more bytes than a record may have."""
+    """Error of a change with more bytes than a record may have."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"a record of {size} bytes; {MOST_BYTES} is the most")
+        super().__init__(f"a record has {size} bytes, and {MOST_BYTES} at most are allowed")
         self.size = size
 
 
 class ChainMismatchError(Exception):
-    """A record is of a chain with another first block."""
+    """Error of a record of a chain with another first block."""
 
     def __init__(self, expected: bytes, found: bytes) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class ChainMismatchError(Exception):
 
 
 class BrokenLinkError(Exception):
-    """A record does not follow the one before: records between them are lost, or trimmed."""
+    """Error of a record that does not follow the one before: records between them are lost, or trimmed."""
 
     def __init__(self, expected: object, found: object) -> None:
         super().__init__(f"the journal continues after {found}, not after {expected}")
@@ -60,11 +60,11 @@ class BrokenLinkError(Exception):
 
 
 _ID: Final = re.compile(r"([0-9]{1,20})-([0-9]{1,20})")
-"""As Redis has them: two numbers of 64 bits."""
+"""Id as in Redis: two numbers of 64 bits."""
 
 
 class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """A record's name: the epoch of its writer, and its number in that epoch, from 1 on."""
+    """Name of a record: the epoch of its writer, and its number in that epoch, from 1 on."""
 
     epoch: int
     sequence: int
@@ -74,7 +74,7 @@ class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
         """Return the id that `EPOCH-SEQUENCE` names.
 
         Raises:
-            UnreadableRecordError: It names none.
+            UnreadableRecordError: The text is no id.
         """
         if (match := _ID.fullmatch(text)) is None:
             raise UnreadableRecordError(f"its id is {text!r:.60}")
@@ -85,24 +85,24 @@ class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class ChainState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything that a chain is at a moment, beyond the blocks below its head."""
+    """State of a chain at a moment, beyond the blocks below its head."""
 
     head: Head
     state_root: Hash32
-    """Of the state after the head, patches included."""
+    """Root of the state after the head, patches included."""
     chain_id: int
-    """The id of the blocks after the head; 0 of a Starknet chain, whose id never changes."""
+    """Chain id of the blocks after the head; 0 for a Starknet chain, whose id never changes."""
     safe: Head | None = None
     finalized: Head | None = None
     late: int = 0
-    """Of a Starknet chain: the number of class definitions that came after their blocks, as its writer
-    counts them."""
+    """Number of class definitions of a Starknet chain that came after their blocks, as its writer counts
+    them.
+    """
 
     def agrees_with(self, other: Self) -> bool:
-        """Return whether the next block is the same on top of both; only their marks may differ.
+        """Return True if the next block is the same on top of both; only their marks may differ.
 
-        A journal that was emptied has marks with its last block alone, so this is how a reader finds its
-        place.
+        A journal that was emptied has marks with its last block alone, so a reader finds its place by this.
         """
         return (self.head, self.state_root, self.chain_id) == (other.head, other.state_root, other.chain_id)
 
@@ -111,51 +111,51 @@ class ChainState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BlockRecord(msgspec.Struct, frozen=True, tag="block"):
-    """The block that follows the head and becomes it."""
+    """Block that follows the head and becomes it."""
 
     rlp: bytes
     senders: dict[int, Address] = msgspec.field(default_factory=dict)
-    """The impersonated senders of unsigned transactions, by index; only development chains have them."""
+    """Impersonated senders of unsigned transactions, by index; only development chains have them."""
     is_free: bool = False
-    """Whether its maker chose gas limit and base fee, against the rules, as development chains may."""
+    """True if its maker chose gas limit and base fee against the rules, as development chains may."""
 
 
 class Rollback(msgspec.Struct, frozen=True, tag="down"):
-    """The blocks above the head after the record leave the chain, and that block's patches are undone.
+    """Removal of the blocks above the head after the record, and of that block's patches.
 
-    They are undone until its state has the root after the record, which is that of its header.
+    Patches are undone until the state has the root after the record, which is the root in the block's header.
     """
 
 
 class FinalityRecord(msgspec.Struct, frozen=True, tag="marks"):
-    """Nothing but the safe and the finalized block changes."""
+    """Change of the safe and the finalized block alone."""
 
 
 class PatchRecord(msgspec.Struct, frozen=True, tag="patch"):
-    """Accounts of the head's state are changed in place."""
+    """Change of accounts in the head's state."""
 
     accounts: bytes
-    """JSON, as state overrides are."""
+    """JSON of the accounts, in the form of state overrides."""
 
 
 class ChainIdRecord(msgspec.Struct, frozen=True, tag="chain-id"):
-    """The blocks to come are of another chain id, which the standing after the record has."""
+    """Change of the chain id of the blocks to come; the state after the record has it."""
 
 
 class StarknetBlockRecord(msgspec.Struct, frozen=True, tag="alt-block"):
-    """The Starknet chain's block that follows the head and becomes it."""
+    """Block of a Starknet chain that follows the head and becomes it."""
 
     document: bytes
-    """JSON: its header and state update, as an import reads them."""
+    """JSON of its header and state update, as an import reads them."""
     chain_id: str = ""
-    """The chain's name, with its first block alone, if it is known."""
+    """Name of the chain, with its first block alone, if it is known."""
 
 
 class ClassesRecord(msgspec.Struct, frozen=True, tag="classes"):
     """Definitions of classes that the next block of a Starknet chain names, or an earlier one."""
 
     document: bytes
-    """JSON: the definitions by hash, in the form of results."""
+    """JSON of the definitions by hash, in the form of results."""
 
 
 Change: TypeAlias = (
@@ -172,20 +172,20 @@ BLOCKS: Final = (BlockRecord, StarknetBlockRecord)
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """A step of a chain from `before` to `after`, which differ in whatever `change` says, or in the marks."""
+    """Step of a chain from `before` to `after`, which differ by `change`, or in the marks."""
 
     genesis: Hash32
-    """The hash of the chain's first block."""
+    """Hash of the chain's first block."""
     id: RecordId
     previous: RecordId | None
-    """The record before this one; None in the first of a journal that was empty."""
+    """Id of the record before this one; None in the first record of an empty journal."""
     before: ChainState
     after: ChainState
     change: Change
     is_latest: bool = False
-    """Whether the chain stood like `after` when this was written, by the only node that makes it.
+    """True if `after` was the chain's state when this was written by the only node that makes the chain.
 
-    A reader that has more than that is wrong then; otherwise what it has may be about to be told again.
+    A reader whose chain has more is wrong then; otherwise its surplus may be about to be published again.
     """
 
     def require_next_to(self, previous: Self) -> None:
@@ -201,10 +201,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
 
 
 def require_linked(after: RecordId | None, records: Sequence[Record]) -> None:
-    """Check that records follow the one with an id, unless that is None, and one another.
+    """Check that records follow one another, and the record with the id `after` unless it is None.
 
     Raises:
-        BrokenLinkError: One does not.
+        BrokenLinkError: A record does not.
     """
     if after is not None and records and records[0].previous != after:
         raise BrokenLinkError(after, records[0].previous)
@@ -216,7 +216,7 @@ def encode_record(record: Record) -> bytes:
     """Return the bytes of a record.
 
     Raises:
-        RecordTooLargeError: They could not be decoded again.
+        RecordTooLargeError: The bytes could not be decoded again.
     """
     packed = _encoder.encode(record)
     if len(packed) > MOST_BYTES:
@@ -228,8 +228,8 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
     """Return the record of these bytes.
 
     Raises:
-        UnreadableRecordError: They are none, of an unknown version, or of more than `MOST_BYTES`.
-        ChainMismatchError: It is of a chain with another first block.
+        UnreadableRecordError: They are no record, of an unknown version, or of more than `MOST_BYTES`.
+        ChainMismatchError: The record is of a chain with another first block.
     """
     if content[:1] != VERSION:
         raise UnreadableRecordError(f"its version is {content[:1].hex() or 'missing'}")
@@ -246,7 +246,7 @@ def _unpacked(frame: bytes) -> bytes:
     size = zstandard.get_frame_parameters(frame).content_size
     # A frame that does not say its size says one beyond every bound.
     if size > MOST_BYTES:
-        raise UnreadableRecordError(f"it has {size} bytes; {MOST_BYTES} is the most")
+        raise UnreadableRecordError(f"it has {size} bytes, and {MOST_BYTES} at most are allowed")
     return zstandard.ZstdDecompressor().decompress(frame, max_output_size=MOST_BYTES)
 
 

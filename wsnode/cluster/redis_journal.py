@@ -1,4 +1,4 @@
-"""A journal in a Redis stream, by way of coredis.
+"""Journal in a Redis stream, by way of coredis.
 
 All keys of a chain have its name in braces, so that they lie in one slot of a Redis Cluster, and a failover
 takes all of them back together to one moment.
@@ -58,17 +58,17 @@ from wsnode.ethereum.live.filter_store import (
 )
 
 ANSWER_SECONDS: Final = 3.0
-"""How long an answer may take, beyond what was asked to be waited; less than a lease lasts."""
+"""Seconds to wait for an answer, beyond the time that the request itself waits; less than a lease lasts."""
 CONNECT_SECONDS: Final = 2.0
 RECORDS_AT_ONCE: Final = 8
-"""So that a reply has 64 MiB at most, with blocks of 8 MiB."""
+"""Records in one reply, so that it has 64 MiB at most, with blocks of 8 MiB."""
 _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 
 # The client logs, with a traceback, what it raises as well: each outage would fill pages.
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
 
 _EPOCH: Final = re.compile(rb"[0-9]{1,15}")
-"""As many digits as `_SOUND` takes: Python converts no more than 4,300."""
+"""Epoch in decimal digits, as many as `_SOUND` takes: Python converts no more than 4,300."""
 
 # What another program has put there would fail in the arithmetic below, or be a lease for ever.
 _SOUND: Final = """
@@ -186,7 +186,7 @@ return owing
 
 
 class RedisJournal:
-    """A `Journal` in Redis; after a JournalUnavailableError leave `open_journal`, and open it again."""
+    """`Journal` in Redis; after a JournalUnavailableError leave `open_journal`, and open it again."""
 
     def __init__(
         self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: JournalBounds
@@ -203,7 +203,7 @@ class RedisJournal:
         self._filter = f"{prefix}:filter:"
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
-        """Return a lease of a new epoch, above `floor` and all before.
+        """Return a lease with a new epoch, above `floor` and all earlier ones.
 
         Raises:
             LeaseHeldError: Another process has it.
@@ -225,7 +225,7 @@ class RedisJournal:
         return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
-        """Let another process write at once; a lost lease is no error.
+        """Give up the lease, so that another process can write at once; a lost lease is no error.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.
@@ -256,10 +256,10 @@ class RedisJournal:
             raise TipMovedError(record.previous, record_id(values[0]))
 
     async def tip(self) -> Record | None:
-        """Return the last record, None from an empty journal.
+        """Return the last record, None for an empty journal.
 
         Raises:
-            UnreadableRecordError, OtherChainError: It is no record of this chain.
+            UnreadableRecordError, ChainMismatchError: It is no record of this chain.
             JournalUnavailableError: Redis cannot be reached.
         """
         return next(iter(await self.read_back(None, 1)), None)
@@ -268,7 +268,7 @@ class RedisJournal:
         """Return records after one, oldest first; wait up to `seconds` for the first of them.
 
         Raises:
-            BrokenLinkError, UnreadableRecordError, OtherChainError: As `Journal.read`.
+            BrokenLinkError, UnreadableRecordError, ChainMismatchError: As `Journal.read`.
             JournalUnavailableError: Redis cannot be reached.
         """
         start = "0-0" if after is None else str(after)
@@ -286,7 +286,7 @@ class RedisJournal:
         """Return up to `most` records before one, or the last ones, latest first.
 
         Raises:
-            UnreadableRecordError, OtherChainError: One is no record of this chain.
+            UnreadableRecordError, ChainMismatchError: A record is none of this chain.
             JournalUnavailableError: Redis cannot be reached.
         """
         end = "+" if before is None else f"({before}"
@@ -313,7 +313,7 @@ class RedisJournal:
             return await self._client.get(self._keys[3])
 
     async def meet(self, node: ClusterNode | None) -> PresentNodes:
-        """Return the nodes that are there, and have one be among them.
+        """Announce a node unless it is None, and return the present nodes.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.
@@ -330,7 +330,7 @@ class RedisJournal:
         )
 
     async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
-        """Count what was spent of keys, and return the seconds until all credits of each key are back.
+        """Count spent credits of keys, and return the seconds until all credits of each key are back.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.
@@ -347,11 +347,11 @@ class RedisJournal:
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
     async def add_filter(self, identity: str, new: StoredFilter, seconds: float, room: FilterQuota) -> None:
-        """Keep a filter for some seconds from its last poll.
+        """Keep a filter until `seconds` after its last poll.
 
         Raises:
             FilterQuotaError: There are too many.
-            JournalUnavailableError: Redis cannot be reached; it may be kept.
+            JournalUnavailableError: Redis cannot be reached; the filter may be kept.
         """
         holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
         bounds = map(str, (room.weight, room.most, room.most_held, room.most_weight))
@@ -364,7 +364,7 @@ class RedisJournal:
         """Return a filter, None if there is none.
 
         Raises:
-            UnreadableFilterError: What is there was put there by something else.
+            UnreadableFilterError: Another program has written the key.
             JournalUnavailableError: Redis cannot be reached.
         """
         what, *values = await self._run_on(identity, filter_scripts.FIND)
@@ -373,31 +373,31 @@ class RedisJournal:
         return StoredFilter(*values) if what == b"found" else None
 
     async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
-        """Have a filter continue from `place`; False if it does not stand where a poll `began`.
+        """Move a filter to `place`; return False if it is not at the place at which a poll `began`.
 
         Raises:
-            JournalUnavailableError: Redis cannot be reached; it may have moved.
+            JournalUnavailableError: Redis cannot be reached; the filter may have moved.
         """
         moved = (began, place, _lifetime(seconds))
         what, *_ = await self._run_on(identity, filter_scripts.MOVE, *moved)
         return bool(what == b"done")
 
     async def remove_filter(self, identity: str) -> bool:
-        """Forget a filter; False if there is none.
+        """Forget a filter; return False if there is none.
 
         Raises:
-            JournalUnavailableError: Redis cannot be reached; it may be forgotten.
+            JournalUnavailableError: Redis cannot be reached; the filter may be forgotten.
         """
         what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
         return bool(what == b"removed")
 
     def key(self, name: str) -> str:
-        """Return what a key of this chain is called in Redis."""
+        """Return the name of one of this chain's keys in Redis."""
         return f"{self._prefix}:{name}"
 
     @contextmanager
     def asking(self, seconds: float = 0) -> Iterator["coredis.Redis[bytes]"]:
-        """Yield the client, to read what other modules keep; its answers may take `seconds` longer.
+        """Yield the client, for keys of other modules; its answers may take `seconds` longer.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.
@@ -408,7 +408,7 @@ class RedisJournal:
     async def run_fenced(
         self, lease: Lease, script: str, keys: tuple[str, str], *arguments: str | bytes
     ) -> list[Any]:
-        """Return the reply of a script that begins with `IS_MINE`, on keys that are its first and its fourth.
+        """Return the reply of a script that begins with `IS_MINE`; `keys` are its first and its fourth key.
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
@@ -430,10 +430,10 @@ class RedisJournal:
     async def _run_with(
         self, lease: Lease, script: str, *arguments: str | bytes, keys: Sequence[str] | None = None
     ) -> list[Any]:
-        """Run a script that begins with whether the lease is the holder's.
+        """Return the reply of a script that first checks the holder's lease.
 
         Raises:
-            LeaseLostError: It is not.
+            LeaseLostError: The lease is not the holder's any more.
         """
         reply = await self._run(script, lease.holder, str(lease.epoch), *arguments, keys=keys)
         if reply[0] == "lost":
@@ -473,10 +473,10 @@ class RedisJournal:
 async def open_journal(
     address: JournalAddress, genesis: bytes, bounds: JournalBounds | None = None
 ) -> AsyncIterator[RedisJournal]:
-    """Return the journal at an address, of the chain with the hash `genesis` of its first block.
+    """Yield the journal at an address, of the chain with `genesis` as its first block's hash.
 
     Raises:
-        JournalUnavailableError: Redis cannot be reached; of single servers the first use says so.
+        JournalUnavailableError: Redis cannot be reached; a single server is noticed only at the first use.
     """
     prefix = f"wsnode:{{{genesis.hex()}{'.' if address.network else ''}{address.network}}}"
     place = str(address)
@@ -525,7 +525,7 @@ def _tls_context(cafile: str | None) -> ssl.SSLContext:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Raise a single error as itself: the client's tasks wrap what is raised beside them in groups."""
+    """Raise a single error as itself: the client's tasks wrap errors in groups."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -537,7 +537,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _as_away(place: str) -> Iterator[None]:
-    """Tell all failures of the connection, and refusals of the server, in one way."""
+    """Raise failures of the connection, and refusals of the server, as JournalUnavailableError."""
     try:
         yield
     except trio.TooSlowError:
@@ -547,7 +547,7 @@ def _as_away(place: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return one line; the client's own texts name hosts, and no user or password."""
+    """Return an error's text in one line; the client's own texts name hosts, and no user or password."""
     text = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     first = _first_cause(error)
     # Without it a refused connection, a wrong certificate and an unknown host are one and the same.
@@ -555,7 +555,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _first_cause(error: BaseException) -> OSError | None:
-    """Return what went wrong on the connection, if that is behind a failure that the client names."""
+    """Return the error of the connection behind a failure of the client, None if there is none."""
     first: OSError | None = None
     cause = error.__cause__
     while cause is not None:
@@ -565,7 +565,7 @@ def _first_cause(error: BaseException) -> OSError | None:
 
 
 def _lifetime(seconds: float) -> str:
-    """Return whole seconds, which is what Redis expires by."""
+    """Return whole seconds, the unit of expiry in Redis, as text."""
     return str(max(1, round(seconds)))
 
 
@@ -573,6 +573,6 @@ def record_id(text: bytes) -> RecordId | None:
     """Return the id in a key of Redis, None where there is none.
 
     Raises:
-        UnreadableRecordError: It is no id.
+        UnreadableRecordError: The text is no id.
     """
     return RecordId.parse(text.decode(errors="replace")) if text else None

@@ -1,8 +1,8 @@
-"""One count of each key's credits on all nodes of a journal.
+"""Count of each key's credits over all nodes of a journal.
 
 Each node charges calls to its own count, and no call waits for another machine. Several times a second it
-says what it has spent since, and takes over the sum of all nodes. What nodes admitted beyond the rate
-meanwhile is owed, and that many calls are refused later.
+reports its spent credits, and takes over the sum of all nodes. Calls that nodes admitted beyond the rate
+meanwhile are owed: as many are refused later.
 """
 
 import logging
@@ -23,7 +23,7 @@ from wsnode.cluster.quotas import (
 )
 
 PAUSE_SECONDS: Final = 0.1
-"""Between two exchanges, and longer where there are many keys."""
+"""Seconds between two exchanges; longer where there are many keys."""
 SECONDS_OF_A_KEY: Final = 1e-5
 SECONDS_OF_AN_OWING_KEY: Final = 5e-5
 AWAY_SECONDS: Final = 0.5
@@ -34,30 +34,30 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class CreditAccount(Protocol):
-    """The credits of a key, as this node counts them."""
+    """Credits of a key, as this node counts them."""
 
     @property
     def per_second(self) -> float:
-        """Return how many come back each second, more than 0."""
+        """Return the number of credits that come back each second, more than 0."""
         ...
 
     @property
     def spent(self) -> float:
-        """Return those that this node has charged so far."""
+        """Return the credits that this node has charged so far."""
         ...
 
     @property
     def full_at(self) -> float:
-        """Return the time at which all will be back."""
+        """Return the time at which all credits will be back."""
         ...
 
     def settle(self, full_at: float, /) -> None:
-        """Have all be back at a time."""
+        """Set the time at which all credits will be back."""
         ...
 
 
 class RateSharer:
-    """Exchanges what was spent with the other nodes, over one connection."""
+    """Exchange of spent credits with the other nodes, over one connection."""
 
     def __init__(
         self,
@@ -65,17 +65,20 @@ class RateSharer:
         accounts: Callable[[], Mapping[str, CreditAccount]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`accounts` returns those of this node, by the keys' hashes; `clock` is the one they go by."""
+        """Prepare with `accounts`, which returns this node's accounts by the keys' hashes; `clock` is their
+        clock.
+        """
         self._quotas = quotas
         self._accounts = accounts
         self._clock = clock
         self._said: Mapping[str, float] = {}
-        """What was spent by the last exchange."""
+        """Credits that were spent by the last exchange, by the keys' hashes."""
         self._said_at = 0.0
         self._owing: Mapping[str, float] = {}
 
     async def exchange(self) -> float:
-        """Say what was spent here, take over what is missing of all keys, and return how long to pause.
+        """Report credits spent here, take over the missing credits of all keys, and return the seconds to
+        pause.
 
         Raises:
             JournalUnavailableError: The journal cannot be reached.
@@ -113,7 +116,7 @@ class RateSharer:
         owing: Mapping[str, float],
         now: float,
     ) -> None:
-        """Have accounts be what all nodes have left, less what was spent here since it was summed up."""
+        """Set accounts to the sum of all nodes, less the credits spent here since that sum."""
         for digest in owing.keys() | self._owing.keys():
             if (account := accounts.get(digest)) is not None:
                 since = (account.spent - spent[digest]) / account.per_second
@@ -122,10 +125,10 @@ class RateSharer:
 
 
 class SharedRates:
-    """Keeps the credits of a network's keys one count with the other nodes; `run` has to be running."""
+    """Sharing of a network's key credits with the other nodes; `run` has to be running."""
 
     def __init__(self, accounts: Callable[[], Mapping[str, CreditAccount]], open_quotas: OpenQuotas) -> None:
-        """`accounts` returns those of this node, by the keys' hashes."""
+        """Prepare with `accounts`, which returns this node's accounts by the keys' hashes."""
         self._accounts = accounts
         self.open = open_quotas
         self._is_alone = False
@@ -157,6 +160,6 @@ class SharedRates:
 
 
 def _parts(spendings: Sequence[KeySpending]) -> Iterator[Sequence[KeySpending]]:
-    """Yield all in parts that one exchange can have, an empty one if there are none."""
+    """Yield spendings in parts of at most `MOST_SPENDINGS`, an empty one if there are none."""
     for start in range(0, max(1, len(spendings)), MOST_SPENDINGS):
         yield spendings[start : start + MOST_SPENDINGS]

@@ -1,1 +1,1 @@
-"""Pending transactions on all nodes of a journal: its writer says what it has, and the others take that."""
+"""Pending transactions on all nodes of a journal: its writer publishes its pool, and the others copy it."""

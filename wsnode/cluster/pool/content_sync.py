@@ -1,4 +1,4 @@
-"""What the contents in a journal are to become, so that they are what the writer's pool has."""
+"""Changes that lead from the contents in a journal to those of the writer's pool."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -18,37 +18,37 @@ from wsnode.ethereum.pool.entry import PoolEntry
 
 
 class PoolReader(Protocol):
-    """A pool."""
+    """Pool that is read."""
 
     @property
     def entries(self) -> Mapping[bytes, PoolEntry]:
-        """Return everything by its hash, as it is at any time."""
+        """Return the live mapping of all entries, by hash."""
         ...
 
 
 class PoolDiff(msgspec.Struct, frozen=True):
-    """A part of what is to be changed."""
+    """Part of the changes."""
 
     added: list[PoolEntry]
-    """In the order in which they came."""
+    """Added transactions, in the order in which they came."""
     dropped: list[bytes]
-    """Hashes of those that readers are to drop too."""
+    """Hashes of transactions that readers are to drop too."""
     gone: list[bytes]
-    """Of those that leave the readers' pools by a block."""
+    """Hashes of transactions that leave the readers' pools by a block."""
 
     @property
     def is_silent(self) -> bool:
-        """Return whether readers need not know of it."""
+        """Return True if readers need not know of the changes."""
         return not self.added and not self.dropped
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing changes."""
+        """Return True if nothing changes."""
         return self.is_silent and not self.gone
 
 
 class PoolJournalDiff:
-    """The contents in a journal, compared with the pool."""
+    """Contents in a journal, compared with the pool."""
 
     def __init__(
         self,
@@ -62,25 +62,27 @@ class PoolJournalDiff:
         self._listed: dict[bytes, PoolEntry] = {}
         self._bytes = 0
         self._dropped: dict[bytes, None] = {}
-        """What the pool has dropped, which is not said yet."""
+        """Hashes that the pool has dropped, to be published."""
         self.left_out = 0
-        """How many of the pool's transactions are not to be listed: impersonated, or there is no room."""
+        """Number of the pool's transactions that are not listed: impersonated ones, and those beyond the
+        bounds.
+        """
 
     def __len__(self) -> int:
         return len(self._listed)
 
     def drop(self, hashes: Sequence[bytes]) -> None:
-        """Take note of what the pool has dropped; of very many the first ones are forgotten."""
+        """Note hashes that the pool has dropped; beyond the bound the first ones are forgotten."""
         self._dropped |= dict.fromkeys(hashes)
         while len(self._dropped) > self._most:
             del self._dropped[next(iter(self._dropped))]
 
     def begin_anew(self) -> None:
-        """Forget what is listed; what was dropped is still to be said."""
+        """Forget the listed transactions; dropped ones are still to be published."""
         self._listed, self._bytes = {}, 0
 
     def next_batch(self) -> PoolDiff:
-        """Return the next part of what is to be changed, which may be nothing."""
+        """Return the next part of the changes, which may be empty."""
         entries = self._pool.entries
         # What was dropped may have come again.
         self._dropped = {name: None for name in self._dropped if name not in entries}
@@ -97,7 +99,7 @@ class PoolJournalDiff:
         return PoolDiff(added, dropped, gone)
 
     def note(self, batch: PoolDiff) -> None:
-        """Take note that a part is changed."""
+        """Note that a part is published."""
         for name in (*batch.dropped, *batch.gone):
             self._dropped.pop(name, None)
             if (entry := self._listed.pop(name, None)) is not None:

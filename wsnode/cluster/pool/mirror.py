@@ -1,4 +1,4 @@
-"""A pool that takes what the writer's pool has: each transaction is checked as if it was sent here."""
+"""Copy of the writer's pool: each transaction is checked as if it was sent here."""
 
 import logging
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class PoolObserver(Protocol):
-    """Keeps in mind what the writer says to have."""
+    """Observer of the transactions that the writer lists."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
-        """Take note that the writer of an epoch says itself that it has a transaction."""
+        """Note that the writer of an epoch lists a transaction."""
 
     def doubted(self, hashes: Sequence[bytes], /) -> None:
-        """Take note of transactions that the writer may not have any more."""
+        """Note transactions that the writer may not have any more."""
 
 
 class NullObserver:
-    """Keeps nothing in mind: nothing is sent from here to the writer."""
+    """Observer of a node that sends nothing to the writer; it keeps nothing."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
         """Do nothing."""
@@ -38,49 +38,51 @@ class NullObserver:
 
 
 class MirrorCounts(msgspec.Struct):
-    """What became of transactions that the writer has, or had."""
+    """Outcomes of the transactions that the writer lists, or has dropped."""
 
     taken: int = 0
     refused: int = 0
-    """By this pool; each is tried again as long as the writer has it."""
+    """Number that this pool has refused; each is tried again as long as the writer lists it."""
     dropped: int = 0
 
 
 class Mirror:
-    """Brings a pool to the contents of the writer's, as far as it takes them itself."""
+    """Pool that is brought to the contents of the writer's, as far as it accepts them."""
 
     def __init__(self, pool: TransactionPool, hearer: PoolObserver, most: int = MOST_TRANSACTIONS) -> None:
-        """The writer has no more than `most` transactions at once."""
+        """Prepare to copy into `pool`; the writer lists at most `most` transactions."""
         self._pool = pool
         self._hearer = hearer
         self._most: Final = most
         self.epoch = 0
-        """Of the writer that has what is listed."""
+        """Epoch of the writer whose transactions are listed."""
         self.is_whole = False
-        """Whether all that it has is listed."""
+        """True if all of the writer's transactions are listed."""
         self._listed: dict[bytes, None] = {}
         self._before: dict[bytes, None] = {}
-        """What it had before its contents began anew."""
+        """Transactions that the writer listed before its contents began anew."""
         self.counts = MirrorCounts()
 
     @property
     def listed(self) -> int:
-        """Return how many transactions the writer has."""
+        """Return the number of transactions that the writer lists."""
         return len(self._listed)
 
     @property
     def lacking(self) -> int:
-        """Return how many of those this pool does not have: it refuses them, or a block has them by now."""
+        """Return the number of listed transactions that this pool does not have: it refuses them, or a block
+        has them.
+        """
         entries = self._pool.entries
         return sum(name not in entries for name in self._listed)
 
     def begin(self, epoch: int) -> None:
-        """Forget what the writer has, to be given all of it anew."""
+        """Forget the list, to receive all of it anew from the writer of an epoch."""
         self._before = {**self._before, **self._listed} if epoch == self.epoch else {}
         self._listed, self.epoch, self.is_whole = {}, epoch, False
 
     def complete(self) -> None:
-        """Take note that all is listed that the writer has."""
+        """Note that all of the writer's transactions are listed."""
         if self.is_whole:
             return
         self.is_whole = True
@@ -89,24 +91,26 @@ class Mirror:
         self._before = {}
 
     def note(self, encoded: Sequence[Encoded]) -> list[PooledTransaction]:
-        """Take note of what the writer has, and return what can be read of it."""
+        """List transactions of the writer, and return those that can be decoded."""
         for each in encoded:
             self._list(keccak256(each))
         return [transaction for each in encoded if (transaction := self._decoded(each)) is not None]
 
     def take(self, transactions: Sequence[PooledTransaction]) -> list[Encoded]:
-        """Return the transactions that the pool has taken."""
+        """Add transactions to the pool, and return the encoded ones that it has accepted."""
         return [each.encoded for each in transactions if self._is_taken(each)]
 
     def drop(self, hashes: Sequence[bytes]) -> list[bytes]:
-        """Take transactions off the list, and out of the pool; return the hashes of those that were there."""
+        """Take transactions off the list and out of the pool; return the hashes of those that were in the
+        pool.
+        """
         for name in hashes:
             self._listed.pop(name, None)
             self._before.pop(name, None)
         return self._drop(hashes)
 
     def lacked(self, most: int) -> list[bytes]:
-        """Return hashes that are listed, and not in the pool."""
+        """Return up to `most` listed hashes that are not in the pool."""
         entries = self._pool.entries
         found: list[bytes] = []
         for name in self._listed:
@@ -117,9 +121,9 @@ class Mirror:
         return found
 
     def take_again(self, hashes: Sequence[bytes], found: Sequence[Encoded | None]) -> list[Encoded]:
-        """Try again to take what was lacked; return what the pool has taken.
+        """Try again to add missing transactions; return the encoded ones that the pool has accepted.
 
-        What the writer has not any more is None, and is not listed then.
+        One that the writer no longer has is None in `found`, and is taken off the list.
         """
         again: list[Encoded] = []
         for name, encoded in zip(hashes, found, strict=True):

@@ -1,4 +1,4 @@
-"""The task that reads what the writer's pool has, and brings the pool of this node to that."""
+"""Task that reads the contents of the writer's pool, and copies them into the pool of this node."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +14,12 @@ from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.ethereum.codec.transactions import PooledTransaction
 
 READ_SECONDS: Final = 0.5
-"""How long a change is waited for, before it is seen whether this node's head has moved."""
+"""Seconds to wait for a change, before this node's head is looked at."""
 REPAIR_SECONDS: Final = 3.0
-"""After which what the pool lacks is asked for, even if the head has not moved."""
+"""Seconds after which missing transactions are asked for, even if the head has not moved."""
 REPAIRED_AT_ONCE: Final = 256
 SLICE: Final = 32
-"""Transactions that are checked in a row: some 3 ms."""
+"""Transactions that are checked in a row, in some 3 ms."""
 AWAY_SECONDS: Final = 0.5
 
 Sliced = TypeVar("Sliced")
@@ -29,7 +29,7 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class MirrorTask:
-    """Reads the stream of a journal's pool while another process writes it; `run` has to be running."""
+    """Task that reads a journal's pool stream while another process writes it; `run` has to be running."""
 
     def __init__(
         self,
@@ -39,9 +39,10 @@ class MirrorTask:
         is_reader: Callable[[], bool] = lambda: True,
         is_own: Callable[[int], bool] = lambda _epoch: False,
     ) -> None:
-        """`head` returns this node's; `is_reader`: whether another process writes, or may.
+        """Prepare to copy the pool; `head` returns this node's head.
 
-        `is_own`: whether this process wrote in an epoch. What it said then is no news to it.
+        `is_reader` returns True while another process writes, or may. `is_own` returns True for an epoch in
+        which this process wrote: its own changes are no news to it.
         """
         self.mirror = mirror
         self._head = head
@@ -52,18 +53,18 @@ class MirrorTask:
         self.is_reachable = False
         self._is_away = False
         self._repaired: tuple[object, float] = None, 0.0
-        """The head at the last repair, and the time of it."""
+        """Head and time of the last repair."""
         self._looked = 0.0
         self._is_lost = False
         self.on_change: list[OnChange] = []
-        """Called with what the pool has taken, and the hashes of what it has dropped."""
+        """Called with the added transactions, and the hashes of the dropped ones."""
 
     def has_heard(self, epoch: int) -> bool:
-        """Return whether it is known here all that the writer of an epoch has."""
+        """Return True if all transactions of the writer of an epoch are known here."""
         return self.mirror.is_whole and self.mirror.epoch == epoch
 
     async def run(self) -> None:
-        """Read for ever; while the journal is away the pool keeps what it has."""
+        """Read for ever; while the journal is away the pool keeps its contents."""
         while True:
             if not self._is_reader():
                 await trio.sleep(READ_SECONDS)
@@ -80,7 +81,7 @@ class MirrorTask:
 
         Raises:
             JournalUnavailableError: It cannot be reached.
-            UnreadableRecordError: Its last change is none.
+            UnreadableRecordError: Its last entry is no change.
         """
         open_stream = self.open
         if self._position is None:
@@ -98,7 +99,7 @@ class MirrorTask:
             await self._repair(stream)
 
     async def _are_taken(self, said: Sequence[RecordedChange]) -> bool:
-        """Take changes, and return whether each followed the one before."""
+        """Take changes; return False at the first that does not follow the one before."""
         for each in said:
             if self._is_own(each.id.epoch):
                 self._position = each.id
@@ -118,11 +119,11 @@ class MirrorTask:
         self._position = said.id
 
     async def _read_anew(self, stream: PoolStream) -> None:
-        """Take all that the writer has; what it drops meanwhile is in the changes after that.
+        """Read the whole contents of the writer; those dropped meanwhile are in the changes after that.
 
         Raises:
             JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last change is none.
+            UnreadableRecordError: Its last entry is no change.
         """
         tip = await stream.tip()
         if tip is None or self._is_own(tip.id.epoch):
@@ -147,11 +148,11 @@ class MirrorTask:
             await trio.lowlevel.checkpoint()
 
     async def _repair(self, stream: PoolStream) -> None:
-        """Take what the pool lacks, if it may take that by now: a block may have brought the funds for it.
+        """Try again to add missing transactions: a block may have brought the funds for them.
 
         Raises:
             JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last change is none.
+            UnreadableRecordError: Its last entry is no change.
         """
         head, now = self._head(), trio.current_time()
         if head == self._repaired[0] and now < self._repaired[1] + REPAIR_SECONDS:
@@ -163,14 +164,14 @@ class MirrorTask:
             self._tell(self.mirror.take_again(part, await stream.find(part)), [])
 
     async def _look(self, stream: PoolStream, now: float) -> None:
-        """See now and then whether Redis has lost the place up to which it was read.
+        """Check every `REPAIR_SECONDS` if Redis has lost changes that were read already.
 
-        Its writer notices that within a second, and begins anew behind that place. If none does, what Redis
-        has is read.
+        Its writer notices the loss within a second, and begins anew at an earlier position. If no writer
+        does, the contents in Redis are read again.
 
         Raises:
             JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last change is none.
+            UnreadableRecordError: Its last entry is no change.
         """
         if now < self._looked + REPAIR_SECONDS:
             return

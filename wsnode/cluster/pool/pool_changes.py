@@ -1,4 +1,4 @@
-"""What the pool of a journal's writer took and dropped, as the other nodes read it."""
+"""Changes of the pool of a journal's writer, as the other nodes read them."""
 
 from typing import Final, TypeAlias
 
@@ -8,40 +8,40 @@ from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 MOST_TRANSACTIONS: Final = 16_384
-"""That a writer has others know of at once; those that came first."""
+"""Most transactions that a writer lists at once; of more, the first ones are listed."""
 MOST_BYTES: Final = 32 << 20
-"""Of those."""
+"""Most bytes of listed transactions."""
 STREAM_CHANGES: Final = 1_024
-"""The last changes, which a reader can go on with; one further behind reads everything anew."""
+"""Most changes in the stream; a reader that is further behind reads everything anew."""
 STREAM_BYTES: Final = 8 << 20
-"""Of those."""
+"""Most bytes of changes in the stream."""
 ADDED_AT_ONCE: Final = 256
 ADDED_BYTES_AT_ONCE: Final = 256 << 10
-"""One more transaction may go beyond it."""
+"""Bytes of added transactions in one change, beyond which one more may go."""
 DROPPED_AT_ONCE: Final = 1_024
 LARGEST_TRANSACTION: Final = 128 << 10
-"""The most bytes that any pool takes, without blobs."""
+"""Most bytes of a transaction that any pool accepts, without blobs."""
 MOST_CHANGE_BYTES: Final = 512 << 10
 
 Encoded: TypeAlias = bytes
-"""A signed transaction as blocks hold it, without blobs."""
+"""Signed transaction as blocks hold it, without blobs."""
 
 
 class PoolChange(msgspec.Struct, frozen=True, array_like=True):
-    """What changed since the change before; nothing of it is believed."""
+    """Change of the pool since the change before; nothing of it is believed."""
 
     previous: str | None
-    """The id of the change before; None where the contents begin anew."""
+    """Id of the change before; None where the contents begin anew."""
     is_whole: bool
-    """Whether the contents are whole with it, as far as they are to be."""
+    """True if the contents are complete with this change."""
     added: list[Encoded]
-    """In the order in which they came."""
+    """Added transactions, in the order in which they came."""
     dropped: list[bytes]
-    """The hashes of those that left for another reason than a block: what was replaced, too."""
+    """Hashes of transactions that left for another reason than a block, replaced ones included."""
 
 
 class RecordedChange(msgspec.Struct, frozen=True):
-    """A change under its id."""
+    """Change under its id."""
 
     id: RecordId
     change: PoolChange
@@ -65,10 +65,10 @@ def encode_change(change: PoolChange) -> bytes:
 
 
 def decode_change(name: str, content: bytes) -> RecordedChange:
-    """Return the change that is kept under an id.
+    """Return the change that is stored under an id.
 
     Raises:
-        UnreadableRecordError: It is none.
+        UnreadableRecordError: The bytes are no change.
     """
     if len(content) > MOST_CHANGE_BYTES:
         raise UnreadableRecordError(f"{len(content)} bytes of a pool's change", name)

@@ -1,4 +1,4 @@
-"""The task that has the other nodes of a journal know what the pool of its writer has."""
+"""Task that publishes the pool of a journal's writer to the other nodes."""
 
 import logging
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from wsnode.cluster.records import RecordId
 from wsnode.ethereum.pool.pool import TransactionPool
 
 LEASE_LOOK_SECONDS: Final = 0.2
-"""How soon a process that got the lease begins to say what its pool has."""
+"""Seconds after which a process with a new lease begins to publish its pool."""
 LOOK_SECONDS: Final = 1.0
-"""Between two looks whether Redis still has what was said."""
+"""Seconds between two checks that Redis still has the published changes."""
 PAUSE_SECONDS: Final = 0.01
-"""After a change, so that those of a burst are said together."""
+"""Seconds of pause after a change, so that the changes of a burst are published together."""
 AWAY_SECONDS: Final = 0.5
 
 logger = logging.getLogger("wsnode.journal")
 
 
 class PoolPublisher:
-    """Says what a pool has, whenever this process writes the journal; `run` has to be running."""
+    """Publisher of a pool whenever this process writes the journal; `run` has to be running."""
 
     def __init__(
         self,
@@ -33,34 +33,36 @@ class PoolPublisher:
         lease: Callable[[], Lease | None],
         open_stream: OpenStream,
     ) -> None:
-        """`lease` returns that of this process, None while it has none."""
+        """Prepare to publish `pool`; `lease` returns this process's lease, None while it has none."""
         self._pool = pool
         self._lease = lease
         self._open = open_stream
         self._changed = trio.Event()
         self._is_away = False
         self._last = RecordId(0, 0)
-        """The last id that was used."""
+        """Last id that was used."""
         self._kept = StreamState(None)
         self._listing = PoolJournalDiff(pool)
         self._is_whole = False
         self.changes = 0
-        """Changes that were said so far."""
+        """Number of changes that were published so far."""
         pool.on_version.append(lambda: self._changed.set())
         pool.on_dropped.append(lambda hashes: self._listing.drop(hashes))
 
     @property
     def listed(self) -> int:
-        """Return how many transactions the others know of."""
+        """Return the number of transactions that are listed for the others."""
         return self._kept.count
 
     @property
     def left_out(self) -> int:
-        """Return how many of the pool's they do not: impersonated ones, and those beyond the bounds."""
+        """Return the number of the pool's other transactions: impersonated ones, and those beyond the
+        bounds.
+        """
         return self._listing.left_out
 
     async def run(self) -> None:
-        """Publish for ever; while the journal is away the pool goes on, and is said anew afterwards."""
+        """Publish for ever; after an outage of the journal the whole pool is published anew."""
         while True:
             if (lease := self._lease()) is None:
                 await trio.sleep(LEASE_LOOK_SECONDS)
@@ -94,7 +96,7 @@ class PoolPublisher:
                 return
 
     async def _publish_once(self, stream: PoolStream, lease: Lease) -> None:
-        """Say what has changed, and return once there is more to be said, or something to be looked at.
+        """Publish the changes; return after the next change of the pool, or after `LOOK_SECONDS`.
 
         Raises:
             LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.
@@ -111,7 +113,7 @@ class PoolPublisher:
         self._kept, self._is_whole = StreamState(None), False
 
     async def _publish_changes(self, stream: PoolStream, lease: Lease) -> None:
-        """Have the contents become what the pool has, as far as there is room.
+        """Bring the contents in the journal to those of the pool, within the bounds.
 
         Raises:
             LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.
@@ -142,7 +144,8 @@ class PoolPublisher:
         return RecordedChange(self._last, change)
 
     async def _look(self, stream: PoolStream, lease: Lease, *, is_changed: bool) -> None:
-        """See whether Redis has what was said, or let more changes come together.
+        """Check that Redis has the published changes; after a change of the pool pause instead, to collect
+        more.
 
         Raises:
             LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.

@@ -1,6 +1,6 @@
-"""The pool of a journal's writer in Redis: `:pool`, a stream of its changes, and `:pool:contents`, a hash.
+"""Pool of a journal's writer in Redis: `:pool`, a stream of its changes, and `:pool:contents`, a hash.
 
-Readers use commands that only read, so that a user of Redis who may change nothing of it can follow.
+Readers use commands that only read, so a user of Redis without the right to write can follow.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,9 +23,9 @@ from wsnode.cluster.records import RecordId
 from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal, record_id
 
 READ_AT_ONCE: Final = 16
-"""Changes, so that a reply has 8 MiB at most."""
+"""Changes in one reply, so that it has 8 MiB at most."""
 SCANNED_AT_ONCE: Final = 64
-"""Transactions, so that a reply has 8 MiB or so."""
+"""Transactions in one reply, so that it has 8 MiB or so."""
 
 # What another program has put at the keys is worth no error: the contents begin anew.
 # Each change has what all through it took, so that their bytes need no counter that could be lost apart.
@@ -60,12 +60,12 @@ return {{'appended'}}
 
 
 class RedisPoolStream:
-    """A `PoolStream` in the Redis of a journal."""
+    """`PoolStream` in the Redis of a journal."""
 
     def __init__(
         self, journal: RedisJournal, most_changes: int = STREAM_CHANGES, most_bytes: int = STREAM_BYTES
     ) -> None:
-        """The stream keeps no more changes, and no more bytes of them."""
+        """Prepare the stream, with at most `most_changes` changes of `most_bytes` bytes."""
         self._journal = journal
         self._bounds = str(most_changes), str(most_bytes)
         self._stream, self._contents = journal.key("pool"), journal.key("pool:contents")
@@ -78,11 +78,11 @@ class RedisPoolStream:
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
-        """Change the contents, and append what readers are to do, which may be nothing.
+        """Change the contents, and append the change for readers unless it is None.
 
         Raises:
             LeaseLostError, StreamMovedError: As `PoolStream.append`.
-            JournalUnavailableError: Redis cannot be reached; it may be done.
+            JournalUnavailableError: Redis cannot be reached; the change may have been made.
         """
         what, *values = await self._journal.run_fenced(
             lease,
@@ -104,7 +104,7 @@ class RedisPoolStream:
         """Return the last change, None if there is none.
 
         Raises:
-            UnreadableRecordError: It is no change.
+            UnreadableRecordError: The last entry is no change.
             JournalUnavailableError: Redis cannot be reached.
         """
         with self._journal.asking() as client:
@@ -115,7 +115,7 @@ class RedisPoolStream:
         """Return changes after one, oldest first; wait up to `seconds` for the first of them.
 
         Raises:
-            UnreadableRecordError: One is no change.
+            UnreadableRecordError: An entry is no change.
             JournalUnavailableError: Redis cannot be reached.
         """
         start, milliseconds = "0-0" if after is None else str(after), max(1, int(seconds * 1000))
@@ -124,7 +124,7 @@ class RedisPoolStream:
         return [_said(entry) for entries in (found or {}).values() for entry in entries]
 
     async def contents(self) -> AsyncIterator[Sequence[Encoded]]:
-        """Yield the contents in parts, in no order, and no more of them than a writer puts there.
+        """Yield the contents in parts, in no order, up to the bytes that a writer may list.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.
@@ -151,19 +151,20 @@ class RedisPoolStream:
 
 @asynccontextmanager
 async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[RedisPoolStream]:
-    """Return the pool's stream in the journal at an address, of the chain with a first block of that hash.
+    """Yield the pool's stream in the journal at an address, of the chain with `genesis` as its first block's
+    hash.
 
     Raises:
-        JournalUnavailableError: Redis cannot be reached; of single servers the first use says so.
+        JournalUnavailableError: Redis cannot be reached; a single server is noticed only at the first use.
     """
     async with open_journal(address, genesis) as journal:
         yield RedisPoolStream(journal)
 
 
 def _said(entry: Any) -> RecordedChange:
-    """Return a change.
+    """Return the change in an entry of the stream.
 
     Raises:
-        UnreadableRecordError: It is none.
+        UnreadableRecordError: The entry is no change.
     """
     return decode_change(entry.identifier.decode(), entry.field_values.get(b"change", b""))

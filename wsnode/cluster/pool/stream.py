@@ -1,4 +1,4 @@
-"""What a journal does for the pool of its writer, and for the nodes that read of it."""
+"""Operations of a journal for the pool of its writer, and for reading nodes."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,7 +12,7 @@ from wsnode.cluster.records import RecordId
 
 
 class StreamMovedError(Exception):
-    """The stream, or the contents, are not as the writer has left them: something is lost."""
+    """Error of a stream or contents other than the writer has left them: changes are lost."""
 
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
         super().__init__(f"the pool's stream ends at {found}, not at {expected}")
@@ -20,16 +20,16 @@ class StreamMovedError(Exception):
 
 
 class StreamState(msgspec.Struct, frozen=True):
-    """The stream and the contents as a writer has left them."""
+    """Stream and contents as a writer has left them."""
 
     tip: RecordId | None
-    """The last change; None has both begin anew."""
+    """Id of the last change; None to begin both anew."""
     count: int = 0
-    """Of transactions in the contents."""
+    """Number of transactions in the contents."""
 
 
 class PoolStream(Protocol):
-    """The last changes of a pool, and its contents; every method raises JournalUnavailableError."""
+    """Last changes of a pool, and its contents; every method raises JournalUnavailableError."""
 
     async def append(
         self,
@@ -39,34 +39,34 @@ class PoolStream(Protocol):
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
-        """Change the contents, and append what readers are to do, which may be nothing.
+        """Change the contents, and append the change for readers unless it is None.
 
-        `added` is by hash, `removed` are hashes. After JournalUnavailableError it may have been done.
+        `added` is by hash, `removed` are hashes. After JournalUnavailableError the change may have been made.
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
-            StreamMovedError: Something was not as `before`; nothing is changed then.
+            StreamMovedError: The stream or the contents are not as `before`; nothing is changed then.
         """
 
     async def tip(self) -> RecordedChange | None:
         """Return the last change, None if there is none.
 
         Raises:
-            UnreadableRecordError: It is no change.
+            UnreadableRecordError: The last entry is no change.
         """
 
     async def read(self, after: RecordId | None, seconds: float) -> Sequence[RecordedChange]:
         """Return changes after one, oldest first; wait up to `seconds` for the first of them.
 
         Raises:
-            UnreadableRecordError: One is no change.
+            UnreadableRecordError: An entry is no change.
         """
 
     def contents(self) -> AsyncIterator[Sequence[Encoded]]:
-        """Yield the contents in parts and in no order: all that is there from the beginning to the end."""
+        """Yield the contents in parts and in no order: all entries that are there during the whole call."""
 
     async def find(self, hashes: Sequence[bytes]) -> Sequence[Encoded | None]:
-        """Return transactions of the contents, None for each that is not there."""
+        """Return transactions of the contents by their hashes, None for each that is not there."""
 
 
 OpenStream: TypeAlias = Callable[[], AbstractAsyncContextManager[PoolStream]]

@@ -1,1 +1,1 @@
-"""A chain that repeats what a journal tells: each record executed here, and its outcome compared."""
+"""Replica of a chain by a journal: each record is executed here, and its outcome compared."""

@@ -1,4 +1,4 @@
-"""Repeating a writer's changes: a block is executed, and each record's outcome has to be what it says."""
+"""Application of a writer's records: a block is executed, and each outcome has to match its record."""
 
 from typing import Final
 
@@ -29,21 +29,26 @@ NO_HASH: Final = bytes(32)
 
 
 class LogApplier:
-    """Applies records to a chain, in one thread at a time."""
+    """Applier of records to a chain, in one thread at a time."""
 
     def __init__(self, chain: Chain, tree: BlockTree, *, is_development: bool) -> None:
-        """With `is_development`, blocks may have unsigned transactions, and states be changed without one."""
+        """Prepare to apply records.
+
+        With `is_development`, blocks may have unsigned transactions, and states may change without a
+        transaction.
+        """
         self._chain = chain
         self._tree = tree
         self._is_development = is_development
 
     def apply(self, record: Record) -> None:
-        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+        """Apply a record, unless it is applied already; blocks and patches beyond `before` are taken back
+        first.
 
         Raises:
-            RefusedRecordError: It does not verify; the chain stands as before the record.
-            GapError: The chain cannot stand as before the record.
-            StateError, StoreError: It cannot be stored now.
+            RefusedRecordError: The record does not verify; the chain is in the state before it.
+            GapError: The chain cannot be brought to the state before the record.
+            StateError, StoreError: The chain cannot be stored now.
         """
         _require_form(record)
         mine = standing_of(self._chain)
@@ -61,10 +66,10 @@ class LogApplier:
         self._mark(marks)
 
     def _is_beyond(self, mine: ChainState, record: Record) -> bool:
-        """Return whether the chain has what a record leads to, and more, as once the journal's end was lost.
+        """Return True if the chain is beyond a record's state, as after a loss of the journal's end.
 
-        What it has beyond the journal is kept until a record contradicts it: the writer has it too, and tells
-        of it again. So does one that takes off blocks which are not here any more, and nothing else.
+        Blocks beyond the journal are kept until a record contradicts them: the writer has them too, and
+        publishes them again. The same holds for a record that only removes blocks of another branch.
         """
         after = record.after
         with self._chain.snapshot() as view:
@@ -76,11 +81,11 @@ class LogApplier:
             return after.head.number < mine.head.number and is_canonical(view, after.head)
 
     def go_back(self, wanted: ChainState) -> None:
-        """Take back what the chain has beyond a standing.
+        """Take back blocks and patches beyond a state.
 
         Raises:
-            GapError: It never stood like that, or not on the way to where it is.
-            StateError, StoreError: It cannot be stored now.
+            GapError: The chain was never in that state, or not on the way to its present one.
+            StateError, StoreError: The chain cannot be stored now.
         """
         mine = standing_of(self._chain)
         with self._chain.snapshot() as view:
@@ -112,7 +117,7 @@ class LogApplier:
             self._tree.store(self._tree.take_pending(), marks)
 
     def _decoded(self, record: Record, change: BlockRecord) -> UnverifiedBlock:
-        """Return the block of a record, of which the form, the hash and the link are verified."""
+        """Return the block of a record once its form, hash and link are verified."""
         if change.senders or change.is_free:
             self._require_development(record)
         blocks, error = decode_blocks(self._chain.spec, [change.rlp], with_unsigned=bool(change.senders))
@@ -156,7 +161,7 @@ class LogApplier:
 
     def _require_development(self, record: Record) -> None:
         if not self._is_development:
-            raise RefusedRecordError(record.id, "it has what only development chains may have")
+            raise RefusedRecordError(record.id, "it has a change that only development chains may have")
 
     def _require(self, record: Record) -> None:
         if not is_at(found := standing_of(self._chain), record.after):
@@ -166,7 +171,7 @@ class LogApplier:
         """Return the marks after a record.
 
         Raises:
-            RefusedRecordError: One is no block of the chain that the record leads to.
+            RefusedRecordError: A mark is no block of the chain that the record leads to.
         """
         after = record.after
         with self._chain.snapshot() as view:
@@ -202,11 +207,11 @@ def _require_form(record: Record) -> None:
         case StarknetBlockRecord() | ClassesRecord():
             is_right = False
     if not is_right:
-        raise RefusedRecordError(record.id, f"no such change leads from {before} to {after}")
+        raise RefusedRecordError(record.id, f"a change of its kind does not lead from {before} to {after}")
 
 
 def _chosen(block: UnverifiedBlock) -> BlockAttributes:
-    """Return the attributes by which a block's gas limit and base fee are as they are."""
+    """Return the attributes that lead to a block's own gas limit and base fee."""
     header = header_fields(block.header)
     return BlockAttributes(
         timestamp=header.timestamp,

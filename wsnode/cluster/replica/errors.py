@@ -1,4 +1,4 @@
-"""Why a replica stops, each in one line."""
+"""Errors that stop a replica, each in one line."""
 
 from wsnode.cluster.records import ChainState, RecordId
 
@@ -6,11 +6,11 @@ RESTORE = "stop this node, restore a snapshot of a node that has it (`wsnode res
 
 
 class ReplicaError(Exception):
-    """The journal cannot be followed any further; what is stored stays good."""
+    """Error of a journal that cannot be followed any further; stored blocks stay valid."""
 
 
 class RefusedRecordError(ReplicaError):
-    """A record does not verify, or does not lead where it says."""
+    """Error of a record that does not verify, or does not lead to its stated outcome."""
 
     def __init__(self, record_id: RecordId, reason: str) -> None:
         super().__init__(f"record {record_id} is refused: {reason}")
@@ -18,7 +18,7 @@ class RefusedRecordError(ReplicaError):
 
 
 class GapError(ReplicaError):
-    """The chain has not the block, or not the state, that a record follows."""
+    """Error of a chain without the block, or the state, before a record."""
 
     def __init__(self, mine: ChainState, wanted: ChainState) -> None:
         here = f"the head here is {mine.head}" if mine.head.number >= 0 else "there is no block here"

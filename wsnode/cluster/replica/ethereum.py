@@ -1,4 +1,4 @@
-"""A chain of the eth family that repeats records: one change at a time, published when complete."""
+"""Chain of the eth family that repeats records: one change at a time, published when complete."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,10 +13,14 @@ from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 
 class EthereumReplicaChain:
-    """Implements `Copy`."""
+    """Chain of the eth family in a replica; implements `ReplicaChain`."""
 
     def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
-        """With `is_development`, blocks may have unsigned transactions, and states be changed without one."""
+        """Prepare to apply records.
+
+        With `is_development`, blocks may have unsigned transactions, and states may change without a
+        transaction.
+        """
         self._chain = chain
         self._live = live
         self._applier = LogApplier(chain, live.tree, is_development=is_development)
@@ -30,26 +34,26 @@ class EthereumReplicaChain:
         return f"block {self.head}"
 
     def reaches(self, state: ChainState) -> bool:
-        """Return whether the chain need only take something back to stand like this."""
+        """Return True if the chain can reach a state by taking back blocks or patches alone."""
         with self._chain.snapshot() as view:
             return is_reachable(view, state)
 
     def has_left(self, head: Head) -> bool:
-        """Return whether a block was in the chain and left it again."""
+        """Return True if a block was in the chain and left it again."""
         with self._chain.snapshot() as view:
             return view.hash_of(head.number) != head.hash and view.side_header(head.hash) is not None
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Let nothing else change the chain, and publish what is changed as one."""
+        """Keep other tasks from changing the chain, and publish the changes as one."""
         async with self._live.turn():
             with self._live.telling():
                 yield
 
     async def apply(self, record: Record) -> None:
-        """Do what a record says, as `LogApplier.apply`."""
+        """Apply a record, as `LogApplier.apply`."""
         await in_thread(partial(self._applier.apply, record))
 
     async def go_back(self, state: ChainState) -> None:
-        """Take back what the chain has beyond a standing, as `LogApplier.go_back`."""
+        """Take back blocks and patches beyond a state, as `LogApplier.go_back`."""
         await in_thread(partial(self._applier.go_back, state))

@@ -1,4 +1,4 @@
-"""A chain that is live because a journal is: records are read as they come, and repeated."""
+"""Following of a journal: records are read as they come, and repeated."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -28,33 +28,35 @@ from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import SyncStage
 
 READ_SECONDS: Final = 1.0
-"""For records to come. After this and the time for an answer it is known that a server stands still.
+"""Seconds to wait for records; after these and the time for an answer, a silent server is noticed.
 
-The writer, which renews its lease as often, knows it as soon: so both go on with the next server together.
+The writer, which renews its lease as often, notices it as soon: so both go on with the next server together.
 """
 RECORDS_BACK: Final = 8
 HELD_SECONDS: Final = 20.0
-"""How long a higher branch is kept that the journal has lost, and whose writer may have it too."""
+"""Seconds for which a higher branch is kept after the journal lost it, since its writer may have it too."""
 HELD_PAUSE: Final = 0.2
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 REFUSALS: Final = (ReplicaError, UnreadableRecordError, ChainMismatchError)
-"""What ends following until an operator has looked; bytes that are no record only while they are there."""
+"""Errors that end following until an operator acts; an unreadable record only as long as it is there."""
 
 OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 Bridge = Callable[[GapError], Awaitable[bool]]
-"""Returns whether other nodes had the blocks that lead to what the journal has."""
+"""Function that fetches the blocks up to the journal's first from other nodes, and returns False if none has
+them.
+"""
 
 logger = logging.getLogger("wsnode.replica")
 
 
 async def no_bridge(_gap: GapError) -> bool:
-    """Return that there are no other nodes to ask."""
+    """Return False, since there are no other nodes to ask."""
     return False
 
 
 class ReplicaChain(Protocol):
-    """A chain that repeats records; `str` names its head."""
+    """Chain that repeats records; `str` names its head."""
 
     @property
     def head(self) -> Head:
@@ -62,37 +64,38 @@ class ReplicaChain(Protocol):
         ...
 
     def reaches(self, state: ChainState, /) -> bool:
-        """Return whether the chain need only take something back to stand like this."""
+        """Return True if the chain can reach a state by taking back blocks or patches alone."""
         ...
 
     def has_left(self, head: Head, /) -> bool:
-        """Return whether a block was in the chain and left it again, as far as that is kept."""
+        """Return True if a block was in the chain and left it again, as far as that is stored."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let nothing else change the chain, and publish what is changed as one."""
+        """Keep other tasks from changing the chain, and publish the changes as one."""
         ...
 
     async def apply(self, record: Record, /) -> None:
-        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+        """Apply a record, unless it is applied already; blocks and patches beyond `before` are taken back
+        first.
 
         Raises:
-            RefusedRecordError: It does not verify; the chain stands as before the record.
-            GapError: The chain cannot stand as before the record.
-            StateError, StoreError: It cannot be stored now.
+            RefusedRecordError: The record does not verify; the chain is in the state before it.
+            GapError: The chain cannot be brought to the state before the record.
+            StateError, StoreError: The chain cannot be stored now.
         """
 
     async def go_back(self, state: ChainState, /) -> None:
-        """Take back what the chain has beyond a standing.
+        """Take back blocks and patches beyond a state.
 
         Raises:
-            GapError: It never stood like that, or not on the way to where it is.
-            StateError, StoreError: It cannot be stored now.
+            GapError: The chain was never in that state, or not on the way to its present one.
+            StateError, StoreError: The chain cannot be stored now.
         """
 
 
 class Replica:
-    """Follows a journal; `run` has to be running."""
+    """Follower of a journal; `run` has to be running."""
 
     def __init__(
         self,
@@ -109,19 +112,19 @@ class Replica:
         self._outage = StorageRetry(self._stored)
         self.replica_lag = ReplicaLag(lambda: copy.head.number, trio.current_time, max_lag)
         self.position: RecordId | None = None
-        """The last record that is repeated."""
+        """Id of the last repeated record."""
         self._latest: RecordId | None = None
-        """The highest of all that were repeated, which the journal may have lost since."""
+        """Highest id of all repeated records; the journal may have lost it since."""
         self._held_seconds = held_seconds
         self._held: float | None = None
-        """Since when a branch is kept that the journal contradicts."""
+        """Time since which a branch is kept against the journal, None if none is."""
         self._given_up: RecordId | None = None
-        """The record for which such a branch was given up."""
+        """Id of the record for which such a branch was given up."""
         self.is_reachable = False
-        """Whether the journal answered when it was asked last."""
+        """True if the journal answered the last request."""
         self.repeated = self.refused = self.reorganisations = 0
         self.error: str | None = None
-        """Why the journal cannot be followed now."""
+        """Reason why the journal cannot be followed now, None if it can."""
         self.on_stage: list[Callable[[], None]] = []
         """Called when following has come to another stage."""
         self.on_height: list[Callable[[], None]] = []
@@ -134,19 +137,19 @@ class Replica:
 
     @property
     def stage(self) -> SyncStage:
-        """Return where following stands."""
+        """Return the stage of following."""
         return self.replica_lag.stage()
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return how far the way to the journal's head is gone, None at its end."""
+        """Return the first, present and highest block of the way to the journal's head, None at its end."""
         tip, head = self.replica_lag.tip, self._copy.head.number
         if self.stage is not SyncStage.CATCHING_UP or tip is None or tip <= head:
             return None
         return SyncProgress(self._starting, head, tip)
 
     async def run(self) -> None:
-        """Follow, for ever."""
+        """Follow the journal, for ever."""
         while True:
             with trio.CancelScope() as self._scope:
                 try:
@@ -175,7 +178,7 @@ class Replica:
         await trio.sleep(pause)
 
     async def _wait_readable(self, error: UnreadableRecordError) -> None:
-        """Stop at what is no record until the journal has it no more, as after XDEL; say so once."""
+        """Stop at an unreadable record until the journal has it no more, as after XDEL; log it once."""
         if self.error != str(error):
             self._stop(error)
         self.is_reachable = False
@@ -204,7 +207,7 @@ class Replica:
 
         Raises:
             JournalUnavailableError: The journal cannot be asked.
-            REFUSALS: A record is none, does not verify, or cannot be reached.
+            REFUSALS: A record is unreadable, does not verify, or cannot be reached.
         """
         await self._align(journal)
         while True:
@@ -238,10 +241,11 @@ class Replica:
             self._see()
 
     async def _align(self, journal: Journal) -> ChainState | None:
-        """Continue after the last record at which this chain was; return its standing there, if there is one.
+        """Continue after the last record whose state this chain has; return that state, None if there is
+        none.
 
-        Without one, begin with the first record that there is. If all behind that one was repeated before,
-        and left again, the journal has lost how: its writer tells that again, and nothing is taken back.
+        Without one, begin with the first record of the journal. If all later records were repeated before and
+        left again, the journal has lost how: its writer will publish that again, and nothing is taken back.
         """
         before: RecordId | None = None
         newest: Record | None = None
@@ -270,7 +274,7 @@ class Replica:
         return oldest.before
 
     def _is_old(self, record: Record) -> bool:
-        """Return whether a record was repeated, and the chain has left what it leads to, or from, since."""
+        """Return True if a record was repeated, and the chain has left its state since."""
         if self._latest is not None:
             return record.id <= self._latest
         return self._copy.has_left(
@@ -278,9 +282,10 @@ class Replica:
         )
 
     def _is_contradicted(self, group: Sequence[Record]) -> bool:
-        """Return whether a record leads away from a higher branch, which nothing in the journal has left.
+        """Return True if a record leads away from a higher branch, and no record in the journal has left that
+        branch.
 
-        The journal was emptied, say, and is written anew by a node that has yet to see that branch.
+        The journal was emptied, for example, and is written anew by a node without that branch.
         """
         last = group[-1]
         if not isinstance(last.change, BLOCKS) or last.id == self._given_up:
@@ -292,7 +297,7 @@ class Replica:
         return is_lower and not self._copy.reaches(last.after)
 
     async def _hold(self, journal: Journal, group: Sequence[Record]) -> None:
-        """Keep the branch until the journal's end is as high, or certain, or for some time."""
+        """Keep the branch until the journal's end is as high, or certain, or for `held_seconds`."""
         tip, now = await journal.tip() or group[-1], trio.current_time()
         if self._held is None:
             self._held = now
@@ -310,7 +315,7 @@ class Replica:
             self._given_up = group[-1].id
 
     async def _close(self, journal: Journal, gap: GapError) -> None:
-        """Go back to what the chain has of the journal, or ask other nodes for what leads there.
+        """Go back to a state in the journal, or fetch the blocks between from other nodes.
 
         Raises:
             GapError: Neither is possible.
@@ -334,7 +339,7 @@ class Replica:
         self._see()
 
     async def _repeat_or_look(self, journal: Journal, group: Sequence[Record]) -> None:
-        """Repeat records; while that fails for want of room, see first how far the journal is by now."""
+        """Repeat records; while they cannot be stored, read first how far the journal is by now."""
         if self._outage.is_on:
             await self._look(journal)
         await self._repeat(group)
@@ -352,7 +357,7 @@ class Replica:
             self._see()
 
     async def _repeat(self, group: Sequence[Record]) -> None:
-        """Repeat records that belong together, and publish what they change as one."""
+        """Repeat records that belong together, and publish their changes as one."""
         async with self._copy.turn():
             for record in group:
                 await self._copy.apply(record)
@@ -387,7 +392,7 @@ class Replica:
                 listener()
 
     def not_ready_reason(self) -> str | None:
-        """Return why this node should not be asked now, None if it is at the journal's head."""
+        """Return the reason why this node should not be asked now, None if it is at the journal's head."""
         stage = self.stage
         if stage is SyncStage.STOPPED:
             return f"following stopped: {self.error}"
@@ -401,7 +406,7 @@ class Replica:
 
 
 async def _before_classes(journal: Journal, record: Record) -> RecordId | None:
-    """Return the record before the classes that go before a record."""
+    """Return the id of the record before a record and the classes right before it."""
     position = record.previous
     while records := await journal.read_back(record.id, RECORDS_BACK):
         for record in records:
@@ -412,7 +417,7 @@ async def _before_classes(journal: Journal, record: Record) -> RecordId | None:
 
 
 def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Yield records one by one, but blocks that leave the chain, and classes, with what follows them."""
+    """Yield records one by one; a rollback, and classes, together with the record after them."""
     group: list[Record] = []
     for record in records:
         group.append(record)

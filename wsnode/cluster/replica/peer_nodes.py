@@ -1,4 +1,4 @@
-"""The other nodes of a chain: who writes it, and who has blocks that the journal has not any more."""
+"""Other nodes of a chain: the one that writes it, and those with blocks no longer in the journal."""
 
 import logging
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError
 from wsnode.upstream.streams import Connect
 
 MOST_ASKED: Final = 4
-"""Nodes that are asked for blocks, the highest first."""
+"""Most nodes that are asked for blocks, the highest first."""
 MEETING_SECONDS: Final = 2 * REPORT_SECONDS
-"""How long nodes are waited for: each says now and then that it is there."""
+"""Seconds to wait for nodes: each announces itself every `REPORT_SECONDS`."""
 
 logger = logging.getLogger("wsnode.replica")
 
 
 class PeerNodes:
-    """Asks the other nodes of a chain, which are met by `presence`."""
+    """Client of the other nodes of a chain, which `presence` knows."""
 
     def __init__(self, chain: Chain, live: LiveTree, presence: ClusterMembership) -> None:
         self._chain = chain
@@ -36,16 +36,18 @@ class PeerNodes:
         self._presence = presence
 
     async def bridge(self, gap: GapError) -> bool:
-        """Return whether other nodes had the blocks up to the journal's first; they are this chain's then."""
+        """Fetch the blocks up to the journal's first from other nodes; return True if this chain has them
+        now.
+        """
         for node in (await self._presence.others(MEETING_SECONDS))[:MOST_ASKED]:
             blocks = await self._way(node, gap)
             if blocks and await take(self._live, blocks):
-                logger.info("%d blocks that the journal has not any more are from another node", len(blocks))
+                logger.info("%d blocks that the journal no longer has came from another node", len(blocks))
                 return True
         return False
 
     async def _way(self, node: ClusterNode, gap: GapError) -> list[UnverifiedBlock]:
-        """Return the blocks up to the one that the journal begins after; none if they cannot be had."""
+        """Return the blocks up to the one before the journal's first record; none if they cannot be had."""
         upstream = _upstream(node)
         if upstream is None:
             return []
@@ -55,7 +57,7 @@ class PeerNodes:
                 link = await upstream.client.link()
                 return await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
             except (UpstreamError, PeerError) as error:
-                logger.warning("%s has not the blocks that lead to the journal: %s", upstream, error)
+                logger.warning("%s does not have the blocks before the journal's first: %s", upstream, error)
                 return []
 
     def _is_known(self, block_hash: bytes) -> bool:
@@ -66,7 +68,7 @@ class PeerNodes:
 async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
     """Make the last of some blocks the head; return False, with a line in the log, if one does not verify.
 
-    The first one's parent is known, and each one is the parent of the next.
+    The parent of the first block is known, and each block is the parent of the next.
     """
     for block in blocks:
         status = await live.judge(block)
@@ -83,7 +85,7 @@ async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
 
 
 def writer_of(present: PresentNodes, connect: Connect | None) -> Upstream | None:
-    """Return the process that writes the chain; None if it is not there, or has not said where it is."""
+    """Return the process that writes the chain as an upstream; None if it is not present or has no URL."""
     return None if present.leader is None else _upstream(present.leader, connect)
 
 

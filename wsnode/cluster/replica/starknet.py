@@ -1,4 +1,4 @@
-"""A Starknet chain that repeats records: its blocks are taken as those of an import, by the same checks."""
+"""Starknet chain that repeats records, with the checks of an import."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -23,33 +23,37 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.importer import BlockImporter
 
 MOST_WAITING_BYTES: Final = 256 << 20
-"""Of definitions that wait for the block that names them: more than any block declares."""
+"""Most bytes of definitions that wait for their block: more than any block declares."""
 MOST_CHAIN_ID: Final = 31
-"""Letters of a chain's name, which is a felt."""
+"""Most letters of a chain's name, which is a felt."""
 
 logger = logging.getLogger("wsnode.replica")
 
 
 class StarknetLogApplier:
-    """Applies records to a Starknet chain, in one thread at a time."""
+    """Applier of records to a Starknet chain, in one thread at a time."""
 
     def __init__(self, chain: StarknetChain, first_hash: Hash32, *, verify_roots: bool = True) -> None:
-        """`first_hash` is that of the chain's first block, from which the operator knows it."""
+        """Prepare to apply records; `first_hash` is the hash of the chain's first block, as the operator
+        knows it.
+        """
         self._chain = chain
         self._first_hash = first_hash
         self._verify_roots = verify_roots
         self._intake: BlockImporter | None = None
-        """What verifies blocks: it has the tries of the state after the head in memory."""
+        """Importer that verifies blocks, with the tries of the state after the head in memory; None before
+        its first use.
+        """
         self._waiting: dict[bytes, ContractClass] = {}
-        """The definitions for the next block."""
+        """Definitions for the next block."""
 
     def apply(self, record: Record) -> None:
-        """Do what a record says, unless that is done; what the chain has beyond `before` is taken back.
+        """Apply a record, unless it is applied already; blocks beyond `before` are taken back first.
 
         Raises:
-            RefusedRecordError: It does not verify; the chain stands as before the record.
-            GapError: The chain cannot stand as before the record.
-            StoreError: It cannot be stored now.
+            RefusedRecordError: The record does not verify; the chain is in the state before it.
+            GapError: The chain cannot be brought to the state before the record.
+            StoreError: The chain cannot be stored now.
         """
         match record.change:
             case ClassesRecord():
@@ -63,11 +67,11 @@ class StarknetLogApplier:
                 raise RefusedRecordError(record.id, "no Starknet chain has such a change")
 
     def go_back(self, wanted: ChainState) -> None:
-        """Take off the blocks that the chain has beyond a standing.
+        """Take back blocks beyond a state.
 
         Raises:
-            GapError: It is none of the chain's.
-            StoreError: It cannot be stored now.
+            GapError: The chain was never in that state.
+            StoreError: The chain cannot be stored now.
         """
         with self._chain.snapshot() as view:
             mine = standing_of(view)
@@ -84,9 +88,9 @@ class StarknetLogApplier:
             self._intake = None
 
     def _lead(self, record: Record) -> None:
-        """Lead the chain to where a record with a block, or one that takes some off, says."""
+        """Bring the chain to the state after a record that adds a block or removes some."""
         if record.before.chain_id != NO_CHAIN_ID or record.after.chain_id != NO_CHAIN_ID:
-            raise RefusedRecordError(record.id, "no Starknet chain stands like that")
+            raise RefusedRecordError(record.id, "a Starknet chain has no chain id in its records")
         with self._chain.snapshot() as view:
             mine, is_reached = standing_of(view), is_reachable(view, record.after)
             has_left = not is_reachable(view, record.before)
@@ -121,7 +125,7 @@ class StarknetLogApplier:
             raise
 
     def _decoded(self, record: Record, change: StarknetBlockRecord) -> UnverifiedStarknetBlock:
-        """Return the block of a record, which leads where the record says if it verifies."""
+        """Return the block of a record; its number, hash and root are the record's, and not verified yet."""
         try:
             block = read_block(change.document)
         except UnreadableDocumentError as error:
@@ -178,7 +182,7 @@ class StarknetLogApplier:
             raise RefusedRecordError(record.id, f"more than {MOST_WAITING_BYTES} bytes of classes")
 
     def _checked(self, record: Record, class_hash: bytes, text: bytes) -> ContractClass:
-        """Return a definition that has its hash, or is of a kind for which that may differ."""
+        """Return a definition; its hash is verified where its kind allows that."""
         try:
             return checked(decode_class(text), class_hash, f"record {record.id}", logger.info)
         except (NotAClassError, ClassHashMismatchError) as error:
@@ -186,12 +190,12 @@ class StarknetLogApplier:
 
 
 class StarknetReplicaChain:
-    """Publishes what is repeated, as one; implements `Copy`."""
+    """Starknet chain in a replica, whose changes are published as one; implements `ReplicaChain`."""
 
     def __init__(
         self, chain: StarknetChain, applier: StarknetLogApplier, publish: Callable[[], object]
     ) -> None:
-        """`publish` is called after each change."""
+        """Prepare to repeat records; `publish` is called after each change."""
         self._chain = chain
         self._applier = applier
         self._publish = publish
@@ -207,26 +211,26 @@ class StarknetReplicaChain:
         return "no Starknet block" if head.number < 0 else f"Starknet block {head}"
 
     def reaches(self, state: ChainState) -> bool:
-        """Return whether the chain need only take blocks off to stand like this."""
+        """Return True if the chain can reach a state by taking back blocks alone."""
         with self._chain.snapshot() as view:
             return is_reachable(view, state)
 
     def has_left(self, head: Head) -> bool:
-        """Return False: blocks that left the chain are not kept."""
+        """Return False, since blocks that left the chain are not kept."""
         return False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Publish what is changed meanwhile as one."""
+        """Publish the changes as one."""
         try:
             yield
         finally:
             self._publish()
 
     async def apply(self, record: Record) -> None:
-        """Do what a record says, as `StarknetLogApplier.apply`."""
+        """Apply a record, as `StarknetLogApplier.apply`."""
         await in_thread(partial(self._applier.apply, record))
 
     async def go_back(self, state: ChainState) -> None:
-        """Take off what the chain has beyond a standing, as `StarknetLogApplier.go_back`."""
+        """Take back blocks beyond a state, as `StarknetLogApplier.go_back`."""
         await in_thread(partial(self._applier.go_back, state))

@@ -1,4 +1,4 @@
-"""Bringing transactions to the process that writes: once for their senders, and again to the next process."""
+"""Sending of transactions to the process that writes: once for their senders, and again to its successor."""
 
 import logging
 import random
@@ -20,26 +20,28 @@ from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefus
 from wsnode.upstream.streams import Connect
 
 SENT_PER_SECOND: Final = 1000
-"""Transactions that a process which begins to write is sent again, by all nodes together."""
+"""Most transactions a second that all nodes together send again to a new writer."""
 BYTES_PER_SECOND: Final = 8 << 20
-"""Of those."""
+"""Most bytes a second that all nodes together send again to a new writer."""
 WAITED_MEETINGS: Final = 2
-"""At which a process that writes may say what it has, before it is sent everything."""
+"""Exchanges with the journal in which a new writer may list its transactions, before it is sent
+everything.
+"""
 
 logger = logging.getLogger("wsnode.replica")
 
 
 class ResendCounts(msgspec.Struct):
-    """What became of transactions that were sent again."""
+    """Outcomes of transactions that were sent again."""
 
     taken: int = 0
     refused: int = 0
     failed: int = 0
-    """Those to which there was no answer: they are sent once more."""
+    """Number without an answer: these are sent once more."""
 
 
 class TxResender:
-    """Sends to the process that writes, which `presence` knows; `run` has to be running."""
+    """Sender of transactions to the writer, which `presence` knows; `run` has to be running."""
 
     def __init__(
         self,
@@ -51,9 +53,10 @@ class TxResender:
         has_heard: Callable[[int], bool] = lambda _epoch: True,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`connect` opens connections, by TCP if nothing is said; `chance` returns numbers from 0 to 1.
+        """Prepare to send; `connect` opens connections, by TCP if it is None, and `chance` returns numbers
+        from 0 to 1.
 
-        `has_heard`: whether the writer of an epoch has said which transactions it has.
+        `has_heard` returns True if the writer of an epoch has listed its transactions.
         """
         self._spec = spec
         self._outbox = outbox
@@ -62,7 +65,7 @@ class TxResender:
         self._has_heard = has_heard
         self._chance = chance
         self._waited = 0, 0
-        """An epoch, and the number of meetings at which its writer had not said what it has."""
+        """Epoch, and the number of exchanges in which its writer had not listed its transactions."""
         self.counts = ResendCounts()
 
     async def send(self, encoded: bytes) -> None:
@@ -89,7 +92,7 @@ class TxResender:
             raise SendFailedError(str(error)) from None
 
     async def run(self) -> None:
-        """Send again, for ever, what the process that writes now was not sent."""
+        """Send again, for ever, transactions that the present writer was not sent."""
         while True:
             present = await self._presence.next_meeting()
             upstream = writer_of(present, self._connect)
@@ -99,7 +102,9 @@ class TxResender:
                 await self._send_again(present, upstream.client, due)
 
     def _may_begin(self, epoch: int) -> bool:
-        """Return whether it is known what the writer of an epoch has, or was waited for long enough."""
+        """Return True if the writer of an epoch has listed its transactions, or was waited for long
+        enough.
+        """
         if self._has_heard(epoch):
             return True
         waited = self._waited[1] + 1 if self._waited[0] == epoch else 1
@@ -126,9 +131,9 @@ class TxResender:
             )
 
     def _pause(self, present: PresentNodes, transaction: PooledTransaction) -> float:
-        """Return the seconds before a transaction: each node has its part of what all may send.
+        """Return the seconds to wait before a transaction is sent: each node has its part of the common rate.
 
-        By chance it is more or less, so that nodes do not send at the same moments.
+        A random factor keeps nodes from sending at the same moments.
         """
         seconds = max(1 / SENT_PER_SECOND, len(transaction.encoded) / BYTES_PER_SECOND)
         return 2 * self._chance() * seconds * max(1, len(present.nodes))
@@ -136,7 +141,7 @@ class TxResender:
     async def _is_answered(
         self, present: PresentNodes, client: Client, transaction: PooledTransaction
     ) -> bool:
-        """Send a transaction, if it is still to be sent; return whether the next one may follow."""
+        """Send a transaction, if it is still to be sent; return True if the next one may follow."""
         name, epoch = transaction.hash, present.epoch
         if self._presence.present.epoch != epoch:
             return False
@@ -151,7 +156,7 @@ class TxResender:
         return True
 
     def _is_refused(self, name: bytes, epoch: int, error: UpstreamError) -> bool:
-        """Take note of an error; return whether it is about the transaction."""
+        """Note an error; return True if it is about the transaction."""
         logger.debug("0x%s was sent again: %s", name.hex(), error)
         if isinstance(error, UpstreamRefusedError) and error.is_about_what_was_asked:
             self._outbox.refused(name, epoch)

@@ -1,4 +1,4 @@
-"""The transactions of a replica's pool that the process which writes may not have."""
+"""Transactions of a replica's pool that the writer of the chain may not have."""
 
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
@@ -11,9 +11,9 @@ from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.queries import PoolContents
 
 AGAIN_SECONDS: Final = 60.0
-"""After which a process that has refused a transaction is asked again: its pool may have been full.
+"""Seconds after which a writer is asked again for a refused transaction: its pool may have been full.
 
-So is one that has taken it, if it does not say so to all nodes.
+The same holds for a writer that has accepted it, if it does not list it for all nodes.
 """
 
 
@@ -23,19 +23,19 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class UnsentTransactions:
-    """Keeps, of each transaction in a pool, in which epoch a process that writes has answered for it."""
+    """Answers of writers for each transaction in a pool, with the epoch of each."""
 
     def __init__(self, pool: PoolContents, clock: Callable[[], float], *, hears: bool = False) -> None:
-        """`clock` returns seconds; `hears`: whether a process that writes says which transactions it has."""
+        """Prepare with a `clock` in seconds; `hears`: a writer lists its transactions."""
         self._pool = pool
         self._clock = clock
         self._hears = hears
         self._answers: dict[bytes, _Answer] = {}
         self._mirrored: set[bytes] = set()
-        """What came from other nodes."""
+        """Hashes of transactions that came from other nodes."""
 
     def given(self, transaction_hash: bytes, epoch: int) -> None:
-        """Take note that the writer of an epoch has a transaction, or is about to be asked."""
+        """Note that the writer of an epoch has a transaction, or is about to be asked."""
         # One that it took, and dropped before it said so, is offered once more.
         answer = self._answers.get(transaction_hash)
         is_heard = answer is not None and answer.epoch == epoch and answer.valid_until == inf
@@ -43,31 +43,32 @@ class UnsentTransactions:
         self._answers[transaction_hash] = _Answer(epoch, inf if is_final else self._clock() + AGAIN_SECONDS)
 
     def heard(self, transaction_hash: bytes, epoch: int) -> None:
-        """Take note that the writer of an epoch says itself that it has a transaction."""
+        """Note that the writer of an epoch lists a transaction."""
         if transaction_hash not in self._answers:
             self._mirrored.add(transaction_hash)
         self._answers[transaction_hash] = _Answer(epoch, inf)
 
     def refused(self, transaction_hash: bytes, epoch: int) -> None:
-        """Take note that the writer of an epoch does not take a transaction now."""
+        """Note that the writer of an epoch does not accept a transaction now."""
         self._answers[transaction_hash] = _Answer(epoch, self._clock() + AGAIN_SECONDS)
 
     def unanswered(self, transaction_hash: bytes) -> None:
-        """Take note that nobody knows whether a transaction was taken."""
+        """Note that it is unknown whether a transaction was accepted."""
         self._answers.pop(transaction_hash, None)
 
     def doubted(self, hashes: Iterable[bytes]) -> None:
-        """Take note of transactions that the writer may not have any more.
+        """Note transactions that the writer may not have any more.
 
-        They are back from blocks that left the chain, or it does not say any more to have them.
+        They are back from blocks that left the chain, or it does not list them any more.
         """
         for transaction_hash in hashes:
             self.unanswered(transaction_hash)
 
     def due(self, epoch: int) -> list[PooledTransaction]:
-        """Return what the writer of an epoch is to be sent, by sender and nonce, so that none has to wait.
+        """Return the transactions to send to the writer of an epoch, by sender and nonce, so that none has to
+        wait.
 
-        What came from other nodes is last: they send it as well, and mostly the writer has it by then.
+        Those from other nodes are last: the others send them as well, and mostly the writer has them by then.
         """
         now = self._clock()
         self._answers = {
@@ -79,7 +80,7 @@ class UnsentTransactions:
         return [entry.transaction for entry in entries]
 
     def is_due(self, transaction_hash: bytes, epoch: int) -> bool:
-        """Return whether the writer of an epoch is still to be sent a transaction."""
+        """Return True if the writer of an epoch is still to be sent a transaction."""
         is_pooled = self._pool.find(transaction_hash) is not None
         return is_pooled and not self._has_answer(transaction_hash, epoch, self._clock())
 

@@ -1,1 +1,1 @@
-"""The blocks and classes of a Starknet chain as changes of a journal: read from a store, and read back."""
+"""Blocks and classes of a Starknet chain as changes of a journal: read from a store, and decoded again."""

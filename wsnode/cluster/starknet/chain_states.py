@@ -1,4 +1,4 @@
-"""How a Starknet chain stands, and which standings it can go back to."""
+"""States of a Starknet chain, and the states that it can go back to."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 
 NO_CHAIN_ID: Final = 0
 EMPTY: Final = ChainState(Head(BlockNumber(-1), Hash32(ZERO)), Hash32(ZERO), NO_CHAIN_ID)
-"""A chain without blocks, whatever the number of its first one."""
+"""State of a chain without blocks, whatever the number of its first one."""
 
 
 def standing_at(view: StarknetSnapshot, number: int | None) -> ChainState:
-    """Return the standing after a stored block, that of an empty chain if there is none."""
+    """Return the state after a stored block, that of an empty chain if there is none."""
     row = None if number is None else view.block(number)
     if row is None or number is None:
         return EMPTY
@@ -22,17 +22,17 @@ def standing_at(view: StarknetSnapshot, number: int | None) -> ChainState:
 
 
 def standing_of(view: StarknetSnapshot) -> ChainState:
-    """Return how the chain stands."""
+    """Return the present state of the chain."""
     return standing_at(view, view.head)
 
 
 def is_at(state: ChainState, other: ChainState) -> bool:
-    """Return whether two standings are of one block, and of one state."""
+    """Return True if two states have the same block and the same state root."""
     return (state.head, state.state_root) == (other.head, other.state_root)
 
 
 def is_reachable(view: StarknetSnapshot, state: ChainState) -> bool:
-    """Return whether a chain need only take blocks off to stand like this; its first block stays."""
+    """Return True if a chain can reach a state by taking back blocks alone; its first block stays."""
     if state.head.number < 0:
         return view.head is None and is_at(state, EMPTY)
     return view.number_of(state.head.hash) == state.head.number and is_at(
@@ -41,6 +41,6 @@ def is_reachable(view: StarknetSnapshot, state: ChainState) -> bool:
 
 
 def first_hash(view: StarknetSnapshot) -> Hash32 | None:
-    """Return the hash of the first block, by which the chain's journal is named; None of an empty chain."""
+    """Return the hash of the first block, by which the chain's journal is named; None for an empty chain."""
     row = None if view.head is None else view.block(view.first_block)
     return None if row is None else Hash32(row.hash)

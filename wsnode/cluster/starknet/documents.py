@@ -13,11 +13,11 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.untrusted.decoding import JsonDecoder
 
 MOST_NUMBER: Final = 2**63 - 1
-"""Of blocks and of seconds."""
+"""Largest number of a block, and largest time in seconds."""
 
 
 class UnreadableDocumentError(ValueError):
-    """A document holds no block, or no classes; the text says why."""
+    """Error of a document that holds no block, or no classes; the text gives the reason."""
 
 
 def block_document(view: StarknetSnapshot, number: int) -> bytes:
@@ -43,7 +43,7 @@ def read_block(text: bytes) -> UnverifiedStarknetBlock:
     """Return the block of a document.
 
     Raises:
-        UnreadableDocumentError: It holds none.
+        UnreadableDocumentError: The document holds no block.
     """
     document = read_document(text)
     update = document.update
@@ -73,7 +73,7 @@ def read_classes(text: bytes) -> dict[bytes, bytes]:
     """Return the definitions of a document by hash, not yet verified.
 
     Raises:
-        UnreadableDocumentError: It holds none.
+        UnreadableDocumentError: The document holds no classes.
     """
     try:
         return {felt_bytes(name): bytes(definition) for name, definition in _decode(text).items()}

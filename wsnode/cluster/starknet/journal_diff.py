@@ -1,8 +1,8 @@
-"""The steps that lead from one standing of a Starknet chain to that of its store: what a journal lacks.
+"""Steps from a state of a Starknet chain to the state in its store, to be appended to a journal.
 
-Definitions of classes go before the block that is the first to name them. Those that a later import has found
-go by themselves: the store counts them, so that they too follow from the store alone. They go after all
-blocks that there are, because a reader may have any of these already, and passes over what is before them.
+Definitions of classes go before the first block that names them. Those that a later import has found go by
+themselves: the store counts them, so that they too follow from the store alone. They go after all stored
+blocks, because a reader may have any of these already, and passes over earlier records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,13 +21,13 @@ from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 CLASS_BYTES: Final = 8 << 20
-"""Of the definitions in one record, unless a single one has more."""
+"""Most bytes of the definitions in one record, unless a single one has more."""
 
 
 def first_standing(view: StarknetSnapshot, most: int) -> ChainState:
-    """Return the standing with which an empty journal begins: up to `most` blocks below the head.
+    """Return the state with which an empty journal begins: at most `most` blocks below the head.
 
-    If these are all, it begins before the first block.
+    If these are all blocks, it begins before the first one.
     """
     number = -1 if view.head is None else view.head - most
     return standing_at(view, number) if number >= view.first_block else EMPTY
@@ -36,10 +36,10 @@ def first_standing(view: StarknetSnapshot, most: int) -> ChainState:
 def next_steps(
     view: StarknetSnapshot, known: ChainState, known_head: Head | None = None
 ) -> list[JournalStep]:
-    """Return the first steps from a standing to that of a snapshot, none once there is nothing left.
+    """Return the first steps from a known state to that of a snapshot, none once there is nothing left.
 
     They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`, but never end between the classes of a
-    block and that block. `known_head` is a block that the standing's head descends from.
+    block and that block. `known_head` is an ancestor of the known state's head.
 
     Raises:
         UnknownPositionError: The block is not stored.
@@ -56,14 +56,14 @@ def next_steps(
 
 
 class _StarknetJournalDiff:
-    """The way to a snapshot, and how far it has been gone."""
+    """Steps to a snapshot, and the state after the last one."""
 
     def __init__(self, view: StarknetSnapshot, state: ChainState) -> None:
         self._view = view
         self._state = state
         # A higher count is that of another store.
         self._late = dict(view.late_classes(state.late if state.late <= view.late else 0))
-        """What came late and is not published, by its place."""
+        """Late definitions that are not published, by their place."""
         self._is_late = set(self._late.values())
 
     def steps(self, known: Head) -> Iterator[JournalStep]:
@@ -89,7 +89,7 @@ class _StarknetJournalDiff:
                 yield self._step(ClassesRecord(classes_document([(class_hash, text)])), self._state, place)
 
     def _first_named(self, number: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the definitions of the classes that no block before `number` names, by hash."""
+        """Yield the hash and definition of each class that `number` is the first block to name."""
         diff = self._view.diff_text(number)
         assert diff is not None, "the block is stored"
         for class_hash in state_diff(decode_flat(diff)).named_classes():

@@ -1,4 +1,4 @@
-"""The Starknet chain that a journal is written from."""
+"""Source of a journal: the Starknet chain that is published."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 
 
 class StarknetSource:
-    """A Starknet chain, of which this process may be a reader; implements `Source` of a leader session."""
+    """Starknet chain to publish, which another process may write; implements `ChainSource`."""
 
     what = "Starknet blocks"
     is_sole = False
@@ -27,7 +27,7 @@ class StarknetSource:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether there is a first block, without which there is no journal."""
+        """Return True if there is a first block; without it there is no journal."""
         with self._chain.snapshot() as view:
             return view.head is not None
 
@@ -41,7 +41,7 @@ class StarknetSource:
 
     @property
     def version(self) -> int:
-        """Return the version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         return self._chain.version
 
     @property
@@ -51,24 +51,24 @@ class StarknetSource:
             return standing_of(view).head
 
     def knows(self, head: Head) -> bool:
-        """Return whether a block is on the chain, or was."""
+        """Return True if a block is on the chain, or was."""
         with self._chain.snapshot() as view:
             return view.number_of(head.hash) is not None or view.dropped(head.hash) is not None
 
     def first_block(self) -> Head:
-        """Return the first block that is stored."""
+        """Return the first stored block."""
         with self._chain.snapshot() as view:
             return Head.of(position_at(view, view.first_block))
 
     @contextmanager
     def look(self) -> Iterator["StarknetStepReader"]:
-        """Yield the chain as it is now."""
+        """Yield a reader of the chain as it is now."""
         with self._chain.snapshot() as view:
             yield StarknetStepReader(view)
 
 
 class StarknetStepReader:
-    """A Starknet chain at one moment; implements `ChainSnapshot`."""
+    """Reader of a Starknet chain at one moment; implements `JournalStepReader`."""
 
     def __init__(self, view: StarknetSnapshot) -> None:
         self._view = view
@@ -79,11 +79,11 @@ class StarknetStepReader:
         return self._view.version
 
     def first_standing(self, most: int) -> ChainState:
-        """Return the standing with which an empty journal begins: up to `most` blocks below the head."""
+        """Return the state with which an empty journal begins: at most `most` blocks below the head."""
         return first_standing(self._view, most)
 
     def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
-        """Return the first steps from a standing to this moment; see `next_steps`.
+        """Return the first steps from a known state to this moment; see `next_steps`.
 
         Raises:
             UnrelatedJournalError: The block is not stored.

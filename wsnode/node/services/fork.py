@@ -26,7 +26,7 @@ from wsnode.upstream.errors import UpstreamError
 
 
 class UpstreamForkBackend:
-    """Access of a forked chain to nodes of the chain that it began on; implements `Below`."""
+    """Access of a forked chain to nodes of the chain that it began on; implements `ForkBackend`."""
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients

@@ -149,7 +149,7 @@ _MEMBERS: Final = JsonDecoder(_Members)
 
 
 class ProvedHistoricalChain:
-    """Chain that ends with a block below a fork; implements `ethereum.snapshot.PastChain`."""
+    """Chain that ends with a block below a fork; implements `ethereum.snapshot.HistoricalChain`."""
 
     def __init__(self, chain: Chain, provers: ProofClient, size: int) -> None:
         self.chain = chain
