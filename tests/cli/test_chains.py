@@ -76,7 +76,7 @@ def test_a_named_chain_is_light_unless_it_is_to_be_full() -> None:
     [
         ({"light": True, "full": True}, "light and full exclude each other"),
         ({"chain": "marsnet"}, "no chain is called marsnet"),
-        ({"checkpoint": "0x" + "11" * 32}, "checkpoint is of light folders, or of a head that is proved"),
+        ({"checkpoint": "0x" + "11" * 32}, "checkpoint needs a light folder or a proved head"),
         ({"chain": "mainnet", "full": True, "window": 5}, "a full folder keeps 64 blocks or more"),
         ({"window": "2h"}, "window: 2h: a window by time needs a light folder; name a number of blocks"),
         ({"light": True, "window": "0h"}, "0h|matching regex"),

@@ -145,7 +145,7 @@ def test_every_mistake_is_a_line(file: Path) -> None:
         "networks.last.hosts: needed where there are several networks",
         "listen: cannot listen on 'nowhere'",
         "metrics.listen: cannot listen on '[::1'",
-        "networks.last.engine: payloads are built of the pool",
+        "networks.last.engine: payloads are built from the pool",
         "networks.last.engine.listen: cannot listen on 'x'",
         f"tls_cert {folder / 'none.pem'}, tls_key {folder / 'none.pem'}: ",
         f"networks.a.b: {folder / 'three'} holds no chain",

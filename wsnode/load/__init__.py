@@ -1,1 +1,3 @@
-"""Load on any node over WebSocket: requests sampled from its own chain, and how soon they are answered."""
+"""Load on any node over WebSocket: requests sampled from its own chain, and the latencies of their
+answers.
+"""

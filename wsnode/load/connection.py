@@ -1,4 +1,4 @@
-"""One connection on a plain socket that never blocks: WebSocket, or HTTP with a request at a time."""
+"""Connection on a socket that never blocks: WebSocket, or HTTP with a request at a time."""
 
 import base64
 import os
@@ -19,11 +19,11 @@ RECEIVE_BYTES = 256 * 1024
 CONNECT_SECONDS = 10.0
 
 Encode: TypeAlias = Callable[[int, str, Sequence[object]], bytes]
-"""Returns the bytes of a request of this id, method and parameters."""
+"""Function that returns the bytes of a request with this id, method and parameters."""
 
 
 class LoadConnection:
-    """Sends frames made beforehand and returns whole messages."""
+    """WebSocket connection that sends prepared frames and returns whole messages."""
 
     def __init__(self, url: str) -> None:
         self.socket = connect(url)
@@ -37,10 +37,10 @@ class LoadConnection:
         self.flush()
 
     def flush(self) -> None:
-        """Send what could not be sent.
+        """Send the waiting bytes.
 
         Raises:
-            ConnectionError: The node said goodbye after the messages that were received last.
+            ConnectionError: The node sent a close frame after the last messages.
         """
         if self._goodbye is not None:
             raise self._goodbye
@@ -89,7 +89,7 @@ class LoadConnection:
         """Return the next message.
 
         Raises:
-            ConnectionError: There is none within `seconds`.
+            ConnectionError: No message comes within `seconds`.
         """
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
@@ -99,12 +99,12 @@ class LoadConnection:
         raise ConnectionError(f"no reply in {seconds:g} s")
 
     def close(self) -> None:
-        """End it without a word."""
+        """Close the socket without a close frame."""
         self.socket.close()
 
 
 class LoadHttpConnection(LoadConnection):
-    """The same with POSTs, kept alive: each is sent once the reply to the one before has come."""
+    """Connection for POST requests over HTTP, kept alive: each is sent after the reply to the one before."""
 
     def __init__(self, url: str) -> None:
         self.socket = _connect(UpstreamAddress.parse(url))
@@ -159,13 +159,13 @@ def open_connection(url: str) -> LoadConnection:
 
 
 def encoder(url: str) -> Encode:
-    """Return what makes requests for a URL, as bytes for `send`."""
+    """Return an encoder of requests for a URL, whose bytes are for `send`."""
     frame = framer(url)
     return lambda identity, method, params: frame(request_text(identity, method, params))
 
 
 def framer(url: str) -> Callable[[bytes], bytes]:
-    """Return what makes of a JSON text the bytes for `send`."""
+    """Return a function that frames a JSON text for `send`, by the URL's scheme."""
     return _http_framer(UpstreamAddress.parse(url)) if url.startswith("http") else masked_frame
 
 
@@ -199,7 +199,7 @@ def _connect(address: UpstreamAddress) -> socket.socket:
 
 
 def trusting_context() -> ssl.SSLContext:
-    """Return what encrypts without checking certificates: what is measured need not be known."""
+    """Return a TLS context that checks no certificates: a measured node need not be known."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
@@ -230,7 +230,7 @@ def handshake(address: UpstreamAddress) -> bytes:
 
 
 def is_accepted(line: bytes) -> bool:
-    """Return whether this first line of an answer opens the connection."""
+    """Return True if this first line of an answer opens the connection."""
     return b" 101 " in line + b" "
 
 

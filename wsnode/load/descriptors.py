@@ -1,14 +1,14 @@
-"""Open files of this process, of which each connection takes one."""
+"""Limit of open files of this process; each connection takes one."""
 
 import resource
 from typing import Final
 
 SPARE: Final = 64
-"""Files that the program itself has open."""
+"""Open files that the program itself needs."""
 
 
 class DescriptorError(OSError):
-    """The connections need more open files than this process may have."""
+    """Error of connections that need more open files than this process may have."""
 
     def __init__(self, connections: int, needed: int, limit: int) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class DescriptorError(OSError):
 
 
 def allow_connections(count: int) -> None:
-    """Raise the limit of this process, and of those that it starts, to what these connections take.
+    """Raise the limit of this process, and of those that it starts, to the files of these connections.
 
     Raises:
         DescriptorError: The system does not allow it.

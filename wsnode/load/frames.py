@@ -1,4 +1,4 @@
-"""WebSocket frames of a client that makes them beforehand and reads replies by their heads."""
+"""WebSocket frames of a client: made beforehand, and replies split by their heads."""
 
 import json
 import os
@@ -10,11 +10,11 @@ CLOSE = 8
 PING = 9
 PONG = 10
 LARGEST_MESSAGE: Final = 1 << 30
-"""Bytes."""
+"""Most bytes of a message."""
 
 
 def masked_frame(payload: bytes, opcode: int = 1) -> bytes:
-    """Return a client's frame with a mask of its own."""
+    """Return a client's frame with a random mask."""
     mask, size = os.urandom(4), len(payload)
     if size < 126:
         head = struct.pack("!BB", 0x80 | opcode, 0x80 | size)
@@ -39,7 +39,7 @@ def request_text(identity: int, method: str, params: Sequence[object]) -> bytes:
 
 
 class ReplyReader:
-    """Splits the bytes from a node into messages."""
+    """Reader that splits the bytes from a node into messages."""
 
     def __init__(self) -> None:
         self.pings: list[bytes] = []
@@ -47,10 +47,10 @@ class ReplyReader:
         self._message = b""
 
     def feed(self, received: bytes) -> Iterator[bytes]:
-        """Yield the messages that end with `received`; pings are put aside.
+        """Yield the messages that end with `received`; add pings to `pings`.
 
         Raises:
-            ConnectionError: The node said goodbye, or sends a message that is too long.
+            ConnectionError: The node sent a close frame, or a message that is too long.
         """
         self._received += received
         position, available = 0, len(self._received)
@@ -81,7 +81,7 @@ class ReplyReader:
 
 
 def _payload_start(received: bytearray, position: int, available: int) -> tuple[int, int] | None:
-    """Return where the payload of the frame at `position` begins and ends, None while that is unknown."""
+    """Return the begin and end of the payload of the frame at `position`, None while they are unknown."""
     if available < position + 2:
         return None
     size = received[position + 1]

@@ -1,7 +1,7 @@
 """Latencies counted in buckets of equal relative width, as HdrHistogram does, at most 0.8 % from the truth.
 
 A bucket is a 128th of the way from a power of two of microseconds to the next. So a histogram takes some
-kilobytes however many latencies it has, and those of several processes are added up.
+kilobytes whatever its number of latencies, and those of several processes are added up.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ import msgspec
 PARTS: Final = (0.5, 0.9, 0.99, 0.999)
 _BITS: Final = 7
 _EXACT: Final = 1 << _BITS
-"""Up to here, in microseconds, each has a bucket of its own."""
+"""Largest latency, in microseconds, with a bucket of its own."""
 
 
 class Histogram(msgspec.Struct):
-    """How many latencies there are in each bucket."""
+    """Number of latencies in each bucket."""
 
     counts: dict[int, int] = {}
     total: int = 0
     greatest: int = 0
-    """Microseconds."""
+    """Greatest latency in microseconds."""
 
     def add(self, seconds: float) -> None:
-        """Count a latency."""
+        """Count a latency in seconds."""
         microseconds = max(0, round(seconds * 1e6))
         shift = max(0, microseconds.bit_length() - _BITS - 1)
         place = (shift << (_BITS + 1)) + (microseconds >> shift)
@@ -33,7 +33,7 @@ class Histogram(msgspec.Struct):
         self.greatest = max(self.greatest, microseconds)
 
     def merge(self, other: "Histogram") -> None:
-        """Count what another one has counted."""
+        """Add the counts of another histogram."""
         for place, count in other.counts.items():
             self.counts[place] = self.counts.get(place, 0) + count
         self.total += other.total
@@ -43,7 +43,9 @@ class Histogram(msgspec.Struct):
         return self.total
 
     def percentile(self, part: float) -> float:
-        """Return in milliseconds what that part of the latencies are below; of none, not a number."""
+        """Return the latency in milliseconds that `part` of all latencies are below; NaN without
+        latencies.
+        """
         wanted = min(self.total - 1, int(self.total * part))
         for (low, high), count in self.buckets():
             wanted -= count
@@ -56,7 +58,7 @@ class Histogram(msgspec.Struct):
         return [self.percentile(part) for part in parts]
 
     def buckets(self) -> Iterator[tuple[tuple[float, float], int]]:
-        """Yield the buckets in ascending order: where each begins and ends in milliseconds, and its count."""
+        """Yield the buckets in ascending order: begin and end in milliseconds, and the count."""
         for place, count in sorted(self.counts.items()):
             shift, value = place >> (_BITS + 1), place & (2 * _EXACT - 1)
             yield ((value << shift) / 1000, ((value + 1) << shift) / 1000), count

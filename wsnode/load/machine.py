@@ -1,4 +1,4 @@
-"""What this machine is, and what its kernel says of it and of processes on it, from /proc."""
+"""This machine, and the use of its cores and memory by processes, from /proc."""
 
 import os
 import platform
@@ -13,25 +13,25 @@ from wsnode.release import release
 
 TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
 SCHEDULED: Final = 2
-"""The kind of a process's clock that counts what the scheduler gave it (CPUCLOCK_SCHED of Linux)."""
+"""Kind of a process's clock that counts its scheduled time (CPUCLOCK_SCHED of Linux)."""
 
 
 class BenchContext(NamedTuple):
-    """When and on what a measurement was made."""
+    """Date and machine of a measurement."""
 
     date: str
-    """In UTC, as ISO 8601 has it, to the second."""
+    """Date in UTC, in the form of ISO 8601, to the second."""
     machine: str
     cores: int
-    """Those that this process may use."""
+    """Number of cores that this process may use."""
     memory_bytes: int
     system: str
     client: str
-    """The versions of what measured."""
+    """Versions of the client's software."""
 
     @property
     def words(self) -> str:
-        """Return them as a sentence."""
+        """Return the date, the machine and the versions as one line."""
         cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
         memory = f"{self.memory_bytes / (1 << 30):.1f} GiB"
         return f"{self.date}, client on {self.machine}, {cores}, {memory}, {self.system}; {self.client}"
@@ -51,7 +51,7 @@ def circumstances() -> BenchContext:
 
 
 def _processor() -> str:
-    """Return what the kernel calls the processor, nothing where that is unknown."""
+    """Return the kernel's name of the processor, an empty text where it is unknown."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             name, _, value = line.partition(":")
@@ -61,18 +61,18 @@ def _processor() -> str:
 
 
 class MachineTime(NamedTuple):
-    """The seconds that all cores have computed, and that there were, since the machine began."""
+    """Busy seconds and all seconds of all cores together, since the machine began."""
 
     busy: float
     all: float
 
     def part_since(self, before: "MachineTime") -> float:
-        """Return the part of all cores that was busy since `before`, 0 where that is unknown."""
+        """Return the part of all cores used since `before`, 0 where it is unknown."""
         return (self.busy - before.busy) / (self.all - before.all) if self.all > before.all else 0.0
 
 
 def machine_time() -> MachineTime:
-    """Return what the cores of this machine have computed, 0 where that is unknown."""
+    """Return the busy seconds and all seconds of this machine's cores, 0 where they are unknown."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     except OSError:
@@ -83,30 +83,30 @@ def machine_time() -> MachineTime:
 
 
 class CpuUsage(NamedTuple):
-    """The part of a core that a process used, and that of all cores that was in use, 0 where unknown."""
+    """Part of a core used by a process, and used part of all cores; 0 where unknown."""
 
     process: float
     machine: float
 
 
 class ClientUse:
-    """What this process and all of this machine compute from now on."""
+    """Use of cores by this process and by all of this machine, from now on."""
 
     def __init__(self) -> None:
         self._used, self._began, self._machine = time.process_time(), time.perf_counter(), machine_time()
 
     def parts(self) -> CpuUsage:
-        """Return what was used until now."""
+        """Return the parts that were used until now."""
         seconds = time.perf_counter() - self._began
         process = (time.process_time() - self._used) / seconds
         return CpuUsage(process, machine_time().part_since(self._machine))
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the time that a process has computed, its ended threads included.
+    """Return the CPU seconds that a process has used, its ended threads included.
 
-    It is read from the process's clock, as clock_getcpuclockid(3) names it: /proc counts in hundredths of a
-    second.
+    They are read from the process's clock, as clock_getcpuclockid(3) names it: /proc counts in hundredths of
+    a second.
 
     Raises:
         OSError: There is no such process.
@@ -115,7 +115,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def resident_bytes(process: int) -> int:
-    """Return how much memory a process has.
+    """Return the resident memory of a process in bytes.
 
     Raises:
         OSError: There is no such process.
@@ -124,7 +124,7 @@ def resident_bytes(process: int) -> int:
 
 
 def children_of(process: int) -> list[int]:
-    """Return the ids of the processes that a process has started and that still run, the oldest first.
+    """Return the ids of the running processes that a process has started, the oldest first.
 
     Raises:
         OSError: There is no such process.
@@ -139,10 +139,10 @@ def children_of(process: int) -> list[int]:
 
 
 def oldest_first(stats: Iterable[str]) -> list[int]:
-    """Return the ids of processes, the one that was started first at the beginning.
+    """Return the ids of processes, the oldest first, from the text of /proc/PID/stat of each.
 
-    `stats` is what /proc says of each. Ids do not tell it: after the largest one, which may be 32,768, small
-    ones are given again (proc_pid_stat(5), `starttime`).
+    Ids are in no such order: after the largest one, which may be 32,768, small ones are given again
+    (proc_pid_stat(5), `starttime`).
     """
     begun = list[tuple[int, int]]()
     for stat in stats:

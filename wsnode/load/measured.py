@@ -1,4 +1,4 @@
-"""The results of runs against a node."""
+"""Results of runs against a node."""
 
 from collections import Counter
 from itertools import zip_longest
@@ -10,24 +10,24 @@ from wsnode.load.histogram import Histogram
 from wsnode.load.machine import CpuUsage
 
 BUSY: Final = 0.9
-"""From this part of a core on, a process of the client measures itself rather than the node."""
+"""Part of a core from which on a process of the client measures itself rather than the node."""
 FULL: Final = 0.97
-"""From this part of all cores on, the client's machine has nothing left to give."""
+"""Part of all cores from which on the client's machine is exhausted."""
 LATE_MS: Final = 10.0
-"""If one request in a hundred of a run at a rate is sent later than this, the client is the limit."""
+"""Milliseconds of lateness at p99 from which on the client limits a run at a rate."""
 SLICE_SECONDS: Final = 0.25
-"""Of the times for which results are kept apart, unless another is given."""
+"""Seconds of a slice with results of its own, unless another length is given."""
 
 
 class TimeSlice(msgspec.Struct):
-    """The replies of a short time."""
+    """Replies of a slice of time."""
 
     latencies: Histogram = msgspec.field(default_factory=Histogram)
     errors: int = 0
 
 
 class ProcessUsage(msgspec.Struct, frozen=True):
-    """The cores and the bytes of memory that a node's processes took at a moment of a run."""
+    """Cores and bytes of memory of a node's processes at a moment of a run, in seconds from its beginning."""
 
     at: float
     cores: float
@@ -35,37 +35,37 @@ class ProcessUsage(msgspec.Struct, frozen=True):
 
 
 class Measurement(msgspec.Struct):
-    """Latencies by method, over time, and errors, of all runs against a node."""
+    """Latencies by method and over time, and errors, of all runs against a node."""
 
     seconds: float = 0.0
     slice_seconds: float = SLICE_SECONDS
     latencies: dict[str, Histogram] = {}
     slices: dict[int, TimeSlice] = {}
-    """By their number from the beginning; a slice is `slice_seconds` long."""
+    """Slices by their number from the beginning; a slice is `slice_seconds` long."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     first_errors: dict[str, str] = {}
     failure: str | None = None
-    """Why a run ended before its time."""
+    """Reason why a run ended before its time, None if it did not."""
     unanswered: int = 0
-    """Requests that were due, and not answered in the end; only of runs at a rate."""
+    """Number of due requests without an answer in the end; only of runs at a rate."""
     busy: list[float] = []
-    """The part of a core that each process of the client used, the busiest last."""
+    """Part of a core that each process of the client used, the busiest last."""
     machine: float = 0.0
-    """The part of all cores of the client's machine that was in use, 0 where that is unknown."""
+    """Part of all cores of the client's machine that was in use, 0 where it is unknown."""
     lateness: Histogram = msgspec.field(default_factory=Histogram)
-    """How much later requests were sent than they were due; only of runs at a rate."""
+    """Delays from the time when a request was due until it was sent; only of runs at a rate."""
 
     usage: list[ProcessUsage] = []
-    """In ascending order, where the node's process is known; `at` counts as those of `slices` do."""
+    """Use in ascending order of time, where the node's process is known; `at` counts as the slices do."""
 
     @property
     def replies(self) -> int:
-        """Return how many replies were counted."""
+        """Return the number of counted replies."""
         return sum(map(len, self.latencies.values()))
 
     @property
     def rate(self) -> float:
-        """Return the replies a second."""
+        """Return the replies a second; NaN without time."""
         return self.replies / self.seconds if self.seconds else float("nan")
 
     @property
@@ -78,12 +78,12 @@ class Measurement(msgspec.Struct):
 
     @property
     def is_client_the_limit(self) -> bool:
-        """Return whether the node might have answered more, had the client asked more."""
+        """Return True if the node might have answered more requests of a faster client."""
         is_late = len(self.lateness) > 0 and self.lateness.percentile(0.99) > LATE_MS
         return is_late or self.machine >= FULL or any(busy >= BUSY for busy in self.busy)
 
     def add(self, method: str, latency: float, error: str | None, at: float = 0.0) -> None:
-        """Count a reply that came `at` seconds after the beginning."""
+        """Count a reply that came `at` seconds after the beginning; `latency` is in seconds."""
         self.latencies.setdefault(method, Histogram()).add(latency)
         piece = self.slices.setdefault(int(at / self.slice_seconds), TimeSlice())
         piece.latencies.add(latency)
@@ -93,11 +93,11 @@ class Measurement(msgspec.Struct):
             self.first_errors.setdefault(method, error)
 
     def end(self, seconds: float, client: CpuUsage) -> None:
-        """Set how long the run took, and what this process and its machine computed meanwhile."""
+        """Set the seconds of the run, and the use of cores by this process and its machine."""
         self.seconds, self.busy, self.machine = seconds, [client.process], client.machine
 
     def merge(self, other: "Measurement") -> None:
-        """Count what another process has measured at the same time."""
+        """Add the results of another process at the same time."""
         self.seconds = max(self.seconds, other.seconds)
         for method, latencies in other.latencies.items():
             self.latencies.setdefault(method, Histogram()).merge(latencies)
@@ -115,7 +115,7 @@ class Measurement(msgspec.Struct):
         self.usage += other.usage
 
     def follow(self, later: "Measurement") -> None:
-        """Count what was measured after this, in a further run."""
+        """Add the results of a later run."""
         before, self.seconds = self.seconds, 0.0
         offset = round(before / self.slice_seconds)
         busiest = sorted(later.busy or self.busy, reverse=True)

@@ -11,11 +11,11 @@ REPLY_SECONDS = 30.0
 
 
 class NodeRefusedError(ConnectionError):
-    """The node answered with an error; the message is its code and words."""
+    """Error that the node answered with; the message is its code and text."""
 
 
 class NodeReader:
-    """One connection with one request at a time."""
+    """Connection with one request at a time."""
 
     def __init__(self, url: str) -> None:
         self._connection = open_connection(url)
@@ -31,11 +31,11 @@ class NodeReader:
         self._connection.close()
 
     def ask(self, method: str, *params: object) -> Any:
-        """Return the result.
+        """Return the result of a call.
 
         Raises:
             NodeRefusedError: The node answered with an error.
-            ConnectionError: It did not answer, or with what is no JSON-RPC.
+            ConnectionError: The node did not answer, or not with JSON-RPC.
         """
         self._identity += 1
         self._connection.send(self._encode(self._identity, method, params))
@@ -54,11 +54,11 @@ class NodeReader:
         return reply["result"]
 
     def version(self) -> str:
-        """Return what the node calls itself, "None" if it does not say it."""
+        """Return the node's `web3_clientVersion`, "None" if it does not answer."""
         return str(self.try_ask("web3_clientVersion"))
 
     def try_ask(self, method: str, *params: object) -> Any:
-        """Return the result, None where the node answers with an error."""
+        """Return the result of a call, None if the node answers with an error."""
         try:
             return self.ask(method, *params)
         except NodeRefusedError:

@@ -1,4 +1,4 @@
-"""The plan of a measurement by a mix, the nodes under it, and its results."""
+"""Plan of a measurement by a mix, the nodes under it, and its results."""
 
 import msgspec
 
@@ -11,30 +11,30 @@ from wsnode.load.mix.window import LoadPattern
 
 
 class MixPlan(msgspec.Struct, frozen=True):
-    """The plan of a measurement: methods, rates and durations."""
+    """Plan of a measurement: methods, rates and durations."""
 
     mix: dict[str, float]
     pattern: LoadPattern
     seed: int = 1
     processes: int = 1
-    """Of the client."""
+    """Number of the client's processes."""
     ramp: Ramp | None = None
-    """What grows, if something does; then the pattern is that of each step, but for it."""
+    """Ramp of the load, None for one pattern; `pattern` has the other settings of each step."""
     limit_ms: float = 100.0
-    """The p99 above which a step of a ramp is named."""
+    """Limit of p99, in milliseconds, above which a step of a ramp is named."""
     intervals: int = 0
-    """The number of equal times that have results of their own."""
+    """Number of equal intervals with results of their own."""
     watched: list[int] = []
-    """The ids of the nodes' processes, as far as they are known and run here."""
+    """Ids of the nodes' processes, as far as they are known and run here."""
 
     @property
     def most_connections(self) -> int:
-        """Return how many connections there are at once."""
+        """Return the most connections at the same time."""
         return self.pattern.connections if self.ramp is None else self.ramp.most_connections(self.pattern)
 
 
 class MeasuredNode(msgspec.Struct, frozen=True):
-    """A node under measurement, and what its chain holds."""
+    """Node under measurement, and samples of its chain."""
 
     url: str
     version: str
@@ -42,19 +42,19 @@ class MeasuredNode(msgspec.Struct, frozen=True):
 
 
 class MixOutcome(msgspec.Struct, frozen=True):
-    """What was measured of one node, or of each of two: a mix, or the steps of a ramp."""
+    """Results of one node, or of each of two: a mix, or the steps of a ramp."""
 
     nodes: list[MeasuredNode]
     plan: MixPlan
     mix: list[Measurement]
-    """Of a ramp, all of its steps together."""
+    """Results by node; for a ramp, all of its steps together."""
     head_of_line: list[HeadOfLineResult] = []
     slow_client: list[SlowClientResult] = []
     steps: list[list[RampStep]] = []
-    """By node."""
+    """Steps of the ramp, by node."""
 
     @property
     def failure(self) -> str | None:
-        """Return why the mix ended before its time; a ramp may."""
+        """Return the reason why the mix ended before its time, None if it did not; a ramp may end early."""
         failures = (measured.failure for measured in self.mix if measured.failure and not self.steps)
         return next(failures, None)

@@ -1,4 +1,4 @@
-"""How far a run is, while it runs."""
+"""Progress of a run, while it runs."""
 
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -8,14 +8,16 @@ import msgspec
 from wsnode.load.histogram import Histogram
 
 BEAT_SECONDS: Final = 0.5
-"""From one beat of a process to its next."""
+"""Seconds from one beat of a process to its next."""
 
 Show: TypeAlias = Callable[[str], bool]
-"""Shows a line in the place of the last one, where there is a terminal; True once the run is to end."""
+"""Function that shows a line in place of the last one, on a terminal; it returns True once the run is to
+end.
+"""
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """What one process of a run has counted since its beginning."""
+    """Counts of one process of a run since its beginning."""
 
     process: int
     at: float
@@ -27,16 +29,16 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 Hear: TypeAlias = Callable[[Heartbeat], bool]
-"""Takes a beat; True once the run is to end."""
+"""Function that takes a beat, and returns True once the run is to end."""
 
 
 def end_by_itself(_beat: Heartbeat) -> bool:
-    """Let a run go on until its time is over."""
+    """Return False, so that a run goes on until its time is over."""
     return False
 
 
 class RunProgress:
-    """The latest beats of a run's processes."""
+    """Latest beats of a run's processes."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
@@ -44,7 +46,7 @@ class RunProgress:
         self._shown = (0.0, 0)
 
     def take(self, beat: Heartbeat) -> None:
-        """Take a beat in the place of the last one of its process."""
+        """Replace the last beat of a process."""
         self._beats[beat.process] = beat
 
     def line(self) -> str:

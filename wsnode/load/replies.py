@@ -1,4 +1,4 @@
-"""The outcome of a reply, with minimal parsing."""
+"""Outcome of a reply, with minimal parsing."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ TAIL_BYTES = 40
 
 
 def outcome(message: bytes) -> tuple[int | None, bool]:
-    """Return the id of a reply, None for other messages, and whether it is an error."""
+    """Return the id of a reply, None for other messages, and True if it is an error."""
     if head := _HEAD.match(message, 0, HEAD_BYTES):
         return int(head[1]), head[2] == b"error"
     # Some nodes put the id last.
@@ -40,7 +40,7 @@ def read_reply(message: bytes) -> dict[str, Any]:
     """Return the members of a reply.
 
     Raises:
-        MalformedError: It is no JSON object.
+        MalformedError: The message is no JSON object.
     """
     reply = decode_json(message)
     if not isinstance(reply, dict):
@@ -49,7 +49,7 @@ def read_reply(message: bytes) -> dict[str, Any]:
 
 
 def error_text(message: bytes) -> str:
-    """Return code and message of an error reply, or why it is none."""
+    """Return code and message of an error reply as text, or the reason why it cannot be read."""
     try:
         error = read_reply(message).get("error")
     except MalformedError as reason:

@@ -1,4 +1,4 @@
-"""The whole measurement of a node, or of two by turns."""
+"""Whole measurement of a node, or of two in turns."""
 
 import math
 import time
@@ -27,7 +27,7 @@ from wsnode.load.report.formatting import NAMES
 REQUESTS = 4096
 ROUNDS = 3
 SLICES = 120
-"""Points over time, at most."""
+"""Most points over time."""
 SHORTEST_SLICE = 0.25
 SECTION_SECONDS = 2.0
 """Seconds for which cheap calls are measured, before and beside the load."""
@@ -39,8 +39,8 @@ def look_at(url: str) -> MeasuredNode:
     """Return a node with samples of its chain.
 
     Raises:
-        ConnectionError: It does not answer.
-        RefusedError: It does not say where its chain ends.
+        ConnectionError: The node does not answer.
+        NodeRefusedError: The node does not answer `eth_blockNumber`.
     """
     with NodeReader(url) as asker:
         return MeasuredNode(url, asker.version(), take_samples(asker))
@@ -72,7 +72,9 @@ def measure(urls: Sequence[str], plan: MixPlan, say: Say, show: Show) -> MixOutc
 
 
 def measure_interference(outcome: MixOutcome, say: Say) -> None:
-    """Add to `outcome` what one connection does to another, and say it."""
+    """Measure cheap calls beside heavy ones and beside a slow client; add the results to `outcome`, and say
+    them.
+    """
     nodes, seconds = outcome.nodes, min(SECTION_SECONDS, outcome.plan.pattern.seconds)
     say(text.HEAD_OF_LINE)
     outcome.head_of_line.extend(measure_head_of_line(node.url, seconds) for node in nodes)
@@ -85,7 +87,7 @@ def measure_interference(outcome: MixOutcome, say: Say) -> None:
 
 
 def measure_mix(nodes: Sequence[MeasuredNode], plan: MixPlan, say: Say, show: Show) -> list[Measurement]:
-    """Return what the mix on each node gave, in turns, a share of the time each."""
+    """Return the results of each node; several nodes share the time of the mix in turns."""
     rounds = ROUNDS if len(nodes) > 1 else 1
     turn = msgspec.structs.replace(plan.pattern, seconds=plan.pattern.seconds / rounds)
     slice_seconds = slices_of(turn.seconds * (1 - WARM_UP), SLICES // rounds, plan.intervals)
@@ -107,7 +109,9 @@ def measure_mix(nodes: Sequence[MeasuredNode], plan: MixPlan, say: Say, show: Sh
 def measure_ramp(
     nodes: Sequence[MeasuredNode], plan: MixPlan, ramp: Ramp, say: Say, show: Show
 ) -> MixOutcome:
-    """Return the results of each step, on each node by turns; a node that closed connections has no more."""
+    """Return the results of each step, on each node in turns; a node that closed connections gets no more
+    steps.
+    """
     steps: list[list[RampStep]] = [[] for _ in nodes]
     say(ramp_text.title(ramp, plan.pattern))
     slice_seconds = slices_of(plan.pattern.seconds * (1 - WARM_UP), max(1, SLICES // len(ramp.values)), 0)
@@ -124,7 +128,7 @@ def measure_ramp(
 
 
 def together(steps: Sequence[RampStep], slice_seconds: float) -> Measurement:
-    """Return the results of all steps, one after another."""
+    """Return the results of all steps as one measurement, one after another."""
     measured = Measurement(slice_seconds=slice_seconds)
     for step in steps:
         measured.follow(step.measured)
@@ -132,7 +136,7 @@ def together(steps: Sequence[RampStep], slice_seconds: float) -> Measurement:
 
 
 class PatternRunner:
-    """Runs patterns on nodes, and shows how far it is."""
+    """Runner of patterns on nodes, which shows the progress."""
 
     def __init__(
         self, run: RunPattern, nodes: Sequence[MeasuredNode], plan: MixPlan, slice_seconds: float, show: Show
@@ -144,9 +148,9 @@ class PatternRunner:
         self._slice_seconds = slice_seconds
         self._show = show
         self.is_stopped = False
-        """Whether the user has asked for the end."""
+        """True if the user has asked for the end."""
         self.is_over = False
-        """Whether the user has, or a node does not go on."""
+        """True if the user has asked for the end, or a node has stopped answering."""
 
     def step(self, number: int, value: float, pattern: LoadPattern) -> RampStep:
         """Return the results of a step of a ramp on the node of that number."""
@@ -157,7 +161,7 @@ class PatternRunner:
         return RampStep(value, measured, measured.failure)
 
     def run(self, number: int, pattern: LoadPattern) -> Measurement:
-        """Return what a pattern on the node of that number gave.
+        """Return the results of a pattern on the node of that number.
 
         Raises:
             ConnectionError: A connection was refused.
@@ -183,8 +187,8 @@ class PatternRunner:
         return RunMonitor(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)
 
 
-class RunMonitor:
-    """Shows the beats of a run, and looks at the node's processes as often."""
+class RunListener:
+    """Listener that shows the beats of a run, and samples the node's processes as often."""
 
     def __init__(
         self, progress: RunProgress, show: Show, watch: ProcessSampler | None, warm_up: float
@@ -199,7 +203,9 @@ class RunMonitor:
         self._look(-warm_up)
 
     def take(self, beat: Heartbeat) -> bool:
-        """Take a beat, and return whether the run is to end; all are shown with those of one process."""
+        """Take a beat, and return True if the run is to end; all beats are shown with those of one
+        process.
+        """
         self._progress.take(beat)
         self._first = self._first or beat.process
         if beat.process == self._first:
@@ -208,7 +214,7 @@ class RunMonitor:
         return self.is_stopped
 
     def end(self, at: float) -> None:
-        """Look once more at the end of the run, unless a beat has just been taken."""
+        """Take a last sample at the end of the run, unless a beat has just been taken."""
         if at - self._looked > BEAT_SECONDS / 2:
             self._look(at)
 
@@ -220,7 +226,10 @@ class RunMonitor:
 
 
 def slices_of(seconds: float, most: int, intervals: int) -> float:
-    """Return the seconds of the equal slices of a turn, `most` of them or what divides into the intervals."""
+    """Return the seconds of the equal slices of a turn.
+
+    There are at most `most` slices of 0.25 s or more; with `intervals`, a multiple of their number.
+    """
     count = max(1, min(most, int(seconds / SHORTEST_SLICE)))
     return seconds / (count if not intervals else intervals * math.ceil(count / intervals))
 

@@ -182,7 +182,7 @@ def test_a_chain_that_is_no_development_one_takes_no_change_without_a_block(kind
     with pair() as both:
         change(both.growing, kind)
         strict = LogApplier(both.chain, both.tree, is_development=False)
-        with pytest.raises(RefusedRecordError, match="what only development chains may have"):
+        with pytest.raises(RefusedRecordError, match="a change that only development chains may have"):
             strict.apply(both.records()[0])
 
 
@@ -191,7 +191,7 @@ def test_a_chain_that_is_no_development_one_takes_no_chosen_fee() -> None:
         both.growing.extend(1, base_fee=123_456)
         strict = LogApplier(both.chain, both.tree, is_development=False)
         record = both.records()[0]
-        with pytest.raises(RefusedRecordError, match="what only development chains may have"):
+        with pytest.raises(RefusedRecordError, match="a change that only development chains may have"):
             strict.apply(record)
         assert isinstance(record.change, BlockRecord)
         with pytest.raises(RefusedRecordError, match="base_fee: expected 875000000, got 123456"):

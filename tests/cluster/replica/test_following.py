@@ -53,7 +53,7 @@ LEFT_WITH_A_CHANGE: Sequence[DoneTo] = (
 """Blocks on a state that was changed by hand, and how both were left."""
 OF_ITS_END = 2
 """Records of how they were left."""
-AWAY = "the journal at memory is away: it was taken away"
+AWAY = "the journal at memory cannot be reached: it was taken away"
 
 
 class NotingCopy(EthereumReplicaChain):

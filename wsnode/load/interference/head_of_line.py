@@ -10,14 +10,14 @@ from wsnode.load.replies import error_text, outcome
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 LOOP = "0x5b600056"
-"""JUMPDEST, PUSH1 0, JUMP: no end but that of the gas."""
+"""Code JUMPDEST, PUSH1 0, JUMP: it ends when its gas is used up."""
 GAS = 50_000_000
 CALLS = 16
 LONGEST = 30.0
 
 
 class HeadOfLineResult(msgspec.Struct, frozen=True):
-    """Percentiles in milliseconds of cheap calls alone, beside heavy ones, and on another connection."""
+    """Percentiles of cheap calls in milliseconds: alone, beside heavy calls, and on another connection."""
 
     alone: list[float]
     beside: list[float]
@@ -28,7 +28,7 @@ class HeadOfLineResult(msgspec.Struct, frozen=True):
 
 
 def measure_head_of_line(url: str, seconds: float) -> HeadOfLineResult:
-    """Return what cheap calls take before and while one connection has heavy `eth_call`s in flight.
+    """Return the latencies of cheap calls before and while one connection has heavy `eth_call`s in flight.
 
     Raises:
         ConnectionError: The node refused or closed a connection.
@@ -52,12 +52,12 @@ def measure_head_of_line(url: str, seconds: float) -> HeadOfLineResult:
 
 
 def said(message: bytes) -> str:
-    """Return the result of a heavy call as text, which shows whether it was heavy."""
+    """Return the outcome of a heavy call as text, from which its weight can be seen."""
     return error_text(message) if outcome(message)[1] else "a result"
 
 
 def heavy_calls() -> bytes:
-    """Return calls of a contract that exists by state override only, so that any chain will do."""
+    """Return frames of calls to a contract of a state override, so any chain will do."""
     call = {"to": CONTRACT, "gas": hex(GAS)}
     params = [call, "latest", {CONTRACT: {"code": LOOP}}]
     return b"".join(request_frame(FIRST_OTHER_ID + number, "eth_call", params) for number in range(CALLS))

@@ -14,7 +14,7 @@ MOST_REQUESTS = 20_000
 
 
 class SlowClientResult(msgspec.Struct, frozen=True):
-    """Percentiles in milliseconds of an ordinary client before and meanwhile, and the unread bytes."""
+    """Percentiles in milliseconds of an ordinary client before and during the load, and the unread bytes."""
 
     before: list[float]
     meanwhile: list[float]
@@ -23,7 +23,8 @@ class SlowClientResult(msgspec.Struct, frozen=True):
 
 
 def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> SlowClientResult:
-    """Return what cheap calls take before and while another connection leaves 64 MiB of replies unread.
+    """Return the latencies of cheap calls before and while another connection leaves 64 MiB of replies
+    unread.
 
     Raises:
         ConnectionError: The node refused or closed the ordinary client's connection.
@@ -47,7 +48,9 @@ def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> Slow
 
 
 def _keep_asking(slow: LoadConnection) -> bool:
-    """Send the bytes that the node did not accept yet; it may have cut off such a client."""
+    """Send the bytes that the node has not accepted yet, and return False; the node may have closed the
+    connection.
+    """
     try:
         slow.flush()
     except OSError:
@@ -56,6 +59,6 @@ def _keep_asking(slow: LoadConnection) -> bool:
 
 
 def block_bytes(url: str, params: list[object]) -> int:
-    """Return the size of a block in a reply, about."""
+    """Return the approximate size of a block's reply in bytes."""
     with NodeReader(url) as node:
         return len(str(node.try_ask("eth_getBlockByNumber", *params)))

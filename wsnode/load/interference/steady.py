@@ -13,11 +13,11 @@ from wsnode.load.replies import outcome
 METHOD = "eth_blockNumber"
 PACE = 0.01
 FIRST_OTHER_ID = 1_000_000
-"""Ids from here on belong to other users of the connection."""
+"""First id of other users of the connection."""
 
 
 class SteadyConnection(msgspec.Struct):
-    """A connection that is asked a hundred times a second, the latencies, and replies to others."""
+    """Connection with a hundred requests a second, their latencies in seconds, and other users' replies."""
 
     connection: LoadConnection
     latencies: list[float] = []
@@ -26,7 +26,7 @@ class SteadyConnection(msgspec.Struct):
     last: int = 0
 
     def ask(self, due: float) -> None:
-        """Ask once; the time counts from when it was due."""
+        """Send a request; its latency counts from `due`."""
         self.last += 1
         self.asked[self.last] = due
         self.connection.send(request_frame(self.last, METHOD))
@@ -44,7 +44,9 @@ class SteadyConnection(msgspec.Struct):
 
 
 def ask_steadily(clients: Sequence[SteadyConnection], done: Callable[[], bool], longest: float) -> float:
-    """Ask on all of `clients` until `done` or for `longest` seconds, and return how long; the late count.
+    """Ask on all of `clients` until `done` or for `longest` seconds; return the seconds that it took.
+
+    A request without a reply in the end counts with the time that it has waited.
 
     Raises:
         ConnectionError: The node closed a connection.

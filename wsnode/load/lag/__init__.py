@@ -1,1 +1,1 @@
-"""The lag of notifications: blocks that a node is made to produce, and when each subscriber hears of them."""
+"""Lag of notifications: blocks made on a node, and the times at which subscribers hear of them."""

@@ -1,4 +1,4 @@
-"""A connection whose messages come with the time at which the kernel received them."""
+"""Connection with the time at which the kernel received each message."""
 
 import socket
 import ssl
@@ -10,15 +10,15 @@ from typing import Final
 from wsnode.load.connection import LoadConnection
 
 RECEIVE_BYTES: Final = 16 * 1024
-"""Read at once at most: all messages in it get the time of the last byte."""
+"""Most bytes that are read at once: all messages in them get the time of the last byte."""
 TIMESTAMP: Final = 35
-"""SO_TIMESTAMPNS of Linux, an option and the kind of the ancillary data."""
+"""SO_TIMESTAMPNS of Linux: an option, and the kind of the ancillary data."""
 STAMP: Final = struct.Struct("=2q")
-"""Seconds since 1970, and nanoseconds."""
+"""Format of a time: seconds since 1970, and nanoseconds."""
 
 
 class TimestampedConnection(LoadConnection):
-    """Returns with its messages when they came, however late they are read."""
+    """Connection that returns messages with their times of arrival, however late they are read."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -28,7 +28,7 @@ class TimestampedConnection(LoadConnection):
             self.socket.setsockopt(socket.SOL_SOCKET, TIMESTAMP, 1)
 
     def receive_stamped(self) -> tuple[list[bytes], float]:
-        """Return the messages completed by what has arrived, and the seconds since 1970 at which it did.
+        """Return the completed messages, and the time of their arrival in seconds since 1970.
 
         Raises:
             ConnectionError: The node closed the connection.

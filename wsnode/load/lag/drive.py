@@ -19,11 +19,13 @@ LOG_GAS: Final = 1_500
 
 
 class DriveError(ConnectionError):
-    """A node cannot be made to produce blocks in the way that is asked for; the message says why."""
+    """Error of a node that cannot be made to produce blocks in the wanted way; the message gives the
+    reason.
+    """
 
 
 class MiningCalls(msgspec.Struct, frozen=True):
-    """The calls, one after another, that make a block, and what they are called."""
+    """Name and requests of the calls that make a block, one after another."""
 
     name: str
     calls: Sequence[Request]
@@ -44,13 +46,13 @@ def logging_code(logs: int) -> str:
 
 
 def choose(node: NodeReader, way: str, logs: int) -> MiningCalls | None:
-    """Return how a node is made to produce blocks with these logs each, None if it shall not or cannot.
+    """Return the calls by which a node makes blocks with `logs` logs each, None if it shall not or cannot.
 
     The way is tried, which makes a block: `mine`, `send`, `none`, or `auto` for the first that works.
 
     Raises:
-        DriveError: The node does not offer the way that is named.
-        ConnectionError: It does not answer.
+        DriveError: The node does not offer the named way.
+        ConnectionError: The node does not answer.
     """
     if way == "none":
         return None

@@ -1,8 +1,8 @@
-"""When each subscriber heard of each block, of each log and of its calls, and what was missed or doubled.
+"""Times at which subscribers heard of each block, log and call, and the missed and doubled notifications.
 
-A block is there once the first of all subscribers hears anything of it; where the block was asked for, also
-from the reply to that call on. Notifications are forgotten some time after they were first heard, so that
-hours of them take no more memory than minutes.
+A block exists from the first notification of any subscriber on, or from the reply to the call that made it.
+Notifications are forgotten some time after they were first heard, so that hours of them take no more memory
+than minutes.
 """
 
 from collections import Counter, deque
@@ -14,20 +14,20 @@ from wsnode.load.lag.notice import CALLS, HEADS, LOGS, Notice
 from wsnode.load.measured import Measurement
 
 KEPT_SECONDS: Final = 60.0
-"""After which a notification that a subscriber has not got is missed."""
+"""Seconds after which a notification counts as missed by the subscribers without it."""
 MOST_KEPT: Final = 200_000
-"""Notifications that are waited for, and as many that no longer are."""
+"""Most notifications to wait for, and as many to remember later."""
 
 
 class MiningCall(msgspec.Struct):
-    """A call that makes a block: when it was sent and when it was answered, in seconds since 1970."""
+    """Call that makes a block, with its times of sending and reply in seconds since 1970."""
 
     sent: float
     replied: float | None = None
 
 
 class _Block(msgspec.Struct):
-    """When the first subscriber heard of a block, and which call made it."""
+    """Block, with the time of its first notification and its call."""
 
     first: float
     call: MiningCall | None
@@ -35,11 +35,11 @@ class _Block(msgspec.Struct):
     logs: int = 0
     has_calls: bool = False
     before_call: list[tuple[str, float]] = []
-    """Notifications of it, their kinds and times, from before its call was known."""
+    """Kinds and times of the block's notifications from before its call was known."""
 
 
 class _Heard(msgspec.Struct):
-    """Which subscribers have heard of something, as bits."""
+    """Notification and its subscribers so far, as bits."""
 
     notice: Notice
     first: float
@@ -48,7 +48,7 @@ class _Heard(msgspec.Struct):
 
 
 class LagTally:
-    """The lags of all subscribers, and what they missed or heard twice."""
+    """Lags of all subscribers, with missed and doubled notifications."""
 
     def __init__(self, subscribers: int, kinds: tuple[str, ...], slice_seconds: float, logs: int = 0) -> None:
         self.after_first = Measurement(slice_seconds=slice_seconds)
@@ -57,12 +57,12 @@ class LagTally:
         self.missed = Counter[str]()
         self.doubled = Counter[str]()
         self.before_reply = 0
-        """Notifications that came before the reply to the call that made the block."""
+        """Number of notifications before the reply to the call that made their block."""
         self.blocks = 0
         self.calls: deque[MiningCall] = deque()
-        """Calls whose block was not heard of yet."""
+        """Calls of whose block no subscriber has heard yet."""
         self.unheard = 0
-        """Calls whose block no subscriber has ever heard of."""
+        """Number of calls of whose block no subscriber has ever heard."""
         self._subscribers = subscribers
         self._kinds = kinds
         self._logs = logs
@@ -72,11 +72,11 @@ class LagTally:
         self._closed: dict[Notice, None] = {}
 
     def begin(self, now: float) -> None:
-        """Count what is first heard from now on: all have subscribed."""
+        """Count notifications from `now` on, when all have subscribed."""
         self._began = now
 
     def hear(self, subscriber: int, notice: Notice, at: float) -> None:
-        """Take a notification that reached the subscriber of that number."""
+        """Count a notification for a subscriber, by its number, at a time."""
         if notice in self._closed:
             self.doubled[notice.kind] += 1
             return
@@ -101,7 +101,7 @@ class LagTally:
         return block
 
     def _find_call(self, block: _Block, notice: Notice) -> None:
-        """Find the call that made a block: the oldest, unless blocks of calls have logs and this has none."""
+        """Assign the oldest open call to a block; if blocks of calls have logs, only to a block with logs."""
         block.logs += notice.kind == LOGS
         block.has_calls |= notice.kind == CALLS
         if block.counts and block.call is None and self.calls and (notice.kind == LOGS or not self._logs):
@@ -125,7 +125,9 @@ class LagTally:
         self.after_call.add(kind, 0.0 if replied is None else at - replied, None, since)
 
     def forget(self, now: float) -> None:
-        """Give up what was first heard long ago, and the oldest if there is too much."""
+        """Close notifications and blocks that were first heard long ago, and the oldest ones beyond the
+        bounds.
+        """
         for notice, found in [*self._open.items()]:
             if now - found.first < KEPT_SECONDS and len(self._open) <= MOST_KEPT:
                 break
@@ -136,7 +138,7 @@ class LagTally:
             self._close_block(block)
 
     def end(self) -> None:
-        """Give up all that is waited for."""
+        """Close all notifications, blocks and calls."""
         for notice in [*self._open]:
             self._close(notice)
         for block in [*self._blocks]:
@@ -144,7 +146,7 @@ class LagTally:
         self.give_up()
 
     def give_up(self) -> None:
-        """Count the blocks of calls that were not heard of as missed by all."""
+        """Count the blocks of open calls as missed by all subscribers."""
         self.unheard += len(self.calls)
         self._miss(HEADS, len(self.calls))
         self._miss(CALLS, len(self.calls))
@@ -153,14 +155,14 @@ class LagTally:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether each subscriber has heard all that any has, and the block of each call."""
+        """Return True if each subscriber has heard of each notification, and of the block of each call."""
         everyone = (1 << self._subscribers) - 1
         is_short = any(self._is_short(each) for each in self._blocks.values())
         is_heard = all(found.subscribers == everyone for found in self._open.values())
         return not self.calls and not is_short and is_heard
 
     def _is_short(self, block: _Block) -> bool:
-        """Return whether notifications of a block are still to come to all."""
+        """Return True if a block still lacks notifications for all subscribers."""
         lacks_logs = block.call is not None and block.logs < self._logs
         return lacks_logs or (block.counts and CALLS in self._kinds and not block.has_calls)
 

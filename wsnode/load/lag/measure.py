@@ -1,4 +1,4 @@
-"""Subscribers to a node, and blocks that it is made to produce meanwhile."""
+"""Measurement of the lag: subscribers to a node, and blocks that it is made to produce."""
 
 import selectors
 import time
@@ -18,24 +18,24 @@ from wsnode.load.progress import BEAT_SECONDS, Show
 
 SUBSCRIBE_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 30.0
-"""A call whose block is not heard of after these is given up, and the next one made."""
+"""Seconds after which a call is given up if nobody has heard of its block, and the next one is made."""
 GRACE_SECONDS: Final = 5.0
-"""Without a notification, after the last block: then no more are waited for."""
+"""Seconds without a notification, after the last block, until the wait for more ends."""
 TURN_SECONDS: Final = 0.05
 SLICES: Final = 120
-"""Points over time, at most."""
+"""Most points over time."""
 SLICE_BLOCKS: Final = 5
 
 
 class LagPlan(msgspec.Struct, frozen=True):
-    """How many subscribers to what, and the blocks that are made meanwhile."""
+    """Plan of a measurement: the subscribers, their kinds of subscription, and the blocks."""
 
     subscribers: int = 16
     kinds: tuple[str, ...] = (HEADS,)
     logs: int = 10
-    """Of a block that is made."""
+    """Number of logs in a block that is made."""
     calls: int = 100
-    """Of each subscriber."""
+    """Number of calls that each subscriber watches."""
     way: str = "auto"
     interval: float = 0.1
     """Seconds from one call that makes a block to the next."""
@@ -43,35 +43,35 @@ class LagPlan(msgspec.Struct, frozen=True):
 
     @property
     def wanted_logs(self) -> int:
-        """Return how many logs each block that is made has."""
+        """Return the number of logs of each block that is made."""
         return self.logs if LOGS in self.kinds else 0
 
     @property
     def slice_seconds(self) -> float:
-        """Return the time of a point over time, which has some blocks."""
+        """Return the seconds of a point over time, long enough for some blocks."""
         return max(self.seconds / SLICES, SLICE_BLOCKS * self.interval, SLICE_SECONDS)
 
 
 class LagResult(msgspec.Struct, frozen=True):
-    """What all subscribers to a node heard."""
+    """Notifications that all subscribers to a node heard."""
 
     url: str
     version: str
     drive: str | None
-    """The methods that made blocks, None if none did."""
+    """Names of the methods that made blocks, None if none did."""
     tally: LagTally
     seconds: float
     lost: list[str]
-    """Why connections were lost, one for each."""
+    """Reasons why connections were lost, one for each."""
     failure: str | None = None
-    """Why it ended before its time."""
+    """Reason why it ended before its time, None if it did not."""
 
 
 def measure_lag(url: str, plan: LagPlan, show: Show) -> LagResult:
-    """Return when each subscriber heard of what happened in the plan's time.
+    """Return the lags of all subscribers to a node during the plan's time.
 
     Raises:
-        ConnectionError: The node refused a connection or a subscription, or how blocks are to be made.
+        ConnectionError: The node refused a connection, a subscription, or the way to make blocks.
     """
     with NodeReader(url) as asker:
         version, drive = asker.version(), choose(asker, plan.way, plan.wanted_logs)
@@ -96,7 +96,7 @@ def watched_calls(subscriber: int, count: int) -> list[dict[str, str]]:
 
 
 class _Driver:
-    """Makes one block after another on a connection of its own."""
+    """Driver that makes one block after another on a connection of its own."""
 
     def __init__(self, url: str, drive: MiningCalls, interval: float, tally: LagTally) -> None:
         self.connection = TimestampedConnection(url)
@@ -110,7 +110,7 @@ class _Driver:
         self._last: MiningCall | None = None
 
     def go_on(self, now: float) -> None:
-        """Make the next block if it is due, and the last one was heard of or is given up."""
+        """Make the next block if it is due and subscribers have heard of the last one, or it is given up."""
         if now < self._due or self._step:
             return
         if self._last in self._tally.calls:
@@ -144,12 +144,12 @@ class _Driver:
         self.connection.send(self._encode(self._identity, call.method, call.params))
 
     def wait(self, now: float) -> float:
-        """Return for how long there is nothing to do."""
+        """Return the seconds for which there is nothing to do."""
         return self._due - now if self._due > now else TURN_SECONDS
 
 
 class _LagRun:
-    """All subscribers, and what makes blocks."""
+    """Run of a measurement: all subscribers, and the driver of blocks."""
 
     def __init__(self, url: str, plan: LagPlan, drive: MiningCalls | None) -> None:
         self.lost = list[str]()
@@ -163,7 +163,7 @@ class _LagRun:
         self._filter = {} if drive is None else {"topics": [f"0x{TOPIC}"]}
         self._subscribers = list[TimestampedConnection]()
         self._waiting = plan.subscribers * (len(plan.kinds) + (CALLS in plan.kinds))
-        """Replies, and first outcomes of calls."""
+        """Number of missing replies and first outcomes of calls."""
         self._driver: _Driver | None = None
         try:
             for number in range(plan.subscribers):
@@ -189,10 +189,10 @@ class _LagRun:
             self._driver.connection.close()
 
     def subscribe(self) -> None:
-        """Subscribe on all connections, and wait until the node has confirmed it and run all calls.
+        """Subscribe on all connections, and wait until the node has confirmed all and run the calls.
 
         Raises:
-            ConnectionError: It refused one, or did not answer.
+            ConnectionError: The node refused a subscription, or did not answer.
         """
         for number, connection in enumerate(self._subscribers):
             for identity, kind in enumerate(self._plan.kinds):
@@ -213,9 +213,9 @@ class _LagRun:
         return [kind, self._filter] if kind == LOGS else [kind]
 
     def measure(self, show: Show) -> float:
-        """Make blocks or listen for the plan's time, wait for what is under way, and return the seconds.
+        """Make blocks or listen for the plan's time, wait for late notifications, and return the seconds.
 
-        It ends if the node refuses to make a block: then `failure` says why.
+        It ends early if the node refuses to make a block: then `failure` has the reason.
         """
         began, use = time.monotonic(), ClientUse()
         try:
@@ -268,7 +268,7 @@ class _LagRun:
         )
 
     def _turn(self, seconds: float) -> None:
-        """Read all that has arrived, then look at it in the order of its times."""
+        """Read all messages that have arrived, then handle them in the order of their times."""
         arrived = list[tuple[float, int | None, list[bytes]]]()
         for key, _events in self._selector.select(seconds):
             number: int | None = key.data

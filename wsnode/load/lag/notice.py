@@ -1,4 +1,4 @@
-"""Notifications of blocks, logs and outcomes of calls, with as much of them as tells one from another."""
+"""Notifications of blocks, logs and outcomes of calls, reduced to what tells them apart."""
 
 from typing import Final
 
@@ -12,21 +12,21 @@ CALLS: Final = "calls"
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """A notification: of which kind it is, of which block, and its place in it."""
+    """Notification: its kind, the hash of its block, and its place in the block."""
 
     kind: str
     block: str
-    """Hash."""
+    """Hash of the block."""
     place: str = ""
-    """Of a log: its index, and whether it was taken back."""
+    """Index of a log, and whether it was removed; empty for other kinds."""
 
 
 class AllOutcomes(msgspec.Struct, frozen=True):
-    """The first notification of calls, whose outcomes no block need have changed."""
+    """First notification of a subscription to calls, which has all outcomes."""
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The answer to a request: why it was refused, if it was."""
+    """Answer to a request: its id, and the reason of a refusal or None."""
 
     identity: int
     refusal: str | None
@@ -60,7 +60,7 @@ _MESSAGE: Final = JsonDecoder(_Message)
 
 
 def read(message: bytes) -> Notice | AllOutcomes | Reply | None:
-    """Return what a message says, None if it is neither a notification of these kinds nor an answer."""
+    """Return the notification or answer in a message, None for any other message."""
     try:
         found = _MESSAGE.decode(message)
     except MalformedError:

@@ -1,1 +1,1 @@
-"""A mix of calls on many connections: its requests, the runs, steps of a ramp, and intervals of time."""
+"""Mix of calls on many connections: its requests, runs, ramps, and intervals of time."""

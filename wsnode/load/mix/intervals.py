@@ -1,4 +1,4 @@
-"""The results of a run by intervals of its time, with the memory and the cores of the node's processes."""
+"""Results of a run by intervals of its time, with the memory and the cores of the node's processes."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from wsnode.load.measured import Measurement, ProcessUsage
 
 
 class UnknownProcessError(OSError):
-    """There is no process of an id, or /proc does not show it."""
+    """Error of a process id that does not exist, or is not visible in /proc."""
 
     def __init__(self, process: int) -> None:
         super().__init__(f"there is no process {process}, or /proc does not show it")
@@ -20,14 +20,19 @@ class UnknownProcessError(OSError):
 
 
 class ProcessSampler:
-    """Reads what a process and those that it has started take, from one beat of a run to the next."""
+    """Sampler of the cores and memory of a process and its descendants, from one beat of a run to the
+    next.
+    """
 
     def __init__(self, process: int) -> None:
         self._process = process
         self._before: tuple[float, float] | None = None
 
     def sample(self, now: float, at: float) -> ProcessUsage | None:
-        """Return the memory, and the cores since the last sample; None once the process has ended."""
+        """Return the memory, and the cores used since the last sample.
+
+        Return None for the first sample, and once the process has ended.
+        """
         try:
             processes = family(self._process)
             used, memory = sum(map(cpu_seconds, processes)), sum(map(resident_bytes, processes))
@@ -40,7 +45,7 @@ class ProcessSampler:
 
 
 def family(process: int) -> list[int]:
-    """Return a process and all those that it or they have started and that still run.
+    """Return the ids of a process and of its running descendants.
 
     Raises:
         UnknownProcessError: There is no such process.
@@ -58,7 +63,9 @@ def family(process: int) -> list[int]:
 
 
 class IntervalResult(msgspec.Struct, frozen=True):
-    """The results from `begin` to `end`, in seconds; cores and bytes where the node's process is known."""
+    """Results from `begin` to `end`, in seconds; cores and bytes where the node's process is known, else
+    None.
+    """
 
     begin: float
     end: float
@@ -66,11 +73,11 @@ class IntervalResult(msgspec.Struct, frozen=True):
     errors: int
     cores: float | None
     memory: int | None
-    """The most that was seen."""
+    """Largest memory of the interval in bytes."""
 
     @property
     def rate(self) -> float:
-        """Return the replies a second; of no time, not a number."""
+        """Return the replies a second; NaN without time."""
         return len(self.latencies) / (self.end - self.begin) if self.end > self.begin else float("nan")
 
 

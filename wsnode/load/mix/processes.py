@@ -1,4 +1,4 @@
-"""A run by several processes, each with its share of the connections and of the rate."""
+"""Run by several processes, each with its share of the connections and of the rate."""
 
 import contextlib
 import multiprocessing
@@ -22,11 +22,11 @@ from wsnode.load.progress import Hear, Heartbeat, end_by_itself
 SAFE_PATH = "PYTHONSAFEPATH"
 HEAR_SECONDS = 0.1
 START_SECONDS = 60.0
-"""Within these all processes have opened their connections."""
+"""Seconds within which all processes have opened their connections."""
 
 
 class RunPattern(Protocol):
-    """Runs a pattern against a node."""
+    """Function that runs a pattern against a node."""
 
     def __call__(
         self,
@@ -38,7 +38,7 @@ class RunPattern(Protocol):
         *,
         hear: Hear = ...,
     ) -> Measurement:
-        """Return what was measured; `hear` is given the beats of all processes.
+        """Return the results; `hear` is given the beats of all processes.
 
         Raises:
             ConnectionError: A connection was refused.
@@ -46,13 +46,13 @@ class RunPattern(Protocol):
 
 
 def usual_processes(connections: int) -> int:
-    """Return how many processes there are unless a number is given: half of the cores are the node's."""
+    """Return the default number of processes: half of the cores are left to the node."""
     return max(1, min(connections, (os.cpu_count() or 1) // 2))
 
 
 @contextlib.contextmanager
 def _outside_current_folder() -> Iterator[None]:
-    """Have processes that Python starts by `-c` search the current folder for no module."""
+    """Keep processes that Python starts by `-c` from importing modules of the current folder."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -66,7 +66,7 @@ def _outside_current_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def runners(processes: int) -> Iterator[RunPattern]:
-    """Yield what runs patterns: this process, or several others."""
+    """Yield a function that runs patterns in this process, or in several others."""
     if processes == 1:
         yield run_window
         return
@@ -100,7 +100,7 @@ def runners(processes: int) -> Iterator[RunPattern]:
 
 
 def shared_out(pattern: LoadPattern, processes: int) -> Iterator[tuple[int, LoadPattern]]:
-    """Yield the part of each process: the number of its first connection, and its pattern."""
+    """Yield the share of each process: the number of its first connection, and its pattern."""
     first = 0
     for number in range(processes):
         connections = (number + 1) * pattern.connections // processes - first
@@ -110,10 +110,10 @@ def shared_out(pattern: LoadPattern, processes: int) -> Iterator[tuple[int, Load
 
 
 def merged(parts: Sequence[Measurement | str]) -> Measurement:
-    """Return what several processes measured together.
+    """Return the results of several processes together; a text is a process's failure.
 
     Raises:
-        ConnectionError: One could not.
+        ConnectionError: A process failed.
     """
     failures = [part for part in parts if isinstance(part, str)]
     if failures:
@@ -127,21 +127,21 @@ def merged(parts: Sequence[Measurement | str]) -> Measurement:
 
 
 class _Shared(NamedTuple):
-    """What all processes of a run have."""
+    """Objects that all processes of a run share."""
 
     barrier: Barrier
     beats: "SimpleQueue[Heartbeat]"
     end: Event
-    """Set once the run is to end."""
+    """Event that is set once the run is to end."""
 
     def pass_on(self, hear: Hear) -> None:
-        """Hear the beats that have come."""
+        """Pass the beats that have come to `hear`."""
         while not self.beats.empty():
             if hear(self.beats.get()):
                 self.end.set()
 
     def hear(self, beat: Heartbeat) -> bool:
-        """Send a beat to the process that waits for all."""
+        """Send a beat to the parent process; return True if the run is to end."""
         self.beats.put(beat)
         return self.end.is_set()
 
@@ -159,7 +159,7 @@ def _remember(shared: _Shared) -> None:
 def _run_share(
     url: str, requests: list[Request], pattern: LoadPattern, first: int, slice_seconds: float
 ) -> Measurement | str:
-    """Return what this process measured, or why it could not."""
+    """Return the results of this process, or the text of its failure."""
     assert _shared is not None
     shared = _shared
     try:

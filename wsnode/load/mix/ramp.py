@@ -1,4 +1,4 @@
-"""A load that grows in steps: of more connections, or of a higher rate."""
+"""Load that grows in steps: of more connections, or of a higher rate."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -11,15 +11,15 @@ from wsnode.load.mix.window import LoadPattern
 MOST_STEPS: Final = 1000
 MOST_CONNECTIONS: Final = 20_000
 KEPT_UP: Final = 0.95
-"""A node that answers less than this part of a rate falls behind."""
+"""Part of a rate below whose answers a node falls behind."""
 
 
 class RampError(ValueError):
-    """A text names no ramp; the message says why."""
+    """Error of a text that names no ramp; the message gives the reason."""
 
 
 class Ramp(msgspec.Struct, frozen=True):
-    """What grows, `connections` or `rate`, and its values in ascending order."""
+    """Growing quantity, `connections` or `rate`, and its values in ascending order."""
 
     what: str
     values: list[float]
@@ -29,7 +29,7 @@ class Ramp(msgspec.Struct, frozen=True):
         """Return the ramp of `rate=1000,2000,5000` or `connections=16..256/5`, five even steps.
 
         Raises:
-            RampError: It is neither.
+            RampError: The text has neither form, or its values are out of range.
         """
         what, _, steps = text.partition("=")
         if what not in ("connections", "rate"):
@@ -44,7 +44,7 @@ class Ramp(msgspec.Struct, frozen=True):
         return cls(what, [round(value) for value in values] if what == "connections" else values)
 
     def pattern(self, value: float, pattern: LoadPattern) -> LoadPattern:
-        """Return `pattern` in the step of a value."""
+        """Return `pattern` with a value of the ramp."""
         if self.what == "rate":
             return msgspec.structs.replace(pattern, rate=value)
         return msgspec.structs.replace(pattern, connections=round(value))
@@ -82,7 +82,7 @@ def _check(what: str, values: Sequence[float]) -> None:
 
 
 class RampStep(msgspec.Struct, frozen=True):
-    """The results of one value, or the reason why the run of that value was given up."""
+    """Results of one value, or the reason why the run of that value was given up."""
 
     value: float
     measured: Measurement
@@ -90,20 +90,20 @@ class RampStep(msgspec.Struct, frozen=True):
 
 
 def begins(steps: Sequence[RampStep], holds: Callable[[RampStep], bool]) -> float | None:
-    """Return the value of the first step of which something holds."""
+    """Return the value of the first step for which `holds` returns True, None if there is none."""
     return next((step.value for step in steps if holds(step)), None)
 
 
 def is_over(limit_ms: float) -> Callable[[RampStep], bool]:
-    """Return what says whether the p99 of a step is over a limit."""
+    """Return a function that compares a step's p99 with a limit, and returns True if it is over."""
     return lambda step: step.measured.all_latencies.percentile(0.99) > limit_ms
 
 
 def has_errors(step: RampStep) -> bool:
-    """Return whether a call of a step failed, or the step was given up."""
+    """Return True if a call of a step failed, or the step was given up."""
     return step.failure is not None or step.measured.errors.total() > 0
 
 
 def falls_behind(step: RampStep) -> bool:
-    """Return whether a node answered clearly less than the rate of the step."""
+    """Return True if a node answered less than `KEPT_UP` of the step's rate."""
     return step.failure is None and step.measured.rate < KEPT_UP * step.value

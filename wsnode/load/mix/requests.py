@@ -1,4 +1,4 @@
-"""A mix of methods: their shares, and random parameters."""
+"""Mix of methods: their shares, and random parameters."""
 
 import random
 from collections.abc import Callable
@@ -18,11 +18,11 @@ NEWEST_BLOCKS = 0.5
 
 
 class MixError(ValueError):
-    """A mix names a method that cannot be asked, or no share; the message says which."""
+    """Error of a mix with an unknown method, or an invalid share; the message names it."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A method and its parameters."""
+    """Method and its parameters."""
 
     method: str
     params: list[object]
@@ -96,7 +96,7 @@ def read_mix(text: str) -> dict[str, float]:
     """Return the weight of each method in `method=weight,…`; without a weight it is 1.
 
     Raises:
-        MixError: A method cannot be asked, or a weight is no positive number.
+        MixError: A method is unknown here, or a weight is no positive number.
     """
     mix = {}
     for part in text.split(","):

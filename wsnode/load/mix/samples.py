@@ -16,13 +16,13 @@ BALANCE_OF = "0x70a08231"
 
 
 class SampledChain(Protocol):
-    """Answers plain requests about its chain."""
+    """Node that answers plain requests about its chain."""
 
     def ask(self, method: str, *params: object) -> Any:
-        """Return the result, or raise."""
+        """Return the result, or raise if it is an error."""
 
     def try_ask(self, method: str, *params: object) -> Any:
-        """Return the result, None where it is an error."""
+        """Return the result, None if it is an error."""
 
 
 class ChainSamples(msgspec.Struct, frozen=True):
@@ -56,8 +56,8 @@ def take_samples(node: SampledChain) -> ChainSamples:
     """Return blocks spread over the whole chain with their contents, and calls that succeed at its head.
 
     Raises:
-        RefusedError: The node does not answer `eth_blockNumber`.
-        MalformedError: It answers with what is no number, or no block.
+        NodeRefusedError: The node does not answer `eth_blockNumber`.
+        MalformedError: It answers with another form than a number, or a block.
     """
     head = decode_quantity(node.ask("eth_blockNumber"))
     numbers = spread(head)
@@ -77,7 +77,7 @@ def take_samples(node: SampledChain) -> ChainSamples:
 
 
 def spread(head: int) -> list[int]:
-    """Return some block numbers from 1 to `head`, evenly, the head among them."""
+    """Return at most 48 block numbers from 1 to `head`, evenly spaced, `head` included; `[0]` for head 0."""
     count = min(BLOCKS, max(1, head))
     return sorted({head - head * place // count for place in range(count)})
 
@@ -102,7 +102,9 @@ def _addresses(blocks: list[_Block], transactions: list[_Transaction]) -> list[s
 def _calls(
     node: SampledChain, transactions: list[_Transaction], contracts: list[str]
 ) -> list[dict[str, str]]:
-    """Return calls that succeed: balances of tokens, and what transactions called; else one of nothing."""
+    """Return calls that succeed: token balances, and calls of transactions; without any, a call of the zero
+    address.
+    """
     tried = islice(_candidates(transactions, contracts), CANDIDATE_CALLS)
     good = (call for call in tried if node.try_ask("eth_call", call, "latest") not in (None, "0x"))
     return list(islice(good, CALLS)) or [{"to": "0x" + 40 * "0", "data": "0x"}]

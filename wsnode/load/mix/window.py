@@ -15,13 +15,13 @@ from wsnode.load.progress import BEAT_SECONDS, Hear, Heartbeat, end_by_itself
 from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
-"""The part of a run that is not counted."""
+"""Part of a run, at its beginning, that is not counted."""
 LOST_SECONDS = 30.0
 FLUSH_SECONDS = 0.05
 
 
 class LoadPattern(msgspec.Struct, frozen=True):
-    """The number of connections, requests in flight on each or `rate` a second on all, and the duration."""
+    """Number of connections, requests in flight on each or `rate` a second on all, and the seconds."""
 
     connections: int = 16
     depth: int = 4
@@ -30,7 +30,7 @@ class LoadPattern(msgspec.Struct, frozen=True):
 
 
 class RequestWindow:
-    """A connection with requests in flight, identified by their indices in a list of frames."""
+    """Connection with requests in flight, identified by their indices in a list of frames."""
 
     def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
         self.connection = open_connection(url)
@@ -39,12 +39,14 @@ class RequestWindow:
         self._places: Iterator[int] = itertools.cycle([*range(first, len(frames)), *range(first)])
 
     def fill(self, depth: int, now: float) -> None:
-        """Ask until as many requests are in flight as may be."""
+        """Send requests until `depth` are in flight."""
         if chosen := [self._choose(now) for _ in range(depth - len(self.asked))]:
             self.connection.send(b"".join(chosen))
 
     def ask(self, due: float) -> bool:
-        """Ask once more, unless half of all there is to ask is in flight already; say which."""
+        """Send the next request, due at `due`; return False, without sending, if half of all are in
+        flight.
+        """
         if len(self.asked) * 2 > len(self._frames):
             return False
         self.connection.send(self._choose(due))
@@ -58,7 +60,7 @@ class RequestWindow:
 
 
 class MixRun:
-    """One run against a node."""
+    """Run of a mix against a node."""
 
     def __init__(
         self,
@@ -82,8 +84,8 @@ class MixRun:
     def measure(self) -> Measurement:
         """Send requests for the pattern's time and until one reply counts, and return the results.
 
-        The run ends before its time if a connection is lost, or the node stops answering: then `failure` says
-        why. It also ends once `hear` asks for that.
+        The run ends before its time if a connection is lost, or the node stops answering: then `failure` has
+        the reason. It also ends once `hear` returns True.
         """
         seconds = self._pattern.seconds
         with selectors.DefaultSelector() as selector:
@@ -170,7 +172,7 @@ class MixRun:
             window.fill(self._pattern.depth, now)
 
     def _unanswered(self, rate: float) -> int:
-        """Return how many requests were due and are not answered."""
+        """Return the number of due requests without an answer."""
         due = int((time.perf_counter() - self._began) * rate) + 1 - self._due
         return max(0, due) + sum(len(window.asked) for window in self._windows)
 
@@ -185,10 +187,10 @@ def run_window(
     wait: Callable[[], object] = lambda: None,
     hear: Hear = end_by_itself,
 ) -> Measurement:
-    """Return what one run of `pattern` measured, over time in slices of `slice_seconds`.
+    """Return the results of one run of `pattern`, over time in slices of `slice_seconds`.
 
-    Its connections are those from the number `first` on of all that run at this time; `wait` is called once
-    they are open, and returns when the run is to begin. `hear` is given a beat each half a second.
+    Its connections have the numbers from `first` on among all processes; `wait` is called once they are open,
+    and returns when the run is to begin. `hear` is given a beat each half a second.
 
     Raises:
         ConnectionError: A connection was refused.

@@ -1,7 +1,7 @@
 """Recorded requests, one as JSON on each line: read one by one, whatever the size of the file.
 
-A line is a JSON-RPC request; its `id` and `jsonrpc` are not looked at. With a member `time`, seconds as a
-number or a time as RFC 3339 writes it, requests keep their distances in time.
+A line is a JSON-RPC request; its `id` and `jsonrpc` are not used. With a member `time`, seconds as a number
+or a time in the form of RFC 3339, requests keep their distances in time.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ import msgspec
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
 
 LONGEST_LINE: Final = 16 * 2**20
-"""Bytes."""
+"""Most bytes of a line."""
 MOST_SHOWN: Final = 10
 
 
 class NoRequestsError(OSError):
-    """A file holds no request; the message says how many lines it has, and what is wrong with the first."""
+    """Error of a file without a request; the message has the number of lines, and the fault of the first."""
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
-    """A request of a file: its method, its parameters as JSON, and its seconds, if it has a time."""
+    """Request of a file: its method, its parameters as JSON, and its time in seconds, None without one."""
 
     method: str
     params: bytes
@@ -36,20 +36,20 @@ class _Line(msgspec.Struct):
 
 
 class RequestLines:
-    """The requests of a file, and the lines that are none."""
+    """Requests of a file, and its malformed lines."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.count = 0
-        """Of the lines read, but for empty ones."""
+        """Number of lines read, without empty ones."""
         self.malformed = 0
         self.shown = list[str]()
-        """The first malformed lines: their numbers, and why."""
+        """First malformed lines: number and fault of each."""
         self._file = file
         self._number = 0
         self._decoder = JsonDecoder(_Line)
 
     def __iter__(self) -> Iterator[RecordedRequest]:
-        """Yield the requests; a line that is none is counted and left out."""
+        """Yield the requests; count malformed lines and leave them out."""
         while line := self._file.readline(LONGEST_LINE):
             self._number += 1
             is_whole = line.endswith(b"\n") or len(line) < LONGEST_LINE

@@ -21,7 +21,7 @@ LOST_SECONDS: Final = 30.0
 TURN_SECONDS: Final = 0.05
 MOST_IN_FLIGHT: Final = 16_384
 MOST_BYTES: Final = 64 * 2**20
-"""Of the requests in flight: the next one is not read beyond these, or beyond `MOST_IN_FLIGHT`."""
+"""Bytes of requests in flight beyond which, or beyond `MOST_IN_FLIGHT`, the next one is not read."""
 MOST_METHODS: Final = 1000
 LONGEST_METHOD: Final = 100
 OTHERS: Final = "other methods"
@@ -29,24 +29,24 @@ MOST_SLICES: Final = 480
 
 
 class ReplayPlan(msgspec.Struct, frozen=True):
-    """The file, and how its requests are sent."""
+    """File of a replay, and the pace of its requests."""
 
     file: Path
     connections: int = 16
     depth: int = 4
-    """Requests in flight on each connection, where nothing says when they are sent."""
+    """Requests in flight on each connection, where neither a rate nor times set the pace."""
     rate: float | None = None
     """Requests a second, whatever their times are."""
     speed: float = 1.0
-    """How many times as fast as recorded."""
+    """Factor by which requests are sent faster than recorded."""
     keeps_time: bool = True
-    """Whether times in the file are kept; without them there are none."""
+    """True if times in the file set the pace."""
     seconds: float | None = None
-    """After which no more requests are sent."""
+    """Seconds after which no more requests are sent, None for no limit."""
 
 
 class ReplayResult(msgspec.Struct):
-    """What a node answered, and the lines that were no requests."""
+    """Results of a node, and the malformed lines of the file."""
 
     url: str
     version: str
@@ -59,17 +59,17 @@ class ReplayResult(msgspec.Struct):
 
     @property
     def failure(self) -> str | None:
-        """Return why it ended before all was answered."""
+        """Return the reason why it ended before all was answered, None if it did not."""
         return self.measured.failure
 
 
 def measure_replay(url: str, plan: ReplayPlan, show: Show) -> ReplayResult:
-    """Send the requests of a file, and return what was answered, until the node does not go on.
+    """Send the requests of a file, and return the results; end early if the node stops answering.
 
     Raises:
         ConnectionError: A connection was refused.
         NoRequestsError: The file holds no request.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     with NodeReader(url) as asker:
         version = asker.version()
@@ -94,7 +94,7 @@ def _why(lines: RequestLines) -> str:
 
 
 class _InFlight(msgspec.Struct, frozen=True):
-    """A request that is not answered: its method, since when it was due, its connection and its bytes."""
+    """Request without an answer yet: its method, the time when it was due, its connection and its bytes."""
 
     method: str
     since: float
@@ -103,7 +103,7 @@ class _InFlight(msgspec.Struct, frozen=True):
 
 
 class _ReplayRun:
-    """The connections, and the requests in flight on them."""
+    """Connections of a replay, and the requests in flight on them."""
 
     def __init__(self, url: str, plan: ReplayPlan, requests: Iterator[RecordedRequest], show: Show) -> None:
         self.measured = Measurement()
@@ -122,7 +122,7 @@ class _ReplayRun:
         self._connections = [open_connection(url) for _ in range(plan.connections)]
         self._loads = [0] * plan.connections
         self._unfilled = dict.fromkeys(range(plan.connections))
-        """The numbers of connections on which more requests may be in flight."""
+        """Numbers of connections on which more requests may be in flight."""
         self._began = self._last_reply = self._heard = self._due = time.perf_counter()
         for number, connection in enumerate(self._connections):
             self._selector.register(connection.socket, selectors.EVENT_READ, number)
@@ -136,7 +136,7 @@ class _ReplayRun:
     def measure(self) -> None:
         """Send all requests, and wait for their answers.
 
-        It ends if a connection is lost, or the node stops answering: then `failure` says why.
+        It ends early if a connection is lost, or the node stops answering: then `failure` has the reason.
         """
         use = ClientUse()
         try:
@@ -175,7 +175,9 @@ class _ReplayRun:
             self._send(self.sent % len(self._connections), due)
 
     def _due_of(self, request: RecordedRequest) -> float:
-        """Return when a request is due; one without a time, or with an earlier one, with the one before."""
+        """Return the time when a request is due; one without a time, or with an earlier one, is due with the
+        one before.
+        """
         if self._plan.rate is not None:
             return self._began + self.sent / self._plan.rate
         if request.time is None or self._first_time is None:

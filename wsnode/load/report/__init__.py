@@ -1,1 +1,1 @@
-"""What was measured: as lines of text, as JSON, and as a page."""
+"""Reports of measurements: as lines of text, as JSON, and as a page."""

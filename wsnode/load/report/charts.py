@@ -1,4 +1,4 @@
-"""Charts as SVG: lines over one axis, of equal or of growing steps."""
+"""Charts as SVG: lines over one axis, linear or logarithmic."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ RIGHT: Final = 12
 TOP: Final = 24
 BOTTOM: Final = 36
 ROW: Final = 22
-"""Between bars."""
+"""Height of a bar's row, in units of the drawing."""
 NAMES_WIDTH: Final = 210
-"""Left of bars."""
+"""Width of the names left of bars, in units of the drawing."""
 
 
 class Series(NamedTuple):
-    """A line: its name, its class in the page's style, and its points in ascending order."""
+    """Line of a chart: its name, its class in the page's style, and its points in ascending order."""
 
     name: str
     style: str
@@ -27,14 +27,14 @@ class Series(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """From where to where an axis goes, in steps of equal size or by powers of ten."""
+    """Range of an axis, with linear or logarithmic steps."""
 
     low: float
     high: float
     is_logarithmic: bool = False
 
     def place(self, value: float) -> float:
-        """Return where a value lies, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         low, high = self._scaled(self.low), self._scaled(self.high)
         return min(1.0, max(0.0, (self._scaled(value) - low) / ((high - low) or 1.0)))
 
@@ -57,7 +57,7 @@ class Axis(NamedTuple):
 
 
 def axis_of(values: Sequence[float], *, is_logarithmic: bool = False) -> Axis:
-    """Return an axis on which all values lie; one of equal steps begins at 0."""
+    """Return an axis that contains all values; a linear one begins at 0."""
     high = max(values, default=1.0)
     if not is_logarithmic:
         return Axis(0.0, high * 1.05 or 1.0)
@@ -72,7 +72,7 @@ def chart(
     across_is_logarithmic: bool = False,
     up_is_logarithmic: bool = False,
 ) -> str:
-    """Return a chart of lines as SVG, whose axes are labelled, and reach to all points."""
+    """Return a chart of lines as SVG with labelled axes that contain all points."""
     points = [point for each in series for point in each.points]
     across = axis_of([x for x, _ in points], is_logarithmic=across_is_logarithmic)
     up = axis_of([y for _, y in points], is_logarithmic=up_is_logarithmic)
@@ -90,7 +90,7 @@ def chart(
 
 
 class RangeBar(NamedTuple):
-    """A bar between the least and the greatest of some values, with a mark at each."""
+    """Bar between the least and the greatest of some values, with a mark at each."""
 
     name: str
     style: str
@@ -98,7 +98,7 @@ class RangeBar(NamedTuple):
 
 
 def ranges(bars: Sequence[RangeBar], name: str) -> str:
-    """Return bars below each other as SVG, over one axis of growing steps, with what the axis is."""
+    """Return bars below each other as SVG, over one logarithmic axis with the label `name`."""
     across = axis_of([value for bar in bars for value in bar.values], is_logarithmic=True)
     height = TOP + len(bars) * ROW + BOTTOM
     parts = [

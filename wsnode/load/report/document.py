@@ -1,4 +1,4 @@
-"""A measurement as a JSON object, for programs and for later comparison."""
+"""Measurement as a JSON object, for programs and for later comparison."""
 
 import math
 from typing import Any, Final
@@ -10,11 +10,13 @@ from wsnode.load.report import intervals, ramp
 from wsnode.load.report.formatting import circumstance_members, finite, latency, named, node_members
 
 VERSION: Final = 1
-"""Of the form of the object; members may be added without another."""
+"""Version of the object's form; members may be added without another version."""
 
 
 def document(outcome: MixOutcome) -> dict[str, Any]:
-    """Return what was measured, latencies in milliseconds; addresses without paths, which may hold keys."""
+    """Return the results as a JSON object, latencies in milliseconds; addresses without paths, which may hold
+    keys.
+    """
     pattern = outcome.plan.pattern
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""The forms of figures: tables as lines and as HTML, percentiles as JSON, and what two nodes are called."""
+"""Formats of figures: tables as lines and as HTML, percentiles as JSON, and the names of two nodes."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,15 +10,15 @@ from wsnode.load.machine import circumstances
 from wsnode.upstream.address import shown
 
 NAMES: Final = ("A", "B")
-"""Of the node, and of the one beside it."""
+"""Names of the node, and of the second node beside it."""
 STYLES: Final = ("a", "b")
-"""Their classes in the style of a page."""
+"""Classes of the two nodes in the style of a page."""
 LABEL_WIDTH: Final = 34
 CELL_WIDTH: Final = 10
 
 
 class ReportTable(NamedTuple):
-    """The heads of columns, the first of labels, and rows of cells."""
+    """Heads of columns, the first of labels, and rows of cells."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -29,7 +29,7 @@ class ReportTable(NamedTuple):
         yield from map(self.line, self.rows)
 
     def line(self, cells: Sequence[str]) -> str:
-        """Return a row as a line that lies below the heads."""
+        """Return a row as a line with the widths of the heads."""
         widths = [max(CELL_WIDTH, len(head) + 1) for head in self.heads[1:]]
         numbers = "".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True))
         return f"{cells[0]:{LABEL_WIDTH}}{numbers}".rstrip()
@@ -44,57 +44,57 @@ class ReportTable(NamedTuple):
 
 
 def label(text: str, number: int, nodes: int) -> str:
-    """Return a text with the name of the node, if there are two."""
+    """Return a text, after the name of the node if there are two."""
     return f"{NAMES[number]} {text}" if nodes > 1 else text
 
 
 def labelled(texts: Sequence[Iterable[str]]) -> Iterator[str]:
-    """Yield the texts of each node, with its name if there are two."""
+    """Yield the texts of each node, after its name if there are two."""
     for number, of_node in enumerate(texts):
         yield from (label(text, number, len(texts)) for text in of_node)
 
 
 class NodeResult(Protocol):
-    """Results of a node."""
+    """Result of a node."""
 
     @property
     def url(self) -> str:
-        """Return where the node is."""
+        """Return the node's URL."""
 
     @property
     def version(self) -> str:
-        """Return what it calls itself."""
+        """Return the node's client version."""
 
 
 def node_lines(found: Iterable[NodeResult]) -> Iterator[str]:
-    """Yield the lines that name the nodes."""
+    """Yield a line for each node: its name, its URL without secrets, and its version."""
     for name, each in zip(NAMES, found, strict=False):
         yield f"{name}  {shown(each.url)}  {each.version}"
 
 
 def node_members(number: int, found: NodeResult) -> dict[str, Any]:
-    """Return the members of a JSON object that say which node its results are of."""
+    """Return the members of a JSON object that name the node of its results."""
     return {"name": NAMES[number], "address": shown(found.url), "client": found.version}
 
 
 def times(latencies: Histogram) -> list[str]:
-    """Return p50, p90, p99 and the greatest in milliseconds, in words."""
+    """Return p50, p90, p99 and the greatest in milliseconds, as text."""
     found = [latencies.percentile(part) for part in (0.5, 0.9, 0.99)]
     return [*map(decimal, found), decimal(latencies.greatest / 1000 if latencies else None)]
 
 
 def circumstance_members() -> dict[str, Any]:
-    """Return the member of a JSON object that says when and on what was measured."""
+    """Return the member of a JSON object with the date and the machine of the measurement."""
     return {"measured": circumstances()._asdict()}
 
 
 def decimal(value: float | None, digits: int = 3) -> str:
-    """Return a number in words, a dash if there is none."""
+    """Return a number as text, a dash for None and NaN."""
     return "-" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON has it, None if there is none."""
+    """Return a number for JSON, None for NaN and infinity."""
     return value if math.isfinite(value) else None
 
 

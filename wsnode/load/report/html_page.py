@@ -1,4 +1,4 @@
-"""A page that needs nothing from elsewhere, around sections of HTML."""
+"""Page of HTML without external resources, around sections."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -30,7 +30,7 @@ th:first-child, td:first-child { text-align: left; } .key-a { color: var(--a); }
 
 
 def page(title: str, sections: Iterable[str]) -> str:
-    """Return a page as HTML, which says when and on what it was measured."""
+    """Return a page as HTML, with the date and the machine of the measurement."""
     body = "\n".join((*sections, note(circumstances().words)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -52,17 +52,17 @@ def keys(found: Iterable[NodeResult]) -> Iterator[str]:
 
 
 def legend(names: Iterable[tuple[str, str]]) -> str:
-    """Return what the lines of a chart are: their names and their styles, nothing if there is one."""
+    """Return the legend of a chart: names and styles of its lines; an empty text for a single line."""
     keys = [f'<span class="line{style}"></span> {escape(name)}' for name, style in names]
     return f'<p class="legend">{" ".join(keys)}</p>' if len(keys) > 1 else ""
 
 
 def notes(items: Iterable[str]) -> str:
-    """Return a list."""
+    """Return a list as HTML."""
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in items)}</ul>"
 
 
 def note(words: str, *, is_warning: bool = False) -> str:
-    """Return a paragraph."""
+    """Return a paragraph as HTML."""
     kind = ' class="warning"' if is_warning else ""
     return f"<p{kind}>{escape(words)}</p>"

@@ -1,4 +1,4 @@
-"""The intervals of a run's time: as lines, as JSON, and as charts."""
+"""Intervals of a run's time: as lines, as JSON, and as charts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -13,14 +13,14 @@ MEBIBYTE: Final = 2**20
 
 
 def lines(measured: Sequence[Measurement], count: int) -> Iterator[str]:
-    """Yield a table of `count` intervals of each node, nothing if that is 0."""
+    """Yield a table of `count` intervals of each node, nothing if `count` is 0."""
     if count:
         yield "\nintervals of time"
         yield from table(measured, count).lines()
 
 
 def table(measured: Sequence[Measurement], count: int) -> ReportTable:
-    """Return a row for each interval of each node."""
+    """Return a table with a row for each interval of each node."""
     return ReportTable(
         HEADS,
         [
@@ -63,7 +63,7 @@ def document(measured: Measurement, count: int) -> list[dict[str, Any]]:
 
 
 def sections(measured: Sequence[Measurement], count: int) -> Iterator[str]:
-    """Yield HTML: the table of the intervals, and what the nodes' processes took over time."""
+    """Yield HTML: the table of the intervals, and memory and cores of the nodes' processes over time."""
     if count:
         yield "<h2>Intervals of time</h2>"
         yield table(measured, count).html()

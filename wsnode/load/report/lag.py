@@ -1,4 +1,4 @@
-"""The lag of notifications: as lines, as JSON, and as a page."""
+"""Lag of notifications: as lines, as JSON, and as a page."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -32,7 +32,7 @@ def title(plan: LagPlan) -> str:
 
 
 def lines(found: Sequence[LagResult], plan: LagPlan) -> Iterator[str]:
-    """Yield what all nodes gave."""
+    """Yield the results of all nodes as lines."""
     yield from node_lines(found)
     yield f"\n{title(plan)}"
     yield from labelled([[driven(lag, plan)] for lag in found])
@@ -41,7 +41,7 @@ def lines(found: Sequence[LagResult], plan: LagPlan) -> Iterator[str]:
 
 
 def driven(lag: LagResult, plan: LagPlan) -> str:
-    """Return how many blocks there were, and how they were made."""
+    """Return the number of blocks, and the way in which they were made, as text."""
     blocks = f"{lag.tally.blocks:,} blocks in {lag.seconds:.1f} s"
     if lag.drive is None:
         return f"{blocks}, made by others"
@@ -69,7 +69,7 @@ def _times(measured: Measurement, kind: str) -> list[str]:
 
 
 def notes(lag: LagResult) -> Iterator[str]:
-    """Yield what the figures do not say by themselves."""
+    """Yield remarks on the figures, such as lost connections."""
     tally = lag.tally
     if tally.before_reply:
         yield f"{tally.before_reply:,} notifications came before the reply to the call, which counts as 0 ms"
@@ -121,7 +121,7 @@ def _node(lag: LagResult, plan: LagPlan, number: int) -> dict[str, Any]:
 
 
 def page(found: Sequence[LagResult], plan: LagPlan) -> str:
-    """Return the lags as a page."""
+    """Return the lags as a page of HTML."""
     return html_page.page("wsnode bench lag", _sections(found, plan))
 
 

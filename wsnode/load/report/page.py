@@ -1,4 +1,4 @@
-"""A measurement by a mix as one page: latencies, time, methods, steps, intervals, and interference."""
+"""Page of a measurement by a mix: latencies, time, methods, steps, intervals, and interference."""
 
 from collections.abc import Iterator
 from html import escape

@@ -1,4 +1,4 @@
-"""Sections of pages about latencies: how many took how long, percentiles, over time, and by method."""
+"""Sections of pages about latencies: their distribution, percentiles, over time, and by method."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import log2
@@ -12,14 +12,14 @@ from wsnode.load.report.html_page import legend, note
 from wsnode.load.report.text import client
 
 P50_AND_P99: Final = (("p50", ""), ("p99", " dashed"))
-"""The lines of these two, and their dashes."""
+"""Percentiles over time, and the dashes of their lines."""
 SHORTEST_MS: Final = 1e-3
 HALVES: Final = 8
-"""Points of the curve of percentiles from one halving of what is left to the next."""
+"""Points of the curve of percentiles for each halving of the rest."""
 
 
 def latency_sections(measured: Sequence[Measurement], noun: str = "replies") -> Iterator[str]:
-    """Yield HTML: the latencies of each node by how many took how long, by percentile, and over time."""
+    """Yield HTML: the latencies of each node as a distribution, by percentile, and over time."""
     latencies = [each.all_latencies for each in measured]
     yield "<h2>Latency</h2>"
     yield histograms(latencies, noun)
@@ -33,14 +33,14 @@ def latency_sections(measured: Sequence[Measurement], noun: str = "replies") -> 
 
 
 def clients(measured: Sequence[Measurement]) -> Iterator[str]:
-    """Yield HTML: what the client itself used for each node, and whether it was the limit."""
+    """Yield HTML: the client's own use of cores for each node, with a warning if it was the limit."""
     for name, each in zip(NAMES, measured, strict=False):
         if each.busy:
             yield note(f"client of {name}: {client(each)}", is_warning=each.is_client_the_limit)
 
 
 def by_method(measured: Sequence[Measurement]) -> str:
-    """Return for each method and node a bar from p50 over p90 to p99."""
+    """Return a chart with a bar from p50 over p90 to p99 for each method and node."""
     methods = sorted({method for each in measured for method in each.latencies})
     bars = [
         RangeBar(
@@ -54,7 +54,7 @@ def by_method(measured: Sequence[Measurement]) -> str:
 
 
 def histograms(latencies: Sequence[Histogram], noun: str = "replies") -> str:
-    """Return the share of replies by latency, each bucket as high as it would be were all equally wide."""
+    """Return a chart of the share of replies by latency, normalised to buckets of equal width."""
     series = [
         Series(name, style, _density(each), is_filled=True)
         for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
@@ -63,7 +63,7 @@ def histograms(latencies: Sequence[Histogram], noun: str = "replies") -> str:
 
 
 def _density(latencies: Histogram, parts: int = 12) -> list[tuple[float, float]]:
-    """Return for each twelfth of a power of two how much of the replies took that long."""
+    """Return the latency in milliseconds and the percentage of replies for each twelfth of a power of two."""
     counts = dict[int, int]()
     for (low, high), count in latencies.buckets():
         place = round(parts * log2(max((low + high) / 2, SHORTEST_MS)))
@@ -75,7 +75,7 @@ def _density(latencies: Histogram, parts: int = 12) -> list[tuple[float, float]]
 
 
 def percentile_curves(latencies: Sequence[Histogram]) -> str:
-    """Return what one reply in ten, a hundred, a thousand … takes longer than."""
+    """Return a chart of the latency that one reply in ten, a hundred, a thousand … exceeds."""
     series = [
         Series(name, style, _curve(each)) for name, style, each in zip(NAMES, STYLES, latencies, strict=False)
     ]
@@ -84,7 +84,7 @@ def percentile_curves(latencies: Sequence[Histogram]) -> str:
 
 
 def _curve(latencies: Histogram) -> list[tuple[float, float]]:
-    """Return what one reply in 2, 4, 8 … takes longer than."""
+    """Return points of one reply in `n` and the latency in milliseconds that it exceeds."""
     points, one_in = [], 1.1
     while one_in <= len(latencies):
         points.append((one_in, latencies.percentile(1 - 1 / one_in)))
@@ -98,7 +98,9 @@ def over_time(
     lines: Sequence[tuple[str, str]],
     values: Callable[[Histogram, float], list[float]],
 ) -> str:
-    """Return values of the slices of each node; `lines` are the name and the dash of each value's line."""
+    """Return a chart of values of each node's slices; `lines` are the name and the dash of each value's
+    line.
+    """
     series = [
         Series(name, style + dash, [(at, found[place]) for at, found in _points(each, values)])
         for name, style, each in zip(NAMES, STYLES, measured, strict=False)
@@ -110,7 +112,7 @@ def over_time(
 def _points(
     measured: Measurement, values: Callable[[Histogram, float], list[float]]
 ) -> list[tuple[float, list[float]]]:
-    """Return the beginning of each whole slice and its values; the last slice may be a short one."""
+    """Return the beginning of each whole slice in seconds, and its values; a short last slice is left out."""
     width = measured.slice_seconds
     return [
         (number * width, values(piece.latencies, width))

@@ -1,4 +1,4 @@
-"""The steps of a ramp: as lines, as JSON, and as charts."""
+"""Steps of a ramp: as lines, as JSON, and as charts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -18,12 +18,12 @@ HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "erro
 
 
 def title(ramp: Ramp, pattern: LoadPattern) -> str:
-    """Return the title of the section, and its columns."""
+    """Return the title of the section, and the heads of its columns."""
     return f"\nramp: {words(ramp, pattern)}\n{ReportTable(HEADS, []).line(HEADS)}"
 
 
 def words(ramp: Ramp, pattern: LoadPattern) -> str:
-    """Return the ramp in words."""
+    """Return the ramp as text."""
     span = f"{said(ramp, ramp.values[0])} to {said(ramp, ramp.values[-1])}"
     fixed = f"{pattern.connections} connections, " if ramp.what == "rate" else ""
     depth = "" if ramp.what == "rate" or pattern.rate else f", {pattern.depth} in flight on each"
@@ -31,13 +31,13 @@ def words(ramp: Ramp, pattern: LoadPattern) -> str:
 
 
 def said(ramp: Ramp, value: float) -> str:
-    """Return the value of a step in words."""
+    """Return the value of a step as text."""
     noun = "a second" if ramp.what == "rate" else "connection" if value == 1 else "connections"
     return f"{value:,.0f} {noun}"
 
 
 def line(ramp: Ramp, step: RampStep, number: int, nodes: int) -> str:
-    """Return a step on the node of that number."""
+    """Return the line of a step on the node of that number."""
     return ReportTable(HEADS, []).line(_row(ramp, step, number, nodes))
 
 
@@ -56,7 +56,9 @@ def _row(ramp: Ramp, step: RampStep, number: int, nodes: int) -> list[str]:
 
 
 def limits(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
-    """Yield for each node where p99 goes over the limit, errors begin, and it falls behind."""
+    """Yield, for each node, the first steps with p99 over the limit, with errors, and with a lag behind the
+    rate.
+    """
     if any(step.measured.unanswered for each in steps for step in each):
         yield UNANSWERED
     for number, each in enumerate(steps):
@@ -69,7 +71,7 @@ def limits(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> 
 
 
 def found_limits(steps: Sequence[RampStep], ramp: Ramp, limit_ms: float) -> dict[str, float | None]:
-    """Return the value of the first step of which each thing holds, None where it never does."""
+    """Return the value of the first step that reaches each limit, None where none does."""
     found = {
         f"p99 over {limit_ms:g} ms": begins(steps, is_over(limit_ms)),
         "errors": begins(steps, has_errors),
@@ -100,7 +102,7 @@ def document(steps: Sequence[RampStep], ramp: Ramp, limit_ms: float) -> dict[str
 
 
 def sections(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
-    """Yield HTML: latency and rate by step, the table, and where limits are reached."""
+    """Yield HTML: latency and rate by step, the table, and the steps that reach limits."""
     unit = "requests a second asked" if ramp.what == "rate" else "connections"
     yield "<h2>By step</h2>"
     yield _by_step(steps, (unit, "p50 and p99, ms"), P50_AND_P99, _times, is_logarithmic=True)

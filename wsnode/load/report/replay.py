@@ -1,4 +1,4 @@
-"""A replay: as lines, as JSON, and as a page."""
+"""Replay: as lines, as JSON, and as a page."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def title(plan: ReplayPlan, *, is_paced: bool) -> str:
-    """Return the plan in words."""
+    """Return the plan as text."""
     if plan.rate is not None:
         pace = f"{plan.rate:,g} requests a second"
     elif is_paced:
@@ -24,7 +24,7 @@ def title(plan: ReplayPlan, *, is_paced: bool) -> str:
 
 
 def lines(found: Sequence[ReplayResult], plan: ReplayPlan) -> Iterator[str]:
-    """Yield what all nodes gave."""
+    """Yield the results of all nodes as lines."""
     yield from node_lines(found)
     yield f"\n{title(plan, is_paced=found[0].is_paced)}\n{text.COLUMNS}"
     yield from text.mix([replay.measured for replay in found])
@@ -37,7 +37,7 @@ def _all_notes(found: Sequence[ReplayResult]) -> Iterator[str]:
 
 
 def notes(replay: ReplayResult) -> Iterator[str]:
-    """Yield how much was sent, and which lines were none."""
+    """Yield the number of sent requests, and the malformed lines."""
     yield f"{replay.sent:,} requests sent in {replay.measured.seconds:.2f} s"
     if replay.malformed:
         yield f"{replay.malformed:,} of {replay.lines:,} lines are no requests"
@@ -71,7 +71,7 @@ def document(found: Sequence[ReplayResult], plan: ReplayPlan) -> dict[str, Any]:
 
 
 def page(found: Sequence[ReplayResult], plan: ReplayPlan) -> str:
-    """Return the replays as a page."""
+    """Return the replays as a page of HTML."""
     return html_page.page("wsnode bench replay", _sections(found, plan))
 
 

@@ -1,4 +1,4 @@
-"""A storm of connections: as lines, as JSON, and as a page."""
+"""Storm of connections: as lines, as JSON, and as a page."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ VERSION: Final = 1
 
 
 def title(plan: StormPlan) -> str:
-    """Return the plan in words."""
+    """Return the plan as text."""
     pace = f"{plan.rate:,g} a second" if plan.rate is not None else f"{plan.opening:,} being opened at once"
     hold = f", held for {plan.hold:g} s" if plan.hold else ""
     return f"storm: {plan.connections:,} connections, {pace}{hold}"
 
 
 def lines(found: Sequence[StormResult], plan: StormPlan) -> Iterator[str]:
-    """Yield what all nodes gave."""
+    """Yield the results of all nodes as lines."""
     yield from node_lines(found)
     yield f"\n{title(plan)}"
     yield from table(found, plan).lines()
@@ -38,7 +38,7 @@ def lines(found: Sequence[StormResult], plan: StormPlan) -> Iterator[str]:
 
 
 def table(found: Sequence[StormResult], plan: StormPlan) -> ReportTable:
-    """Return the times of each node's connections."""
+    """Return the table of the times of each node's connections."""
     return ReportTable(
         HEADS,
         [
@@ -56,7 +56,7 @@ def _latencies(storm: StormResult, name: str) -> Histogram:
 
 
 def notes(storm: StormResult, plan: StormPlan) -> Iterator[str]:
-    """Yield what became of the connections in words."""
+    """Yield the outcomes of the connections as text."""
     rate = storm.opened.replies / storm.seconds if storm.seconds else 0.0
     done = f"{storm.opened.replies:,} of {plan.connections:,} open and answered"
     yield f"{done} after {storm.seconds:.2f} s: {rate:,.0f} a second"
@@ -102,7 +102,7 @@ def document(found: Sequence[StormResult], plan: StormPlan) -> dict[str, Any]:
 
 
 def page(found: Sequence[StormResult], plan: StormPlan) -> str:
-    """Return the storms as a page."""
+    """Return the storms as a page of HTML."""
     return html_page.page("wsnode bench storm", _sections(found, plan))
 
 

@@ -1,4 +1,4 @@
-"""The figures as lines of text."""
+"""Figures as lines of text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -19,13 +19,13 @@ HEAD_OF_LINE = (
 SLOW_CLIENT = "\nslow client: a hundred cheap calls a second, beside a client that reads none of its replies"
 
 IN_FLIGHT = 0.01
-"""The part of the requests that may be under way when a run at a rate ends, without being worth a word."""
+"""Part of the requests that may be in flight when a run at a rate ends, without a remark."""
 
 Found = TypeVar("Found")
 
 
 def title(name: str, url: str, version: str, head: int) -> str:
-    """Return the line that names a measured node."""
+    """Return the line that names a measured node and its head."""
     return f"{name}  {url}  {version}  head {head}"
 
 
@@ -35,7 +35,7 @@ def mix_title(pattern: LoadPattern) -> str:
 
 
 def load(pattern: LoadPattern) -> str:
-    """Return a pattern in words."""
+    """Return a pattern as text."""
     depth = "1 request" if pattern.depth == 1 else f"{pattern.depth} requests"
     depth = f"{depth} in flight on each"
     asked = depth if pattern.rate is None else f"{pattern.rate:,g} requests a second in all"
@@ -43,7 +43,7 @@ def load(pattern: LoadPattern) -> str:
 
 
 def mix(measured: Sequence[Measurement]) -> Iterator[str]:
-    """Yield a line for all methods and one for each, of every node and as ratios; then the errors."""
+    """Yield a line for all methods and one for each, for every node and as ratios; then the errors."""
     for method in _methods(measured):
         rows = [_row(each, method) for each in measured]
         for number, (each, row) in enumerate(zip(measured, rows, strict=True)):
@@ -64,7 +64,7 @@ def mix(measured: Sequence[Measurement]) -> Iterator[str]:
 
 
 def _methods(measured: Sequence[Measurement]) -> list[str | None]:
-    """Return None for all methods together, then those that were asked most."""
+    """Return None for all methods together, then the methods by their number of requests."""
     methods = {method for each in measured for method in each.latencies}
     counts = {
         method: sum(len(each.latencies.get(method, Histogram())) for each in measured) for method in methods
@@ -73,7 +73,7 @@ def _methods(measured: Sequence[Measurement]) -> list[str | None]:
 
 
 def table(measured: Sequence[Measurement]) -> ReportTable:
-    """Return all methods together and each, of every node."""
+    """Return the table of all methods together and of each, for every node."""
     heads = ("", "requests/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors")
     return ReportTable(heads, list(_cells(measured)))
 
@@ -88,12 +88,12 @@ def _cells(measured: Sequence[Measurement]) -> Iterator[list[str]]:
 
 
 def client_note(measured: Measurement) -> str:
-    """Return the line on the client itself."""
+    """Return the line about the client itself."""
     return f"client: {client(measured)}"
 
 
 def client(measured: Measurement) -> str:
-    """Return what the client itself used, and whether it was the limit."""
+    """Return the client's own use of cores as text, with a remark if it was the limit."""
     processes = "1 process" if len(measured.busy) == 1 else f"{len(measured.busy)} processes"
     text = f"{processes}, the busiest used {measured.busy[-1]:.0%} of a core"
     if measured.machine:
@@ -127,7 +127,7 @@ def _ratio(one: float, other: float) -> str:
 def say_all(
     say: Callable[[str], None], rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence[Found]
 ) -> None:
-    """Say the percentiles of every node, and ratios of two."""
+    """Pass lines with the percentiles of every node, and ratios of two, to `say`."""
     say(f"{'':41} {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'p99.9 ms':>9}")
     tables = [rows_of(each) for each in found]
     for place in range(len(tables[0])):
@@ -141,7 +141,7 @@ def say_all(
 
 
 def lines_of(rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence[Found]) -> list[str]:
-    """Return the lines of a section, none of one that was not measured."""
+    """Return the lines of a section, none if it was not measured."""
     lines: list[str] = []
     if found:
         say_all(lines.append, rows_of, found)
@@ -149,7 +149,7 @@ def lines_of(rows_of: Callable[[Found], dict[str, list[float]]], found: Sequence
 
 
 def head_of_line(found: HeadOfLineResult) -> dict[str, list[float]]:
-    """Return the rows of a node."""
+    """Return the percentiles of a node in milliseconds, by their labels."""
     heavy = f"{found.heavy_answered} of {CALLS} in {found.heavy_seconds:.2f} s"
     return {
         "alone": found.alone,
@@ -165,6 +165,6 @@ def heavy_answers(found: Sequence[HeadOfLineResult]) -> Iterator[str]:
 
 
 def slow_client(found: SlowClientResult) -> dict[str, list[float]]:
-    """Return the rows of a node."""
+    """Return the percentiles of a node in milliseconds, by their labels."""
     unread = f"{found.requests:,} blocks of {found.reply_bytes / 1024:,.0f} KiB"
     return {"before": found.before, f"meanwhile ({unread})": found.meanwhile}

@@ -1,1 +1,1 @@
-"""Storms of connections: how fast a node takes them, and whether it keeps them."""
+"""Storms of connections: the pace at which a node accepts them, and whether it keeps them."""

@@ -1,4 +1,4 @@
-"""A storm of connections on a node, and whether it keeps them."""
+"""Storm of connections on a node: opened, answered, and held."""
 
 import selectors
 import socket
@@ -23,47 +23,47 @@ LAST: Final = "answer after the hold"
 
 
 class StormPlan(msgspec.Struct, frozen=True):
-    """How many connections are opened, and how fast."""
+    """Number of connections, and the pace of their opening."""
 
     connections: int = 1000
     rate: float | None = None
-    """A second; without one as fast as the node takes them."""
+    """Connections opened a second; None for as fast as the node accepts them."""
     opening: int = 256
-    """Connections without an answer at the same time, unless there is a rate."""
+    """Most connections without an answer at the same time, unless there is a rate."""
     hold: float = 0.0
-    """Seconds for which all are kept open."""
+    """Seconds for which all connections are kept open."""
     timeout: float = 10.0
     """Seconds within which a connection is open and its call answered."""
 
 
 class StormResult(msgspec.Struct):
-    """What became of the connections to a node."""
+    """Outcomes of the connections to a node."""
 
     url: str
     version: str
     opened: Measurement = msgspec.field(default_factory=lambda: Measurement(slice_seconds=SLICE_SECONDS))
     """Times from the first packet to the end of the handshake."""
     answered: Measurement = msgspec.field(default_factory=lambda: Measurement(slice_seconds=SLICE_SECONDS))
-    """Times of the first call on each, and of one after the hold."""
+    """Times of the first call on each connection, and of one after the hold."""
     failures: Counter[str] = msgspec.field(default_factory=Counter)
-    """Connections that were not opened, or whose first call was not answered."""
+    """Number of connections that were not opened or had no answer to the first call, by reason."""
     lost: Counter[str] = msgspec.field(default_factory=Counter)
-    """Connections that failed later."""
+    """Number of connections that failed later, by reason."""
     seconds: float = 0.0
-    """Until the last one had its answer, or had failed."""
+    """Seconds until the last connection had its answer, or had failed."""
     held: int = 0
-    """Connections that were open in the end."""
+    """Number of connections that were open in the end."""
 
     @property
     def failure(self) -> str | None:
-        """Return why no connection was opened, if none was."""
+        """Return the reason why no connection was opened, None if one was."""
         if self.opened.replies or not self.failures:
             return None
         return f"no connection was opened: {self.failures.most_common(1)[0][0]}"
 
 
 def measure_storm(url: str, plan: StormPlan, show: Show) -> StormResult:
-    """Open connections, hold them, and return what became of them.
+    """Open connections, hold them, and return their outcomes.
 
     Raises:
         ConnectionError: The node does not answer before the storm.
@@ -85,7 +85,7 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> StormResult:
 
 
 class _StormRun:
-    """The connections of a storm."""
+    """Connections of a storm."""
 
     def __init__(self, target: StormTarget, plan: StormPlan, storm: StormResult, show: Show) -> None:
         self._target = target
@@ -94,7 +94,7 @@ class _StormRun:
         self._show = show
         self._selector = selectors.DefaultSelector()
         self._waiting: dict[Opening, None] = {}
-        """Those whose call is not answered yet, the oldest first."""
+        """Connections whose call is not answered yet, the oldest first."""
         self._held: dict[Opening, None] = {}
         self._started = 0
         self._is_stopped = False

@@ -1,4 +1,4 @@
-"""One connection of a storm: from its first packet over its handshake to its first answer."""
+"""Connection of a storm: from its first packet over its handshake to its first answer."""
 
 import enum
 import errno
@@ -17,15 +17,15 @@ from wsnode.upstream.address import UpstreamAddress
 METHOD: Final = "eth_blockNumber"
 RECEIVE_BYTES: Final = 16 * 1024
 LONGEST_ANSWER: Final = 64 * 1024
-"""Bytes of the answer to a handshake, which ends with an empty line."""
+"""Most bytes of the answer to a handshake, up to its empty line."""
 
 
 class FailedError(Exception):
-    """A connection failed; the message says how, in equal words for equal failures."""
+    """Error of a connection; equal failures have equal messages."""
 
 
 class OpeningStage(enum.Enum):
-    """How far a connection is."""
+    """Stage of a connection, by the failure that ends it there."""
 
     CONNECTING = "not connected"
     ENCRYPTING = "not encrypted"
@@ -35,7 +35,7 @@ class OpeningStage(enum.Enum):
 
 
 class StormTarget:
-    """Where connections go: the address is looked up once."""
+    """Address of the connections, looked up once."""
 
     def __init__(self, url: str) -> None:
         self.address = UpstreamAddress.parse(url)
@@ -48,16 +48,16 @@ class StormTarget:
 
 
 class Opening:
-    """A connection that is being opened, or is open."""
+    """Connection that is being opened, or is open."""
 
     def __init__(self, target: StormTarget) -> None:
         self.stage = OpeningStage.CONNECTING
         self.began = time.perf_counter()
         self.opened: float | None = None
-        """When the handshake was answered."""
+        """Time at which the handshake was answered, None before."""
         self.asked = 0.0
         self.answered: float | None = None
-        """When the call was answered that was sent last."""
+        """Time at which the last call was answered, None before."""
         self._target = target
         self._received = b""
         self._unsent = b""
@@ -72,12 +72,12 @@ class Opening:
 
     @property
     def events(self) -> int:
-        """Return what it waits for."""
+        """Return the events of a selector for which the connection waits."""
         writes = self.stage in (OpeningStage.CONNECTING, OpeningStage.ENCRYPTING) or self._unsent
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0)
 
     def go_on(self) -> None:
-        """Do what can be done now.
+        """Connect, encrypt, shake hands, send and receive as far as the socket allows.
 
         Raises:
             FailedError: The connection failed.
@@ -90,7 +90,7 @@ class Opening:
             raise FailedError(error.strerror or str(error)) from error
 
     def ask(self) -> None:
-        """Call once more.
+        """Send the call once more.
 
         Raises:
             FailedError: The connection failed.
@@ -140,7 +140,7 @@ class Opening:
         raise FailedError(f"closed by the node: {self.stage.value}")
 
     def _read_answer(self, received: bytes) -> bytes:
-        """Return what has come after the answer to the handshake."""
+        """Return the bytes after the answer to the handshake."""
         self._received += received
         head, end, rest = self._received.partition(b"\r\n\r\n")
         if not end:
