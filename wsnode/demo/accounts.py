@@ -1,4 +1,4 @@
-"""The ten funded accounts of every Ethereum development chain, and where their keys come from."""
+"""Ten funded accounts of every Ethereum development chain, and the phrase of their keys."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -40,7 +40,7 @@ ADDRESSES: Final = (
 
 
 class FundedAccount(msgspec.Struct, frozen=True):
-    """A development account: 20 bytes of address, 32 bytes of private key."""
+    """Development account: 20 bytes of address, 32 bytes of private key."""
 
     address: bytes
     secret: bytes
@@ -55,7 +55,7 @@ TRADERS: Final = 6
 
 
 def derived(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list[FundedAccount]:
-    """Return the first accounts of a phrase, whose keys lie below a path."""
+    """Return the first `count` accounts of a phrase, whose keys lie below a derivation path."""
     if (mnemonic, tuple(path)) == (MNEMONIC, USUAL_PATH) and count <= len(ACCOUNTS):
         return list(ACCOUNTS[:count])
     return [
@@ -65,7 +65,5 @@ def derived(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list
 
 @cache
 def traders() -> list[FundedAccount]:
-    """Return the senders of the demo's traffic: the accounts after the first ten, whose nonces are free for
-    users.
-    """
+    """Return the senders of the demo's traffic: the accounts after the first ten, which are left to users."""
     return derived(MNEMONIC, len(ACCOUNTS) + TRADERS)[len(ACCOUNTS) :]

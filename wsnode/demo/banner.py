@@ -1,4 +1,4 @@
-"""The first output of `wsnode demo` and `wsnode dev`: addresses, accounts, a first request."""
+"""First output of `wsnode demo` and `wsnode dev`: addresses, accounts, a first request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -52,16 +52,16 @@ def introduce_demo(address: ListenAddress, accounts: Sequence[FundedAccount], bl
 
 
 class BannerContent(msgspec.Struct, frozen=True, kw_only=True):
-    """The accounts and the settings of a development chain."""
+    """Accounts and settings of a development chain, as the first output shows them."""
 
     accounts: Sequence[FundedAccount]
     balance: int
-    """Of each account of a new chain, in wei."""
+    """Balance of each account of a new chain, in wei."""
     mnemonic: str
     block_time: float
     chain_id: int
     first: Header
-    """The header of the first block."""
+    """Header of the first block."""
     fork: ForkedFrom | None = None
 
 
@@ -78,7 +78,7 @@ def introduce_development(content: BannerContent, address: ListenAddress) -> Non
 
 
 def described(fork: ForkedFrom) -> Iterator[str]:
-    """Yield a forked chain's name and family, and what a chain on one of its blocks has not."""
+    """Yield lines about a forked chain: its name and family, and its features that a fork of it lacks."""
     if fork.network is not None:
         from wsnode.ethereum.networks.table import find_network
 
@@ -88,12 +88,12 @@ def described(fork: ForkedFrom) -> Iterator[str]:
 
 
 def rhythm(block_time: float) -> str:
-    """Return when blocks come."""
+    """Return the time between blocks as text."""
     return f"a block every {block_time:g} s" if block_time else "a block for each transaction"
 
 
 def _list(accounts: Sequence[FundedAccount], mnemonic: str) -> None:
-    """Print addresses and keys, each list as anvil does: together they are wider than a terminal."""
+    """Print addresses, then keys, in two lists as anvil does: together they are wider than a terminal."""
     print(f"Accounts of the mnemonic\n  {mnemonic}\n")
     for index, account in enumerate(accounts):
         print(f"  ({index}) {checksummed(account.address)}")
@@ -109,7 +109,9 @@ def page_of(
     mnemonic: str = MNEMONIC,
     contracts: Mapping[str, bytes] | None = None,
 ) -> dict[str, Any]:
-    """Return the accounts and contracts that the page at `/` shows; of a phrase of one's own without keys."""
+    """Return the settings of the page at `/`: accounts and contracts; without keys unless the phrase is the
+    default.
+    """
     is_known = mnemonic == MNEMONIC
     return {
         "accounts": [

@@ -1,4 +1,4 @@
-"""The demo's exchange of ether for tokens: its creation code and calls to it, ABI-encoded."""
+"""Exchange of ether for tokens on the demo chain: its creation code and calls to it, ABI-encoded."""
 
 from pathlib import Path
 from typing import Final
@@ -22,15 +22,15 @@ def creation(token: bytes) -> bytes:
 
 
 def deposit(tokens: int) -> bytes:
-    """Return the input that adds the ether sent along and these tokens to the reserves."""
+    """Return the input of a call that adds its ether and these tokens to the reserves."""
     return DEPOSIT + word(tokens)
 
 
 def buy(minimum: int = 0) -> bytes:
-    """Return the input that buys at least `minimum` tokens for the call's ether."""
+    """Return the input of a call that buys at least `minimum` tokens for its ether."""
     return BUY + word(minimum)
 
 
 def sell(tokens: int, minimum: int = 0) -> bytes:
-    """Return the input that sells tokens for at least `minimum` wei."""
+    """Return the input of a call that sells tokens for at least `minimum` wei."""
     return SELL + word(tokens) + word(minimum)

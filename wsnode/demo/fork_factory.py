@@ -1,4 +1,4 @@
-"""The beginning of a development chain on another chain's block."""
+"""Development chain that begins on another chain's block."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -36,10 +36,10 @@ def begin_fork(
 ) -> None:
     """Make a chain that begins on another chain's block, with a balance in wei for some accounts.
 
-    What is proved of the state lies in the chain's folder if that `is_kept`, else in the user's cache.
+    Proved values of the state lie in the chain's folder if it `is_kept`, else in the user's cache.
 
     Raises:
-        ConfigurationError: It cannot begin there.
+        ConfigurationError: No node has a block on which the chain can begin, or proves its state.
     """
     point = fork_point(source.urls, source.block)
     genesis = forked_genesis(point.block, chain_id=chain_id, fork=fork, code_size_limit=code_size_limit)
@@ -56,9 +56,9 @@ def begin_fork(
 
 
 def funds_of(genesis: bytes, addresses: Iterable[bytes], balance: int) -> bytes:
-    """Return what is set on top of a first block's state, as state overrides say it.
+    """Return the accounts to set on top of a first block's state, as JSON in the form of state overrides.
 
-    That is the accounts in what stands for the genesis, and a balance in wei for `addresses`.
+    They are the accounts of `genesis`, and a balance in wei for each of `addresses`.
     """
     set_there: dict[str, dict[str, str]] = msgspec.json.decode(genesis)["alloc"]
     funded = {hexadecimal(address): {"balance": hex(balance)} for address in addresses}
@@ -66,7 +66,7 @@ def funds_of(genesis: bytes, addresses: Iterable[bytes], balance: int) -> bytes:
 
 
 def forked_from(source: ForkSource, genesis: bytes) -> ForkedFrom:
-    """Return what the chain of a genesis says of that on which it began."""
+    """Return the URL, chain id and block on which the chain of a genesis began."""
     spec = ChainSpec(genesis)
     block = Head(BlockNumber(spec.first_number), Hash32(spec.genesis_hash))
     network = msgspec.json.decode(genesis).get("firstChain")
@@ -90,14 +90,14 @@ def reforking(
     fork: str | None,
     code_size_limit: int | None,
 ) -> Refork:
-    """Return what begins a chain that nobody keeps on other blocks, once it is open."""
+    """Return the maker of a factory that moves an open chain, kept by nobody, to other blocks."""
     return partial(
         TemporaryForkFactory, source, funds, chain_id=chain_id, fork=fork, code_size_limit=code_size_limit
     )
 
 
 class TemporaryForkFactory:
-    """Begins a chain that nobody keeps on other blocks; implements `Forks`."""
+    """Factory of chains on other blocks, for a chain that nobody keeps; implements `ForkFactory`."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class TemporaryForkFactory:
         """Return a new chain on a block, None if it is the present one.
 
         Raises:
-            ControlError: It cannot begin there.
+            ControlError: No chain can begin on the block.
         """
         if forking.url is not None:
             url, named = split_block(forking.url)

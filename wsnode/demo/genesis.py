@@ -1,4 +1,4 @@
-"""The genesis of development chains: a fork in force from the first block on, and accounts with ether."""
+"""Genesis of development chains: a fork in force from the first block on, and accounts with ether."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337
 CREATE2_DEPLOYER: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
-"""The contract by which tools deploy to addresses that they know before: at this address on most chains."""
+"""Address of the contract by which tools deploy to addresses known beforehand: the same on most chains."""
 
 # Each fork's settings in geth's format, in the order of the forks; each has those before it as well. Before
 # the first one transactions could not name their chain, as those of all clients do today.
@@ -39,17 +39,19 @@ _BY_BLOCK: Final[Mapping[str, tuple[str, ...]]] = {
 _TABLE: Final = {fork.name.lower(): fork for fork in fork_table() if fork.is_by_time}
 FORKS: Final = (*_BY_BLOCK, *(name for name, fork in _TABLE.items() if not fork.is_blobs_only))
 DEFAULT_FORK: Final = "osaka"
-"""The fork of mainnet."""
+"""Present fork of mainnet."""
 GAS_TARGET_DIVISOR: Final = 2
-"""Blocks that use this part of their gas limit do not change the base fee (EIP-1559)."""
+"""Divisor of the gas limit: blocks that use the quotient do not change the base fee (EIP-1559)."""
 LOWEST_DIFFICULTY: Final = 131_072
 NEVER: Final = 2**63 - 1
 BLOCK_DIGITS: Final = 20
-"""Decimal digits of a block's number at most."""
+"""Most decimal digits of a block's number."""
 
 
 class ForkSource(msgspec.Struct, frozen=True):
-    """The nodes of the chain to begin on, and the number of the block, the first one's head if None."""
+    """URLs of the nodes of the chain to begin on, and the number of the block; None for the first node's
+    head.
+    """
 
     urls: Sequence[str]
     block: int | None = None
@@ -59,7 +61,7 @@ def with_block(source: ForkSource) -> ForkSource:
     """Return a source whose URLs name no block: `URL@BLOCK` and `URL@latest` are anvil's form.
 
     Raises:
-        ConfigurationError: Two different blocks are named, or one below block 1.
+        ConfigurationError: The URLs name two different blocks, or a block below block 1.
     """
     urls, blocks = zip(*map(split_block, source.urls), strict=True)
     named = sorted({block for block in (source.block, *blocks) if block is not None})
@@ -100,7 +102,7 @@ def development_genesis(
     accounts: Mapping[str, Any] | None = None,
     code_size_limit: int | None = None,
 ) -> bytes:
-    """Return a genesis under the rules of a fork, with `balance` wei for each address.
+    """Return the JSON of a genesis under the rules of a fork, with `balance` wei for each address.
 
     Blocks keep its gas limit if it is their target, and the first one its base fee. `accounts`, in geth's
     format, are part of it too and override `addresses`.
@@ -139,10 +141,10 @@ def forked_genesis(
     fork: str | None = None,
     code_size_limit: int | None = None,
 ) -> bytes:
-    """Return what stands for the genesis of a chain that begins on another chain's block.
+    """Return the JSON that stands for the genesis of a chain on another chain's block.
 
-    The rules of a fork are in force from that block on: those that are in force at it unless one is named.
-    Its accounts are set on top of the block's state: contracts that blocks of the fork call.
+    The rules of `fork` are in force from that block on, by default the block's own. Its accounts are set on
+    top of the block's state: contracts that blocks of the fork call.
     """
     known = msgspec.json.decode(demo_genesis())
     newest = known["config"]
@@ -172,7 +174,7 @@ def contracts_of(fork: str) -> dict[str, dict[str, str]]:
 
 
 def has_begun(fork: str, earlier: str) -> bool:
-    """Return whether the rules of `earlier` are in force at `fork`."""
+    """Return True if the rules of `earlier` are in force at `fork`."""
     return FORKS.index(fork) >= FORKS.index(earlier)
 
 

@@ -26,36 +26,39 @@ if TYPE_CHECKING:
 
 
 class DevelopmentSettings(msgspec.Struct, frozen=True):
-    """Seconds between two blocks, 0 for a block on each transaction; whose transactions the node signs."""
+    """Settings of a development chain: seconds between blocks, 0 for a block on each transaction, and others.
+
+    The node signs transactions of `accounts`.
+    """
 
     block_time: float
     accounts: Sequence[FundedAccount]
     fee_recipient: Address = FEE_RECIPIENT
     order: TransactionOrder = TransactionOrder.FEES
     gas_price: int | None = None
-    """The price in wei that is advised before London; that of recent blocks if None."""
+    """Gas price in wei that is advised before London; None for the price of recent blocks."""
     on_request: bool = False
-    """Whether blocks are made on request alone."""
+    """True to make blocks on request alone."""
     epoch: int = EPOCH
     """Blocks from the head down to the safe one."""
     impersonates_all: bool = False
     time: int | None = None
-    """What time it is in the beginning, in seconds since 1970; the system clock's if None."""
+    """Time of the beginning, in seconds since 1970; None for the system clock's."""
     telling: EventPrinterSettings = EventPrinterSettings()
     fork: ForkedFrom | None = None
     funds: bytes | None = None
-    """What accounts of a forked chain are given anew after a reset."""
+    """JSON of the accounts that a forked chain gets again after a reset."""
     refork: "Refork | None" = None
-    """How the chain would begin on another block, if it can."""
+    """Maker of the factory that moves the chain to another block, None if it cannot move."""
     page: Mapping[str, Any] = {}
-    """What the page at `/` shows of accounts and contracts."""
+    """Settings of accounts and contracts for the page at `/`."""
 
 
 Refork: TypeAlias = Callable[[OpenChains], ForkFactory]
 
 
 class DevelopmentService:
-    """Runs the makers of a network's chains; called once the chains are open."""
+    """Block maker of a network's chains; called once the chains are open."""
 
     def __init__(
         self,
@@ -71,11 +74,11 @@ class DevelopmentService:
         self._with_traffic = with_traffic
         self._beside = beside
         self.folder: ChainFolder | None = None
-        """Where the chain lies in the end."""
+        """Folder of the chain in the end; a fork may have moved."""
 
     @contextmanager
     def __call__(self, opened: OpenChains) -> Iterator[ChainService]:
-        """Return what makes blocks, until the network is closed."""
+        """Yield the service that makes blocks, until the network is closed."""
         settings = self._settings
         chain = DevelopmentChain(
             opened.ethereum,

@@ -13,19 +13,19 @@ from wsnode.ethereum.state import public_key_of
 _ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HARDENED: Final = 1 << 31
 USUAL_PATH: Final = (44 + _HARDENED, 60 + _HARDENED, _HARDENED, 0)
-"""m/44'/60'/0'/0, with an account's number behind it."""
+"""Path m/44'/60'/0'/0; the number of an account follows it."""
 _PATH_FORM: Final = re.compile(r"m((?:/[0-9]{1,10}'?)*)/?")
 _SEED_ROUNDS: Final = 2048
 
 _Node = tuple[int, bytes]
-"""A private key and the chain code that goes with it."""
+"""Private key, and its chain code."""
 
 
 def derivation_path(text: str) -> tuple[int, ...]:
     """Return the numbers of a path such as `m/44'/60'/0'/0/` (BIP-32), hardened ones from 2^31 on.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is no derivation path.
     """
     found = _PATH_FORM.fullmatch(text)
     if found is None:
@@ -38,7 +38,7 @@ def derivation_path(text: str) -> tuple[int, ...]:
 
 
 def secrets(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list[bytes]:
-    """Return the first private keys, 32 bytes each; the phrase is taken as it is, its checksum ignored."""
+    """Return the first `count` private keys, 32 bytes each; the checksum of the phrase is not checked."""
     words = " ".join(normalize("NFKD", mnemonic).split())
     seed = pbkdf2_hmac("sha512", words.encode(), b"mnemonic", _SEED_ROUNDS)
     node = _split(hmac.digest(b"Bitcoin seed", seed, sha512), 0)
@@ -59,5 +59,5 @@ def _split(digest: bytes, secret: int) -> _Node:
 
 
 def _public(secret: int) -> bytes:
-    """Return the compressed public key."""
+    """Return the compressed public key, 33 bytes."""
     return public_key_of(secret.to_bytes(32, "big"))

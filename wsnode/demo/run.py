@@ -57,21 +57,21 @@ FEE_RECIPIENT = EthereumAddress(bytes.fromhex("000000000000000000000000000000000
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a chain, its block time, and the amount of output."""
+    """Settings of a served chain: its address, its block time, and the amount of output."""
 
     address: ListenAddress
     block_time: float
     data: Path | None = None
-    """The folder of the chain; without one it is deleted at the end."""
+    """Folder of the chain; None for one that is deleted at the end."""
     log_level: str = "info"
     is_quiet: bool = False
-    """Whether nothing is printed but the first line and errors."""
+    """True to print nothing but the first line and errors."""
     to_stdout: bool = False
-    """Whether log and events go to standard output, as anvil's."""
+    """True to print log and events on standard output, as anvil does."""
     log_format: Literal["human", "json"] = "human"
     telling: EventPrinterSettings = EventPrinterSettings()
     ipc: Path | None = None
-    """Where JSON-RPC is spoken through a Unix socket as well, one JSON value after another."""
+    """Path of a Unix socket for JSON-RPC, one JSON value after another."""
     gas_limit: int = GAS_LIMIT_TARGET
     guests: AllowedHosts = AllowedHosts()
     limits: AllLimits = AllLimits()
@@ -79,39 +79,39 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tells(self) -> bool:
-        """Return whether blocks, transactions, failed calls and controls are printed."""
+        """Return True if blocks, transactions, failed calls and controls are printed."""
         return not self.is_quiet and self.log_level in ("debug", "info")
 
 
 class GenesisSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The genesis settings of a new development chain; an old one has its own."""
+    """Genesis settings of a new development chain; an old one has its own."""
 
     accounts: Sequence[FundedAccount]
     balance: int
-    """The balance of each account in wei."""
+    """Balance of each account in wei."""
     mnemonic: str
     chain_id: int | None = None
     fork: str | None = None
     source: ForkSource | None = None
-    """The chain to begin on, in place of a genesis of its own."""
+    """Chain to begin on, in place of a genesis of its own."""
     base_fee: int | None = None
-    """The base fee of the genesis and of the first block, in wei."""
+    """Base fee of the genesis and of the first block, in wei."""
     gas_price: int | None = None
-    """The price in wei that is advised before London."""
+    """Gas price in wei that is advised before London."""
     has_create2_deployer: bool = True
-    """Whether the genesis of a chain that begins nowhere else has the CREATE2 deployer."""
+    """True to have the CREATE2 deployer in the genesis; a forked chain has it from the other chain."""
     timestamp: int | None = None
-    """The time of the genesis, from which the clock runs; the system clock's if None."""
+    """Time of the genesis, from which the clock runs; None for the system clock's."""
     code_size_limit: int | None = None
-    """Bytes of a contract's code, the protocol's limit if None."""
+    """Most bytes of a contract's code, None for the protocol's limit."""
     on_request: bool = False
-    """Whether blocks are made on request alone."""
+    """True to make blocks on request alone."""
     impersonates_all: bool = False
     epoch: int = EPOCH
     order: TransactionOrder = TransactionOrder.FEES
     state: StateFiles = StateFiles()
     init: Path | None = None
-    """A genesis file of anvil's `--init`."""
+    """Genesis file of anvil's `--init`."""
 
 
 Introduce = Callable[[BannerContent, ListenAddress], None]
@@ -121,7 +121,7 @@ def serve_demo(served: ServeSettings) -> None:
     """Serve the demo chain until a signal.
 
     Raises:
-        ConfigurationError, OSError, ChainError: It cannot be built or served.
+        ConfigurationError, OSError, ChainError: The chain cannot be built or served.
     """
     from wsnode.demo import exchange, token
     from wsnode.demo.starknet_chain import build_starknet
@@ -144,10 +144,11 @@ def serve_demo(served: ServeSettings) -> None:
 def serve_development(
     served: ServeSettings, beginning: GenesisSettings, introduce: Introduce | None = None
 ) -> None:
-    """Serve a development chain until a signal; `introduce` prints what there is, once it is served.
+    """Serve a development chain until a signal; `introduce` prints its accounts and address, once it is
+    served.
 
     Raises:
-        ConfigurationError, OSError, ChainError: It cannot be begun or served, or is no development chain.
+        ConfigurationError, OSError, ChainError: The chain cannot be begun or served, or was imported.
     """
     if beginning.source is not None:
         beginning = msgspec.structs.replace(beginning, source=with_block(beginning.source))
@@ -223,7 +224,7 @@ def _read_init_file(path: Path) -> "InitFile":
 
 
 def _initialised(beginning: GenesisSettings, init: "InitFile") -> GenesisSettings:
-    """Return what a chain begins with, completed by a genesis file."""
+    """Return the settings of a new chain, completed by a genesis file."""
     return msgspec.structs.replace(
         beginning,
         chain_id=beginning.chain_id or init.chain_id,
@@ -258,10 +259,10 @@ def _funds(beginning: GenesisSettings) -> tuple[list[bytes], int]:
 
 
 def _source(place: ChainFolder, spec: ChainSpec, beginning: GenesisSettings) -> ForkSource | None:
-    """Return the chain on which the one in a folder began.
+    """Return the source of the chain in a folder, None if it was not forked.
 
     Raises:
-        ConfigurationError: The command line names another block, or none where there is one.
+        ConfigurationError: The command line names another block, or no node for a forked chain.
     """
     source = beginning.source
     if not spec.begins_elsewhere:
@@ -301,7 +302,7 @@ def require_development(place: ChainFolder) -> ChainSpec:
     """Return the rules of the development chain in a folder.
 
     Raises:
-        ConfigurationError: It is an imported chain.
+        ConfigurationError: The chain was imported.
     """
     spec = ChainSpec(place.read_genesis())
     if spec.chain_id != CHAIN_ID and place.maker() == IMPORT:
@@ -313,7 +314,7 @@ def require_development(place: ChainFolder) -> ChainSpec:
 
 
 def _present_id(place: ChainFolder) -> int:
-    """Return the id of a kept chain, which may have been given another one than it began with."""
+    """Return the present id of a stored chain, which a control may have changed."""
     with Chain.open(place.path, writer=False) as chain:
         return chain.spec.chain_id
 
@@ -334,13 +335,13 @@ def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: GenesisSetti
 
 
 def begin(folder: Path, genesis: bytes, *, durable: bool = True) -> None:
-    """Make the chain of a genesis in `folder`; a `durable` one is on the disk then."""
+    """Make the chain of a genesis in `folder`; return once a `durable` one is on the disk."""
     with Chain.open(folder / ETHEREUM_FOLDER, genesis, writer=True, durable=durable) as chain:
         chain.mark_final(chain.head)
 
 
 def build_ethereum(folder: Path, *, durable: bool = True) -> None:
-    """Bring the demo chain in `folder` to its last scripted block, if it has not gone further."""
+    """Bring the demo chain in `folder` to its last scripted block, unless it is there or further."""
     from wsnode.demo import script
 
     place = ChainFolder(folder / ETHEREUM_FOLDER)
@@ -371,7 +372,7 @@ def _serve(
     announce: Callable[[ListenAddress], None],
     source: ForkSource | None = None,
 ) -> ChainFolder:
-    """Serve until a signal, and return where the chain lies in the end."""
+    """Serve until a signal, and return the chain's folder in the end."""
     fork = None if source is None else ForkConfig(tuple(source.urls))
     network = NetworkConfig(
         str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork, journal=served.journal

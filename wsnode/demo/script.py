@@ -1,4 +1,4 @@
-"""The script of the demo chain: fixed transactions in fixed blocks."""
+"""Script of the demo chain: fixed transactions in fixed blocks."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from wsnode.demo.genesis import CHAIN_ID
 from wsnode.ethereum.state import sign_transaction
 
 BLOCKS: Final = 40
-"""Blocks before the exchange opens."""
+"""Number of blocks before the exchange opens."""
 BLOCK_SECONDS: Final = 12
 
 GWEI: Final = 10**9
@@ -27,7 +27,7 @@ UNLIMITED: Final = 2**256 - 1
 
 
 class Wallets:
-    """Signs for the demo's accounts and counts their nonces."""
+    """Signer for the demo's accounts, which counts their nonces."""
 
     def __init__(self) -> None:
         self._nonces = Counter[bytes]()
@@ -71,7 +71,7 @@ def blocks() -> Iterator[list[bytes]]:
 
 
 def _opening(wallets: Wallets) -> Iterator[list[bytes]]:
-    """Yield the blocks in which the exchange opens; those that trade there are funded for years."""
+    """Yield the blocks in which the exchange opens; its traders are funded for years."""
     first = traders()[0]
     yield [
         *(

@@ -1,4 +1,4 @@
-"""Blocks of a made-up Starknet chain: any diffs become blocks with true roots, commitments and links."""
+"""Blocks of an invented Starknet chain: any diffs become blocks with true roots, commitments and links."""
 
 import hashlib
 from typing import Any, Self
@@ -21,7 +21,7 @@ GAS_PRICE = {"price_in_fri": "0x1", "price_in_wei": "0x1"}
 
 
 class StarknetBlockMaker:
-    """Makes one block after the other, from genesis on or after the head of a stored chain."""
+    """Maker of one block after the other, from genesis on or after the head of a stored chain."""
 
     def __init__(self) -> None:
         self._tries = StarknetTries()
@@ -42,7 +42,9 @@ class StarknetBlockMaker:
         return maker
 
     def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedStarknetBlock:
-        """Return the next block, with the changes `diff`; by default its time follows from its number."""
+        """Return the next block, with the changes `diff`; its time is `timestamp`, or else follows from its
+        number.
+        """
         self._tries.apply(*diff.packed())
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)
@@ -78,6 +80,6 @@ def header_members(diff: StateDiff, commitment: bytes) -> dict[str, Any]:
 
 
 def block_hash(number: int, parent: bytes, root: bytes) -> bytes:
-    """Return a hash that no other block has; a real one commits to transactions, which there are none of."""
+    """Return a hash that no other block has; a real one would commit to transactions."""
     digest = hashlib.sha256(number.to_bytes(8, "big") + parent + root).digest()
     return bytes([digest[0] & 0x03]) + digest[1:]

@@ -1,4 +1,4 @@
-"""The Starknet chain of the demo: classes, contracts, an upgrade, nonces and changing storage."""
+"""Starknet chain of the demo: classes, contracts, an upgrade, nonces and changing storage."""
 
 import time
 from collections.abc import Callable
@@ -69,10 +69,10 @@ SECONDS: Final = 5
 
 
 class LiveStarknet:
-    """Adds blocks that count up to the Starknet chain, verified as those of a dump are."""
+    """Task that adds counting blocks to the Starknet chain, verified as those of a dump are."""
 
     def __init__(self, chain: StarknetChain, publish: Callable[[], None] = lambda: None) -> None:
-        """`publish` is called after each block."""
+        """Prepare to add blocks to `chain`; `publish` is called after each."""
         self._chain = chain
         self._publish = publish
         self._begin()
@@ -82,7 +82,7 @@ class LiveStarknet:
         self._intake = BlockImporter(self._chain, lambda _: None)
 
     async def run(self) -> None:
-        """Add a block every few seconds, for ever."""
+        """Add a block every `SECONDS` seconds, for ever."""
         while True:
             await trio.sleep(SECONDS)
             with trio.CancelScope(shield=True):
@@ -90,7 +90,7 @@ class LiveStarknet:
             self._publish()
 
     def grow(self, timestamp: int | None = None) -> None:
-        """Add one block, now or at that time.
+        """Add one block with the present time, or with `timestamp`.
 
         Raises:
             StoreError: There is no room for it; the next block follows the stored ones.

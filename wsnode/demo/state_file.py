@@ -1,4 +1,4 @@
-"""All accounts of a chain in a file: as anvil's --state, --load-state and --dump-state have them."""
+"""File with all accounts of a chain, in the format of anvil's --state, --load-state and --dump-state."""
 
 import os
 from pathlib import Path
@@ -14,22 +14,22 @@ from wsnode.node.config import ConfigurationError
 from wsnode.untrusted.files import read_file
 
 MOST_BYTES: Final = 1 << 30
-"""Bytes of a file, compressed or not."""
+"""Most bytes of a file, compressed or not."""
 IN_FOLDER: Final = "state.json"
 
 
 class StateFiles(NamedTuple):
-    """The file that a new chain's accounts are read from, and the one that they are written to at the end."""
+    """Source of a new chain's accounts, and target of its accounts at the end; None for an absent file."""
 
     source: Path | None = None
     target: Path | None = None
 
 
 def read_accounts(path: Path) -> dict[str, Any]:
-    """Return the accounts of a file of anvil's or wsnode's as a genesis has them; it may be compressed.
+    """Return the accounts in a file of anvil's or wsnode's, in the form of a genesis; it may be compressed.
 
     Raises:
-        ConfigurationError: It cannot be read, or is none.
+        ConfigurationError: The file cannot be read, or is no such file.
     """
     place = _file(path)
     try:
@@ -45,7 +45,7 @@ def write_accounts(chain: Chain, path: Path) -> None:
     """Write all accounts after the head to a file, whole or not at all.
 
     Raises:
-        ConfigurationError: It cannot be written, or there are too many.
+        ConfigurationError: The file cannot be written, or there are too many accounts.
     """
     place = _file(path)
     try:

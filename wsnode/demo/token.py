@@ -1,4 +1,4 @@
-"""The demo's token contract: its creation code and calls to it, ABI-encoded."""
+"""Token contract of the demo: its creation code and calls to it, ABI-encoded."""
 
 from pathlib import Path
 from typing import Final
@@ -15,23 +15,23 @@ ADDRESS: Final = bytes.fromhex("5fbdb2315678afecb367f032d93f642f64180aa3")
 
 
 def creation() -> bytes:
-    """Return the input of the transaction that creates the token, all of it the creator's."""
+    """Return the input of the transaction that creates the token; its creator gets the whole supply."""
     code = Path(__file__).with_name("token.hex").read_text().strip()
     return bytes.fromhex(code) + word(SUPPLY)
 
 
 def transfer(to: bytes, value: int) -> bytes:
-    """Return the input that moves `value` to `to`."""
+    """Return the input of a call that moves `value` to `to`."""
     return TRANSFER + address(to) + word(value)
 
 
 def approve(spender: bytes, value: int) -> bytes:
-    """Return the input that lets `spender` move `value`."""
+    """Return the input of a call that lets `spender` move `value`."""
     return APPROVE + address(spender) + word(value)
 
 
 def transfer_from(owner: bytes, to: bytes, value: int) -> bytes:
-    """Return the input that moves `value` of `owner` to `to`."""
+    """Return the input of a call that moves `value` of `owner` to `to`."""
     return TRANSFER_FROM + address(owner) + address(to) + word(value)
 
 

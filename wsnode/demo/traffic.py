@@ -1,4 +1,4 @@
-"""The demo chain's traffic: transfers and swaps in every block, sent through the pool."""
+"""Traffic of the demo chain: transfers and swaps in every block, sent through the pool."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,19 +15,19 @@ from wsnode.ethereum.state import ChainSpec, sign_transaction
 
 MOST_FEE: Final = 200 * GWEI
 SOON: Final = 0.25
-"""The part of the time between two blocks after which the next ones' transactions are sent."""
+"""Part of the time between two blocks after which the next block's transactions are sent."""
 
 logger = logging.getLogger("wsnode.demo")
 
 NextNonce = Callable[[bytes], int]
 Send = Callable[[bytes], object]
-"""Offers a signed transaction to the pool; raises PoolError."""
+"""Function that offers a signed transaction to the pool; raises PoolError."""
 Settle = Callable[[], Awaitable[None]]
-"""Returns once the chain has mined a block, if automatic mining is on."""
+"""Function that returns once the chain has mined a block, if automatic mining is on."""
 
 
 class TrafficGenerator:
-    """Sends some transactions for each block, determined by the seed and the nonces."""
+    """Generator of some transactions for each block, determined by the seed and the nonces."""
 
     def __init__(
         self,

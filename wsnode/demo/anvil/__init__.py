@@ -1,1 +1,1 @@
-"""What anvil prints, reads and writes beside its chain."""
+"""Output and files of `wsnode anvil` in anvil's formats."""

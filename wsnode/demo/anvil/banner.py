@@ -1,4 +1,4 @@
-"""The first output of `wsnode anvil`, whose form is anvil's: scripts and libraries parse it."""
+"""First output of `wsnode anvil`, in anvil's form: scripts and libraries parse it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,24 +13,26 @@ from wsnode.node.listen_address import ListenAddress
 
 ETHER: Final = 10**18
 GAS_PRICE: Final = 1_875_000_000
-"""The gas price in wei that anvil writes unless one is given."""
+"""Gas price in wei that anvil writes unless one is given."""
 RULE: Final = "=================="
 
 
 class AnvilBanner(msgspec.Struct, frozen=True, kw_only=True):
-    """What only anvil's output has."""
+    """Settings of the output that only anvil has."""
 
     derivation_path: str
     gas_price: int | None = None
     gas_limit: int | None = None
-    """As it was given."""
+    """Gas limit of the command line, None if it was not given."""
     config_out: Path | None = None
     ipc: Path | None = None
     is_quiet: bool = False
 
 
 def introduce(anvil: AnvilBanner, content: BannerContent, address: ListenAddress) -> None:
-    """Print accounts, keys and settings, and last where connections are accepted; write `--config-out`."""
+    """Print accounts, keys and settings, and last the address of the node; write the file of
+    `--config-out`.
+    """
     if anvil.config_out is not None:
         anvil.config_out.write_bytes(msgspec.json.encode(config_out(anvil, content)))
     if not anvil.is_quiet:
@@ -67,7 +69,7 @@ def _lines(anvil: AnvilBanner, address: ListenAddress, content: BannerContent) -
 
 
 def config_out(anvil: AnvilBanner, content: BannerContent) -> dict[str, object]:
-    """Return what `--config-out` writes, with anvil's names."""
+    """Return the members of the file of `--config-out`, with anvil's names."""
     first = content.first
     known: dict[str, object] = {
         "available_accounts": [hexadecimal(account.address) for account in content.accounts],

@@ -1,4 +1,4 @@
-"""The file of anvil's `--init`: a genesis in geth's format, of which anvil takes a part."""
+"""File of anvil's `--init`: a genesis in geth's format, of which anvil uses a part."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 _ACCOUNT_MEMBERS: Final = ("balance", "nonce", "code", "storage")
 
 Number = int | str
-"""A JSON number, or its text in decimal digits or in hex."""
+"""JSON number, or its text in decimal digits or in hex."""
 
 
 class _Config(msgspec.Struct):
@@ -33,7 +33,7 @@ _DOCUMENT: Final = JsonDecoder(_Document)
 
 
 class InitFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The accounts, the chain id, the time, the base fee and the fee recipient of a new chain."""
+    """Accounts, chain id, time, base fee and fee recipient of a new chain; None for an absent one."""
 
     accounts: dict[str, Any]
     chain_id: int | None = None
@@ -43,10 +43,10 @@ class InitFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_init_file(path: Path) -> InitFile:
-    """Return what a genesis file says of a new chain; its forks and its gas limit are not among that.
+    """Return the settings of a new chain in a genesis file; its forks and its gas limit are not used.
 
     Raises:
-        ConfigurationError: It cannot be read, or is none.
+        ConfigurationError: The file cannot be read, or is no genesis.
     """
     try:
         document = _DOCUMENT.decode(read_file(path, MOST_BYTES))

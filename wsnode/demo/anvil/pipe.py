@@ -22,7 +22,7 @@ from wsnode.server.transport.sockets import accept_each, open_unix
 
 READ_BYTES: Final = 64 * 1024
 REPLY_BYTES: Final = 1 << 30
-"""More than any reply has."""
+"""Most bytes of a reply, beyond those of any real one."""
 MOST_CONNECTIONS: Final = 256
 _MARK: Final = re.compile(rb'[][{}"]|[^][{}"\s]')
 _OUTSIDE_TEXT: Final = re.compile(rb'[][{}"]')
@@ -30,13 +30,13 @@ _INSIDE_TEXT: Final = re.compile(rb'["\\]')
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 _ENDS: Final = (ConnectionClosed, trio.BrokenResourceError, trio.ClosedResourceError)
-"""What either side's end of a connection raises."""
+"""Exceptions at the end of a connection, by either side."""
 
 logger = logging.getLogger("wsnode.ipc")
 
 
 class StreamError(Exception):
-    """The bytes are no JSON objects and arrays, or one of them is too long."""
+    """Error of bytes other than JSON objects and arrays, or of one that is too long."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -44,13 +44,13 @@ class StreamError(Exception):
 
     @property
     def reply(self) -> bytes:
-        """Return the error as a reply."""
+        """Return the error as a JSON-RPC reply."""
         error = {"code": self.code, "message": str(self)}
         return msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
 
 
 class JsonSplitter:
-    """Divides a stream of bytes into JSON objects and arrays."""
+    """Splitter of a stream of bytes into JSON objects and arrays."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -61,7 +61,7 @@ class JsonSplitter:
         """Yield the values that end in `content`, the next part of the stream.
 
         Raises:
-            StreamError: There is something between values, or one has more bytes than are taken.
+            StreamError: There are other bytes between values, or a value has more bytes than allowed.
         """
         self._buffer += content
         while (end := self._end()) is not None:
@@ -77,7 +77,7 @@ class JsonSplitter:
             raise StreamError(INVALID_REQUEST, f"a request has more than {self._most_bytes} bytes")
 
     def _end(self) -> int | None:
-        """Return the place behind the first value, None if it is not all there."""
+        """Return the offset behind the first value, None if it is not complete."""
         while (found := self._form.search(self._buffer, self._place)) is not None:
             self._place = found.end()
             mark = found[0]
@@ -111,7 +111,7 @@ class JsonSplitter:
 
 
 class Pipe:
-    """Listens at a path from the beginning on, and relays once the node accepts connections."""
+    """Relay of a Unix socket: listens from the beginning on, and relays once the node accepts connections."""
 
     def __init__(self, path: Path, most_bytes: int, most_connections: int = MOST_CONNECTIONS) -> None:
         """Take values of up to `most_bytes` bytes, on up to `most_connections` connections at a time.
@@ -127,7 +127,9 @@ class Pipe:
         self._places = trio.Semaphore(most_connections)
 
     def announcing(self, announce: Callable[[ListenAddress], object]) -> Callable[[ListenAddress], None]:
-        """Return `announce`, which also has connections relayed to the address."""
+        """Return a function that calls `announce`, and has connections relayed to the address from then
+        on.
+        """
 
         def tell(address: ListenAddress) -> None:
             self._url = f"ws://{address._replace(host=_EVERYWHERE.get(address.host, address.host))}/"
@@ -137,7 +139,7 @@ class Pipe:
         return tell
 
     async def run(self) -> None:
-        """Relay connections, for ever."""
+        """Pass on requests and replies of all connections, for ever."""
         await self._is_announced.wait()
         async with trio.open_nursery() as nursery:
 
@@ -171,7 +173,7 @@ class Pipe:
         """Pass requests and replies until either side ends.
 
         Raises:
-            HandshakeError: The node takes no connection.
+            HandshakeError: The node refuses the connection.
         """
         replies = _Replies(stream)
         async with (
@@ -200,7 +202,7 @@ class Pipe:
 
 
 class _Replies:
-    """Sends a line at a time, by whichever task."""
+    """Sender of replies, a line at a time, for several tasks."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""Texts for the person at the terminal: what contracts say, and which calls a transaction made."""
+"""Texts for the person at the terminal: messages of contracts, and calls of transactions."""

@@ -1,4 +1,4 @@
-"""Forms in which a block and its transactions are printed: this node's, and anvil's, which tools read."""
+"""Forms in which a block and its transactions are printed: wsnode's own, and anvil's, which tools parse."""
 
 import time
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
 
 LAST_SECOND: Final = 253_402_300_799
-"""The end of the year 9999, after which dates have other forms."""
+"""End of the year 9999 in seconds since 1970; later dates have other forms."""
 
 
 class Receipt(msgspec.Struct, rename="camel", frozen=True):
-    """The printed members of a receipt."""
+    """Printed members of a receipt."""
 
     transaction_hash: str
     sender: str = msgspec.field(name="from")
@@ -26,11 +26,11 @@ class Receipt(msgspec.Struct, rename="camel", frozen=True):
     contract_address: str | None
     gas_used: str
     status: str | None = None
-    """None before Byzantium."""
+    """Status of the transaction, None before Byzantium."""
 
 
 class BlockForm(Protocol):
-    """Renders the lines of a block: those before its transactions, of each, and those after them."""
+    """Form of a block's lines: before its transactions, of each, and after them."""
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
         """Yield the lines before the block's `count` transactions."""
@@ -46,7 +46,7 @@ class BlockForm(Protocol):
 
 
 class DefaultForm:
-    """The block first, then all of each transaction."""
+    """Form with the block first, then all members of each transaction."""
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
         """Yield number, hash, time, and the numbers of transactions and gas."""
@@ -75,10 +75,10 @@ class DefaultForm:
 
 
 class AnvilForm:
-    """The transactions first, then the block, in anvil 1.7.1's words."""
+    """Form with the transactions first, then the block, in anvil 1.7.1's words."""
 
     def begin(self, _head: Head, _header: Header, _count: int) -> Iterator[str]:
-        """Yield an empty line, behind the names of methods."""
+        """Yield an empty line, which follows the names of methods."""
         yield ""
 
     def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
@@ -99,7 +99,7 @@ class AnvilForm:
 
 
 def _date(timestamp: int) -> str:
-    """Return a time as RFC 2822 has it; seconds since 1970 where the year has more than four digits."""
+    """Return a time in the form of RFC 2822; seconds since 1970 where the year has more than four digits."""
     return (
         str(timestamp) if timestamp > LAST_SECOND else format_datetime(datetime.fromtimestamp(timestamp, UTC))
     )

@@ -1,4 +1,4 @@
-"""The calls of a transaction as a tree, from the trace that geth's callTracer makes of it."""
+"""Calls of a transaction as a tree, from the trace of geth's callTracer."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -12,12 +12,12 @@ from wsnode.demo.terminal.printable import address, printable
 MOST_LINES: Final = 1000
 MOST_DEPTH: Final = 128
 SHOWN_BYTES: Final = 4 + 4 * 32
-"""Bytes of input or output: a function's selector and four values."""
+"""Most bytes of input or output that are shown: a function's selector and four values."""
 _KINDS: Final = {"CALL": "", "CREATE": "", "STATICCALL": " [staticcall]", "DELEGATECALL": " [delegatecall]"}
 
 
 class TracedLog(msgspec.Struct, frozen=True):
-    """An event, and how many calls of its frame came before it."""
+    """Event, and the number of its frame's calls before it."""
 
     address: str
     topics: Sequence[str] = ()
@@ -26,7 +26,7 @@ class TracedLog(msgspec.Struct, frozen=True):
 
 
 class TracedCall(msgspec.Struct, rename="camel", frozen=True):
-    """A call, in callTracer's form."""
+    """Call in callTracer's form."""
 
     type: str
     gas_used: str = "0x0"
@@ -44,7 +44,7 @@ read_call = msgspec.json.Decoder(TracedCall).decode
 
 
 def tree_lines(root: TracedCall) -> Iterator[str]:
-    """Yield the lines of a tree, 1000 of them at the most."""
+    """Yield the lines of a tree, at most 1000."""
     yield "Traces"
     lines = _lines(root, "  ", "  ")
     yield from islice(lines, MOST_LINES)
@@ -53,7 +53,7 @@ def tree_lines(root: TracedCall) -> Iterator[str]:
 
 
 def _lines(call: TracedCall, first: str, indent: str, depth: int = 0) -> Iterator[str]:
-    """Yield the lines of a call, which begins after `first` and continues behind `indent`."""
+    """Yield the lines of a call; the first begins with `first`, and the others with `indent`."""
     if depth == MOST_DEPTH:
         yield f"{first}… deeper calls left out"
         return
@@ -99,6 +99,6 @@ def _log_lines(log: TracedLog, indent: str) -> Iterator[str]:
 
 
 def _bytes(text: str) -> str:
-    """Return bytes in hex, cut if they are long, with the number of all."""
+    """Return bytes in hex; long ones are cut, with their number behind."""
     most = 2 + 2 * SHOWN_BYTES
     return text if len(text) <= most else f"{text[:most]}… ({len(text) // 2 - 1} bytes)"

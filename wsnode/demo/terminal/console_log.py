@@ -16,14 +16,14 @@ from wsnode.ethereum.codec.blocks import keccak256
 
 
 class Owner(bytes):
-    """The 20 bytes of an address."""
+    """Address of 20 bytes."""
 
 
 Value: TypeAlias = int | str | bool | bytes
-"""A number, a text, a truth value, or bytes, which may be an address."""
+"""Number, text, truth value, or bytes, which may be an address."""
 
 CONSOLE: Final = "0x000000000000000000636f6e736f6c652e6c6f67"
-"""The address that contracts call, which has no code."""
+"""Address of the console that contracts call; it has no code."""
 MOST_ARGUMENTS: Final = 4
 _KINDS: Final = ("uint256", "string", "bool", "address")
 _OLD_KINDS: Final = {"uint256": "uint", "int256": "int"}
@@ -33,7 +33,7 @@ _NO_NUMBER: Final = "NaN"
 
 
 def line_of(message: bytes) -> str | None:
-    """Return the text of a message, in one line or several; None if no function of the library says it."""
+    """Return the text of a message, in one line or several; None if it is of no function of the library."""
     kinds = _functions().get(message[:4])
     if kinds is None:
         return None
@@ -49,7 +49,7 @@ def line_of(message: bytes) -> str | None:
 
 @cache
 def _functions() -> dict[bytes, tuple[str, ...]]:
-    """Return the kinds of the arguments of each function, by its selector."""
+    """Return the kinds of the arguments of each function, by its selector of 4 bytes."""
     several = (kinds for count in range(MOST_ARGUMENTS + 1) for kinds in product(_KINDS, repeat=count))
     signatures = dict.fromkeys(
         (
@@ -71,7 +71,7 @@ def _values(kinds: Sequence[str], arguments: bytes) -> Iterator[Value]:
     """Yield the values of an ABI-encoded list.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The bytes are shorter than such a list.
     """
     for place, kind in enumerate(kinds):
         word = _slice(arguments, 32 * place, 32)
@@ -120,7 +120,7 @@ def _plain(value: Value) -> str:
 
 
 def _formatted(value: Value, form: str, digits: str) -> str:
-    """Return a value in the form that a placeholder wants."""
+    """Return a value as text in the form of a placeholder."""
     if form == "s":
         return _plain(value)
     if form == "o":

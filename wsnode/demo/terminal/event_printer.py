@@ -1,4 +1,4 @@
-"""The log of a development chain on the terminal: blocks, transactions, failed calls, controls."""
+"""Log of a development chain on the terminal: blocks, transactions, failed calls, controls."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,18 +28,20 @@ from wsnode.upstream.address import shown
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10
-"""Failed transactions whose reason is looked up: those before each in its block run again for it."""
+"""Most failed transactions a second whose reason is looked up: all earlier ones of the block run again for
+it.
+"""
 REASON_SECONDS: Final = 0.25
 REASON_BYTES: Final = 64 * 1024
 TRACE_SECONDS: Final = 1.0
 TRACE_BYTES: Final = 1024 * 1024
 NAMES_PER_SECOND: Final = 100
 CONSOLE_CHARACTERS: Final = 4096
-"""Characters of a message to the console."""
+"""Most characters of a message to the console."""
 PLAIN_GAS: Final = 21_000
-"""The gas of a transaction that runs no code."""
+"""Gas of a transaction that runs no code."""
 KEPT_BYTES: Final = 64 * 1024
-"""Bytes kept of the parameters of a failed call until they are printed."""
+"""Most bytes of the parameters of a failed call that are kept until they are printed."""
 TRACE: Final = b'{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}'
 TREE: Final = b'{"tracer":"callTracer","tracerConfig":{"withLog":true}}'
 
@@ -55,11 +57,11 @@ READING: Final = ("get", "metadata", "nodeInfo", "dumpState", "setLoggingEnabled
 WITH_RESULT: Final = ("evm_snapshot", "anvil_snapshot")
 """Controls whose results are printed: they are parameters of `evm_revert`."""
 SAYING: Final = ("eth_call", "eth_estimateGas")
-"""Methods whose calls of the console are printed, of estimates those that fail."""
+"""Methods with printed messages of contracts; for estimates, only those of failed calls."""
 
 
 class TopCall(msgspec.Struct, rename="camel", frozen=True):
-    """The outcome of a transaction, in callTracer's form."""
+    """Outcome of a transaction, in callTracer's form."""
 
     error: str | None = None
     revert_reason: str | None = None
@@ -67,7 +69,7 @@ class TopCall(msgspec.Struct, rename="camel", frozen=True):
 
 
 class TransactionCall(msgspec.Struct, frozen=True):
-    """The printed members of a call."""
+    """Printed members of a call."""
 
     to: str | None = None
     data: str | None = None
@@ -81,22 +83,22 @@ _read_call = msgspec.json.Decoder(TransactionCall).decode
 
 
 class EventPrinterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The events that are printed beside blocks, transactions and controls."""
+    """Events that are printed beside blocks, transactions and controls."""
 
     transactions: bool = True
-    """The transactions of each block, which is one line without them."""
+    """True to print the transactions of each block; without them a block is one line."""
     every_failure: bool = False
-    """Failed calls of every method."""
+    """True to print failed calls of every method."""
     methods: bool = False
-    """The name of each method that is called."""
+    """True to print the name of each called method."""
     controls: bool = True
-    """Controls that have changed something, with their parameters."""
+    """True to print controls that have changed something, with their parameters."""
     console: bool = True
-    """What contracts say to the console."""
+    """True to print messages of contracts to the console."""
     traces: bool = False
-    """The calls that each transaction makes."""
+    """True to print the calls that each transaction makes."""
     form: BlockForm = DefaultForm()
-    """The form of blocks with their transactions."""
+    """Form of blocks with their transactions."""
 
 
 Said = Sequence[tuple[Sequence[bytes], int]]
@@ -104,7 +106,7 @@ Said = Sequence[tuple[Sequence[bytes], int]]
 
 
 class EventPrinter:
-    """Passes events to a printer if the log is on; the printer's thread renders their texts."""
+    """Printer of events if the log is on; another thread renders their texts."""
 
     def __init__(
         self, printer: Printer, chain: Chain, log: DevelopmentLog, telling: EventPrinterSettings
@@ -134,7 +136,7 @@ class EventPrinter:
             registry.announce(self.tell_call)
 
     def end(self) -> None:
-        """Wait a moment for the printer, and stop reading the chain: it is about to be closed."""
+        """Wait a moment for the printer, and stop reading the chain, which is about to be closed."""
         self._printer.wait_written()
         self._has_ended = True
         self._cancel.set()
@@ -147,13 +149,13 @@ class EventPrinter:
             self._printer.say(lambda: f"{method}\n", self._names)
 
     def tell_said(self, _method: str, _arguments: Sequence[Any], _result: Any) -> None:
-        """Print what calls have said to the console."""
+        """Print messages of calls to the console."""
         said = self._chain.state.take_console()
         if self._log.enabled and any(said):
             self._printer.say(lambda: "".join(f"{line}\n" for line in console_lines(*said)))
 
     def tell_change(self, change: HeadChange) -> None:
-        """Print blocks that have left the chain and new ones."""
+        """Print blocks that have left the chain, and new ones."""
         if self._telling.console:
             # A fork that has moved has another state.
             self._chain.state.begin_console()
@@ -165,7 +167,7 @@ class EventPrinter:
             self._printer.say(partial(self._block, head))
 
     def tell_failure(self, method: str, params: bytes, error: RpcError) -> None:
-        """Print a failed call, if its reason may be of interest."""
+        """Print a failed call, if failures of its method are printed."""
         if self._telling.console and method in SAYING:
             self.tell_said(method, (), None)
         if self._log.enabled and (self._telling.every_failure or method.startswith(PRINTED_FAILURES)):
@@ -269,7 +271,7 @@ class EventPrinter:
 
 
 def console_lines(messages: Sequence[bytes], left_out: int) -> Iterator[str]:
-    """Yield the lines of messages to the console; those of no known function have none."""
+    """Yield the lines of messages to the console; a message of an unknown function is left out."""
     for message in messages:
         text = line_of(message)
         if text is not None:
@@ -279,7 +281,7 @@ def console_lines(messages: Sequence[bytes], left_out: int) -> Iterator[str]:
 
 
 def _why(error: str, reason: str | None, output: object) -> str:
-    """Return a failure in one line: with its reason if any, otherwise with the output."""
+    """Return a failure in one line: with its reason if there is one, otherwise with the output."""
     if reason is not None:
         return f"{error}: {printable(reason)}"
     if isinstance(output, str) and len(output) > len("0x"):
@@ -313,7 +315,7 @@ def _failure(method: str, params: bytes, message: str, data: object) -> str:
 
 
 def _call_of(params: bytes) -> TransactionCall:
-    """Return the call that parameters begin with, an empty one if they do not."""
+    """Return the call at the beginning of parameters, an empty one if there is none."""
     try:
         return next(map(_read_call, _read_parameters(params)), TransactionCall())
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -326,7 +328,7 @@ def _control(method: str, arguments: Sequence[Any], result: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a parameter as a person writes it, shortened."""
+    """Return a parameter as text for a person, shortened."""
     if value is None:
         return ""
     if isinstance(value, ForkRequest):

@@ -1,4 +1,4 @@
-"""Text that others chose, made fit for a terminal."""
+"""Text of others, made fit for a terminal."""
 
 from typing import Final
 
@@ -6,17 +6,17 @@ from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.untrusted import decoding
 
 SHOWN_CHARACTERS: Final = 300
-"""Characters of a reason, which a contract chooses."""
+"""Most characters of a text, such as a contract's reason of a failure."""
 
 
 def printable(text: str, most: int = SHOWN_CHARACTERS) -> str:
-    """Return a text without what would steer a terminal, and with that many characters at the most."""
+    """Return a text without control sequences for a terminal, cut to `most` characters."""
     shown = decoding.printable(text[:most])
     return shown if len(text) <= most else f"{shown}…"
 
 
 def address(text: str) -> str:
-    """Return an address with its checksum, anything else as it is."""
+    """Return an address with its checksum, any other text as it is."""
     try:
         content = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
