@@ -141,7 +141,7 @@ TOO_LONG = b'"' + b"a" * (MOST_BYTES - 1) + b'"'
             id="bad-chunk",
         ),
         pytest.param(
-            answering(HEAD + b"\r\n" + TOO_LONG[:MOST_BYTES]), "what answers there is no node", id="at-bound"
+            answering(HEAD + b"\r\n" + TOO_LONG[:MOST_BYTES]), "the answer is not JSON-RPC, so the URL is not a node's", id="at-bound"
         ),
         pytest.param(
             answering(HEAD + b"\r\n" + TOO_LONG),
@@ -154,8 +154,8 @@ TOO_LONG = b'"' + b"a" * (MOST_BYTES - 1) + b'"'
         pytest.param(
             answering(REDIRECT % b"http://127.0.0.1:1/"), "the node answers with HTTP 302", id="redirect"
         ),
-        pytest.param(AnotherNode, f"the node is no wsnode, but {VERSION}", id="another-node"),
-        pytest.param(NoNode, "what answers there is no node", id="no-node"),
+        pytest.param(AnotherNode, f"the node is not wsnode but {VERSION}", id="another-node"),
+        pytest.param(NoNode, "the answer is not JSON-RPC, so the URL is not a node's", id="no-node"),
     ],
 )
 def test_what_is_no_wsnode_is_one_line(kind: type[BaseHTTPRequestHandler], words: str) -> None:

@@ -1,1 +1,1 @@
-"""The command line: a module a command, and what commands share."""
+"""Command line: one module for each command, and shared ones."""

@@ -39,7 +39,7 @@ LONDON = FORKS.index("london")
 
 
 def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds `block_time`, which is `seconds` unless it is given."""
+    """Return a decorator that adds `block_time`, with a default of `seconds`."""
     return click.option(
         "--block-time",
         "-b",
@@ -47,12 +47,12 @@ def block_time_option(seconds: float) -> Callable[[Callable[..., Any]], Callable
         default=seconds,
         show_default=True,
         metavar="SECONDS",
-        help="From one block to the next; 0: a block for each transaction.",
+        help="Seconds from one block to the next; 0: a block for each transaction.",
     )
 
 
 def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what both commands have, but for the block time; `served` reads it."""
+    """Add the options of both commands except the block time; `common` reads them."""
     for option in (
         one_process_option,
         limit_option,
@@ -79,7 +79,7 @@ def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class DevelopmentOptions(TypedDict):
-    """The settings from the options of both commands."""
+    """Settings from the options of both commands."""
 
     address: ListenAddress
     data: Path | None
@@ -94,7 +94,7 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
     """Return the settings from the options of both commands.
 
     Raises:
-        click.UsageError: They contradict one another.
+        click.UsageError: Two options contradict one another.
     """
     from wsnode.demo.terminal.event_printer import EventPrinterSettings
     from wsnode.node.config import AllowedHosts
@@ -103,7 +103,7 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
     if options["verbose"] and level not in (None, "debug"):
         raise click.UsageError("give either --verbose or --log-level")
     if options["quiet"] and (options["verbose"] or level is not None):
-        raise click.UsageError("give either --quiet or what to log")
+        raise click.UsageError("give either --quiet, or --verbose or --log-level")
     level = "debug" if options["verbose"] else level or "info"
     return {
         "address": fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN),
@@ -117,10 +117,10 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
 
 
 def development_limits(given: Mapping[str, Any]) -> "AllLimits":
-    """Return the limits of a development chain, of which some are given.
+    """Return the limits of a development chain, with the given ones in place of defaults.
 
     Raises:
-        click.BadParameter: One of these is none.
+        click.BadParameter: A limit's name is unknown, or its value is invalid.
     """
     import msgspec
 
@@ -152,7 +152,7 @@ def demo(*, block_time: float, journal: str | None, **options: Any) -> None:
 
 
 def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Return the fork of a name in any case, with any marks between its words."""
+    """Return the fork of a name in any case, with or without marks between its words; None without a name."""
     if name is None:
         return None
     plain = name.lower().replace("-", "").replace("_", "").replace(" ", "").removesuffix("whistle")
@@ -175,7 +175,7 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     default=10,
     show_default=True,
     metavar="N",
-    help="How many have ether.",
+    help="Number of funded accounts.",
 )
 @click.option(
     "--balance",
@@ -183,7 +183,7 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     default=10_000,
     show_default=True,
     metavar="ETHER",
-    help="How much each has.",
+    help="Balance of each account.",
 )
 @click.option(
     "--mnemonic",
@@ -191,10 +191,13 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     default=MNEMONIC,
     show_default=True,
     metavar="PHRASE",
-    help="What they are derived from.",
+    help="The phrase from which the accounts are derived.",
 )
 @click.option(
-    "--chain-id", type=click.IntRange(1, 2**63 - 1), metavar="N", help="Of a new chain; 31337 if not given."
+    "--chain-id",
+    type=click.IntRange(1, 2**63 - 1),
+    metavar="N",
+    help="The id of a new chain; 31337 if not given.",
 )
 @click.option(
     "--hardfork",
@@ -208,14 +211,14 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     default=GAS_LIMIT,
     show_default=True,
     metavar="GAS",
-    help="Of a new chain's blocks; those of an old one move towards it.",
+    help="Gas limit of a new chain's blocks; an old chain's moves towards it.",
 )
 @click.option(
     "--base-fee",
     "--block-base-fee-per-gas",
     type=click.IntRange(0, 2**64 - 1),
     metavar="WEI",
-    help="Of a new chain's first blocks; 1 gwei in its genesis if not given.",
+    help="Base fee of a new chain's first blocks; 1 gwei in its genesis if not given.",
 )
 @click.option(
     "--gas-price",
@@ -243,7 +246,7 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     "--fork-block-number",
     type=click.IntRange(1, 2**63 - 1),
     metavar="N",
-    help="Which block; the node's head if not given.",
+    help="Number of the block to begin on; the node's head if not given.",
 )
 @click.option(
     "--order",
@@ -253,11 +256,14 @@ def read_fork(_context: click.Context, _option: click.Parameter, name: str | Non
     help="Which transaction comes first: the one that pays best, or the oldest.",
 )
 @click.option(
-    "--state", type=FILE, metavar="FILE", help="Both of the next two; the file need not be there yet."
+    "--state",
+    type=FILE,
+    metavar="FILE",
+    help="Both --load-state and --dump-state; the file need not exist yet.",
 )
 @journal_option
 @click.option("--load-state", type=FILE, metavar="FILE", help="Begin with the accounts of anvil's file.")
-@click.option("--dump-state", type=FILE, metavar="FILE", help="Write all accounts there at the end.")
+@click.option("--dump-state", type=FILE, metavar="FILE", help="Write all accounts to this file at the end.")
 def dev(
     *,
     block_time: float,
@@ -324,10 +330,12 @@ def dev(
 def state_files(
     state: Path | None, load_state: Path | None, dump_state: Path | None
 ) -> tuple[Path | None, Path | None]:
-    """Return what to begin with and where to write at the end; `state` is both, and may come to be.
+    """Return the file to begin with and the file to write at the end, None for an absent one.
+
+    `state` is both; it is written even if it does not exist yet.
 
     Raises:
-        click.UsageError: There are two of one kind.
+        click.UsageError: Two options name one of the files.
     """
     if state is None:
         return load_state, dump_state

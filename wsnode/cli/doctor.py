@@ -1,4 +1,4 @@
-"""`wsnode doctor`: is a data folder sound?"""
+"""Command `wsnode doctor`, which checks a data folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +59,7 @@ def _print_tables(data: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def unreadable_status() -> Iterator[None]:
-    """Give a failure another exit status than a folder with faults has."""
+    """Give a failure another exit status than that of a folder with faults."""
     try:
         yield
     except SystemExit as ended:

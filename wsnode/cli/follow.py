@@ -1,4 +1,4 @@
-"""`wsnode follow`: a chain that is live because other nodes' are; `wsnode chains`: those it knows."""
+"""Commands `wsnode follow`, for a chain of other nodes, and `wsnode chains`, for the list of known chains."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 @click.option(
     "--accept-finalized-reorg",
     is_flag=True,
-    help="Follow them even where they replace what is final here.",
+    help="Follow the upstreams even if they replace a finalized block.",
 )
 @journal_option
 @address_options
@@ -122,7 +122,7 @@ def follow(
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     if chain is not None and genesis is not None:
-        raise click.UsageError("--chain and --genesis: one of them is enough")
+        raise click.UsageError("give either --chain or --genesis")
     with one_line_failures():
         from wsnode.node import config, config_line
 
@@ -158,7 +158,7 @@ def follow(
 
 
 def require_folder(data: Path) -> None:
-    """Refuse a new folder: what is proved needs something to begin with, which an old one may have."""
+    """Refuse a new folder without a checkpoint: only an old one may have a light client to continue from."""
     from wsnode.node.chains import ETHEREUM_FOLDER
     from wsnode.sync.errors import NO_CHECKPOINT
 
@@ -167,7 +167,7 @@ def require_folder(data: Path) -> None:
 
 
 def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
-    """Make the chain of a genesis in a folder, or check that it has that one and is of that kind."""
+    """Make the chain of a genesis in a folder, or check that the folder has this genesis and kind."""
     from wsnode.ethereum.chain import Chain
     from wsnode.node.chains import ETHEREUM_FOLDER
 
@@ -177,13 +177,15 @@ def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
 
 
 @click.command()
-@click.option("--markdown", is_flag=True, help="As the section of docs/reference/chains.md.")
+@click.option(
+    "--markdown", is_flag=True, help="Print the list as the Markdown table of docs/reference/chains.md."
+)
 def chains(*, markdown: bool) -> None:
-    """List the chains that `wsnode follow --chain NAME` knows, and what is not checked or left out.
+    """List the chains of `wsnode follow --chain NAME`, and the checks and features that they lack.
 
     `full` chains can be executed; of the others the last blocks are verified by their headers, and state is
-    read by proofs (`wsnode follow --chain NAME`). `wsnode dev --fork URL` begins on a block of a chain that
-    has `fork`. All of it is in docs/reference/chains.md.
+    read by proofs (`wsnode follow --chain NAME`). `wsnode dev --fork URL` begins on a block of a chain with
+    `fork`. All of it is in docs/reference/chains.md.
     """
     from wsnode.ethereum.networks.table import NETWORKS
 

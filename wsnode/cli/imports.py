@@ -63,11 +63,15 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
 @app.command("alt")
 @click.argument("folder", metavar="FOLDER", type=FILE)
 @data_option
-@click.option("--classes", type=FILE, metavar="DIR", help="More classes, by hash.")
-@click.option("--first-block", type=click.IntRange(min=0), metavar="N", help="Begin an empty chain here.")
-@click.option("--chain-id", metavar="NAME", help="Such as SN_MAIN.")
-@click.option("--trust-roots", is_flag=True, help="Check links, and no state roots.")
-@click.option("--replace", is_flag=True, help="Take back stored blocks that the dump has otherwise.")
+@click.option("--classes", type=FILE, metavar="DIR", help="A folder of further class definitions.")
+@click.option(
+    "--first-block", type=click.IntRange(min=0), metavar="N", help="The number of a new chain's first block."
+)
+@click.option("--chain-id", metavar="NAME", help="The chain's name, such as SN_MAIN.")
+@click.option(
+    "--trust-roots", is_flag=True, help="Check parent hashes only; take state roots as they are in the dump."
+)
+@click.option("--replace", is_flag=True, help="Replace stored blocks that differ from the dump's.")
 @journal_option
 def import_alt(
     *,
@@ -119,7 +123,7 @@ def import_alt(
 
 
 def give_back(release_free_pages: Callable[[], object]) -> None:
-    """Have free pages given back; if that fails say so, for what was imported is stored all the same."""
+    """Release free pages; print a note if that fails, since the imported blocks are stored all the same."""
     from wsnode.store.errors import StoreError
 
     try:
@@ -129,7 +133,7 @@ def give_back(release_free_pages: Callable[[], object]) -> None:
 
 
 def announce_starknet_head(chain: "StarknetChain") -> None:
-    """Say on standard output where the Starknet chain ends; nothing of an empty one."""
+    """Print the head of the Starknet chain on standard output, nothing for an empty chain."""
     from wsnode.starknet.felt import felt_text
 
     with chain.snapshot() as snapshot:
@@ -139,10 +143,10 @@ def announce_starknet_head(chain: "StarknetChain") -> None:
 
 
 def read_genesis(path: Path | None) -> bytes | None:
-    """Return the bytes of a genesis file, if one is named.
+    """Return the bytes of a genesis file, None if none is named.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: The file cannot be read.
     """
     from wsnode.ethereum.storage.folder import MOST_GENESIS_BYTES
     from wsnode.node.config import ConfigurationError

@@ -21,7 +21,7 @@ def app() -> None:
 @app.command()
 @click.argument("name", metavar="NAME")
 @data_option
-@click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits a second.")
+@click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits that come back each second.")
 @click.option("--burst", type=FiniteRange(min=0), help="Credits that can be saved up.")
 @click.option(
     "--cost",
@@ -29,7 +29,7 @@ def app() -> None:
     multiple=True,
     metavar="METHOD=CREDITS",
     callback=lambda _context, _option, texts: dict(map(parse_cost, texts)),
-    help="1 if not given.",
+    help="The credits of a method; 1 if not given.",
 )
 @click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
 @click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
@@ -82,7 +82,7 @@ def key_file(data: Path) -> "KeyFile":
 
 
 def parse_contract(text: str) -> str:
-    """Return the address `text`, if it is one."""
+    """Return `text` if it is an address, 20 bytes in hex; else end as wrong usage."""
     import msgspec
 
     from wsnode.server.access.api_keys import ContractAddress
@@ -90,7 +90,7 @@ def parse_contract(text: str) -> str:
     try:
         return msgspec.convert(text, ContractAddress)
     except msgspec.ValidationError:
-        raise click.BadParameter(f"{text!r} is no address 0x…") from None
+        raise click.BadParameter(f"{text!r} is no address, which is 0x and 40 hexadecimal digits") from None
 
 
 def parse_cost(text: str) -> tuple[str, float]:

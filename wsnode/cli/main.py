@@ -1,4 +1,4 @@
-"""The command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `config`, `keys`, `verify` ….
+"""Command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `config`, `keys`, `verify` ….
 
 A command's module is imported when the command is run or listed, and imports chain and server when the
 command runs. `--help` and wrong usage are answered before those are loaded; no command loads another's.
@@ -37,7 +37,7 @@ COMMANDS: Final = {
     },
     "Checks and load on any node": {"verify": "verify:verify", "bench": "bench.group:bench"},
 }
-"""Commands by their names, under headings: where each is defined in `wsnode.cli`."""
+"""Import path below `wsnode.cli` of each command, by heading and name."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,7 +51,7 @@ COMMANDS: Final = {
     help="Show the version and exit.",
 )
 def app() -> None:
-    """A WebSocket-first JSON-RPC node. Begin with `wsnode demo`, or test against `wsnode dev`."""
+    """Run a WebSocket-first JSON-RPC node. Begin with `wsnode demo`, or test against `wsnode dev`."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What commands share: the form of their help, options, and the settings from options."""
+"""Parts that commands share: the form of their help, options, and the settings from options."""
 
 import math
 import re
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 FILE = click.Path(path_type=Path)
-"""A path that need not exist: its reader reports errors."""
+"""Path that need not exist: its reader reports errors."""
 
 WHOLE_SENTENCE = 1000
-"""More characters than the first sentence of a command's help has."""
+"""Characters of help beyond the first sentence of any command."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Commands(click.Group):
-    """Lists its commands in the order in which they were added, under headings if they have some.
+    """Group of commands in the order in which they were added, under headings if they have some.
 
-    A command that has an import path is imported when it is run or listed.
+    A command with an import path is imported when it is run or listed.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.headings: dict[str, str] = {}
-        """The headings of commands, by the commands' names."""
+        """Headings of commands, by the commands' names."""
         self._import_paths: dict[str, str] = {}
 
     def add_import_path(self, name: str, path: str) -> None:
@@ -69,7 +69,7 @@ class Commands(click.Group):
 
 
 class Url(click.ParamType[str], ABC):
-    """URLs of one kind. What is none is wrong usage, and not shown: it may have a key or a password."""
+    """Type of URLs of one kind; an invalid one is not shown, since it may hold a key or a password."""
 
     name = "URL"
 
@@ -77,7 +77,7 @@ class Url(click.ParamType[str], ABC):
         """Return a URL as it is.
 
         Raises:
-            click.BadParameter: It is none of the kind.
+            click.BadParameter: The URL is not of the kind.
         """
         try:
             self.check(value)
@@ -87,43 +87,43 @@ class Url(click.ParamType[str], ABC):
 
     @abstractmethod
     def check(self, value: str) -> None:
-        """Do nothing with a URL of the kind.
+        """Return if a URL is of the kind.
 
         Raises:
-            ValueError: It is none; the text shows nothing secret.
+            ValueError: It is not; the text shows no secret part of it.
         """
 
 
 class NodeUrl(Url):
-    """URLs of nodes."""
+    """Type of URLs of nodes."""
 
     def check(self, value: str) -> None:
-        """Raise AddressError if a URL is none of a node."""
+        """Raise AddressError if the text is no URL of a node."""
         from wsnode.upstream.address import UpstreamAddress
 
         UpstreamAddress.parse(value)
 
 
 class JournalUrl(Url):
-    """URLs of journals."""
+    """Type of URLs of journals."""
 
     def check(self, value: str) -> None:
-        """Raise JournalAddressError if a URL is none of a journal."""
+        """Raise JournalAddressError if the text is no URL of a journal."""
         from wsnode.cluster.address import JournalAddress
 
         JournalAddress.parse(value)
 
 
 class ChainName(click.ParamType[str]):
-    """Names of known chains."""
+    """Type of names of known chains."""
 
     name = "name"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name that the chain has in the table.
+        """Return the chain's name in the table of networks.
 
         Raises:
-            click.BadParameter: No chain has it.
+            click.BadParameter: No chain has the name.
         """
         from wsnode.ethereum.networks.table import UnknownNetworkError, find_network
 
@@ -134,17 +134,17 @@ class ChainName(click.ParamType[str]):
 
 
 class WindowLength(click.ParamType[int | str]):
-    """A number of blocks, or a time such as `2h`."""
+    """Type of a window: a number of blocks, or a time such as `2h`."""
 
     name = "blocks"
 
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Return the number, or the time as it is.
+        """Return the number of blocks, or the time as it is.
 
         Raises:
-            click.BadParameter: It is neither.
+            click.BadParameter: The text is neither.
         """
         from wsnode.node.config import WINDOW_BLOCKS, WINDOW_TIME
 
@@ -159,15 +159,15 @@ class WindowLength(click.ParamType[int | str]):
 
 
 class StarknetFirstBlockType(click.ParamType[str]):
-    """The first block of a Starknet chain, by its hash or by the chain's name."""
+    """Type of the first block of a Starknet chain: its hash, or the chain's name."""
 
     name = "hash"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text.
+        """Return the text as it is.
 
         Raises:
-            click.BadParameter: It is neither.
+            click.BadParameter: The text is neither a hash nor a name.
         """
         from wsnode.node.config import FIRST_BLOCK
 
@@ -177,13 +177,13 @@ class StarknetFirstBlockType(click.ParamType[str]):
 
 
 class FiniteRange(click.FloatRange):
-    """Numbers within a range, without those that are none (`nan`) or have no end (`inf`)."""
+    """Type of numbers within a range, without `nan` and `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number that `value` is.
+        """Return the number.
 
         Raises:
-            click.BadParameter: It is none, or outside of the range.
+            click.BadParameter: The text is no finite number, or outside the range.
         """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
@@ -192,7 +192,7 @@ class FiniteRange(click.FloatRange):
 
 
 def address_options(command: Command) -> Command:
-    """Add `listen`, `host` and `port`, which `fit_address` reads."""
+    """Add `listen`, `host` and `port`; `fit_address` reads them."""
     for option in (
         click.option(
             "--port",
@@ -205,7 +205,8 @@ def address_options(command: Command) -> Command:
         click.option(
             "--listen",
             metavar="HOST:PORT",
-            help=f"Where to accept connections, or a port of this machine; {DEFAULT_LISTEN} if not given.",
+            help="The address to accept connections on, or a port of this machine; "
+            f"{DEFAULT_LISTEN} if not given.",
         ),
     ):
         command = option(command)
@@ -213,7 +214,7 @@ def address_options(command: Command) -> Command:
 
 
 def guest_options(command: Command) -> Command:
-    """Add `origin` and `vhost`: which web pages and host names besides this machine's own are let in."""
+    """Add `origin` and `vhost`: web pages and host names with access besides this machine's own."""
     for option in (
         click.option(
             "--vhost",
@@ -233,7 +234,7 @@ def guest_options(command: Command) -> Command:
 
 
 def limit_option(command: Command) -> Command:
-    """Add `limit`, the numbers that are given to limits, by name."""
+    """Add `limit`, values of limits by their names."""
     return click.option(
         "--limit",
         multiple=True,
@@ -272,7 +273,7 @@ def log_level_option(command: Command) -> Command:
 
 
 def one_process_option(command: Command) -> Command:
-    """Add `--workers`, hidden, to a command that writes its chain: it says why there is no such option."""
+    """Add `--workers`, hidden, to a command that writes its chain; its use explains why it is refused."""
     return click.option("--workers", hidden=True, expose_value=False, callback=_refuse_workers)(command)
 
 
@@ -310,11 +311,12 @@ def genesis_option(command: Command) -> Command:
 
 
 def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> ListenAddress:
-    """Return the address that the options name, with the parts that they leave out from `otherwise`.
+    """Return the address of the options; parts that are left out are those of `otherwise`.
 
     Raises:
-        click.BadParameter: They name none, or two.
-        ListenError: `otherwise` names none.
+        click.UsageError: The options name two addresses.
+        click.BadParameter: The options name no valid address.
+        ListenError: `otherwise` is no address.
     """
     if listen is None:
         usual = ListenAddress.parse(otherwise)
@@ -330,7 +332,7 @@ def fit_address(listen: str | None, host: str | None, port: int | None, otherwis
 
 
 def checked_addresses(url: str, http: str | None = None, websocket: str | None = None) -> "Addresses":
-    """Return a node's two addresses, or end as wrong usage does."""
+    """Return a node's two addresses, or end as wrong usage if one is invalid."""
     from wsnode.upstream.errors import AddressError
     from wsnode.verify.addresses import addresses_of
 

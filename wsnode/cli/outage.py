@@ -1,4 +1,4 @@
-"""`wsnode outage`: an operator says that the node of a data folder may lack transactions."""
+"""Command `wsnode outage`: an operator declares that the node of a data folder may lack transactions."""
 
 from pathlib import Path
 

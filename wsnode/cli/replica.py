@@ -1,4 +1,4 @@
-"""`wsnode replica`: a chain that repeats what another node publishes to a journal."""
+"""Command `wsnode replica`, for a chain that another node publishes to a journal."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,10 @@ from wsnode.node.listen_address import DEFAULT_LISTEN
     help="The journal to follow: redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://.",
 )
 @click.option(
-    "--advertise", type=NodeUrl(), metavar="URL", help="Where other nodes of the chain can ask this one."
+    "--advertise",
+    type=NodeUrl(),
+    metavar="URL",
+    help="The URL at which other nodes of the chain ask this one.",
 )
 @click.option(
     "--starknet",
@@ -53,7 +56,7 @@ def replica(
     trust_roots: bool,
     **options: Any,
 ) -> None:
-    """Follow the journal of a chain that another node writes, and serve that chain.
+    """Follow the journal of a chain, written by another node, and serve that chain.
 
     Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes. Of a
     Starknet chain every block is checked as `wsnode import alt` does.

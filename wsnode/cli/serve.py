@@ -1,4 +1,6 @@
-"""`wsnode serve`: stored chains over WebSocket and HTTP, or one that a consensus client drives."""
+"""Command `wsnode serve`, for stored chains over WebSocket and HTTP, or one that a consensus client
+drives.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,19 @@ from wsnode.node.listen_address import DEFAULT_LISTEN
 
 @click.command()
 @click.option("--data", type=FILE, metavar="DIR", help="The folder of one network.")
-@click.option("--config", "file", type=FILE, metavar="FILE", help="A wsnode.toml.")
+@click.option("--config", "file", type=FILE, metavar="FILE", help="A configuration file, wsnode.toml.")
 @address_options
-@click.option("--engine", metavar="HOST:PORT", help="Where a consensus client drives the chain.")
-@click.option("--jwt-secret", type=FILE, metavar="FILE", help="The secret of its tokens; made if absent.")
-@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain that it drives.")
+@click.option(
+    "--engine", metavar="HOST:PORT", help="The address at which a consensus client drives the chain."
+)
+@click.option(
+    "--jwt-secret", type=FILE, metavar="FILE", help="The file of its tokens' secret; made if absent."
+)
+@click.option("--genesis", type=FILE, metavar="FILE", help="The genesis of a new chain for --engine.")
 @journal_option
-@click.option("--unix-socket", metavar="PATH", help="Listen there as well.")
-@click.option("--tls-cert", metavar="FILE", help="Encrypt; a PEM chain.")
-@click.option("--tls-key", metavar="FILE", help="Its private key.")
+@click.option("--unix-socket", metavar="PATH", help="Listen on this Unix socket as well.")
+@click.option("--tls-cert", metavar="FILE", help="Serve over TLS with this certificate chain, in PEM.")
+@click.option("--tls-key", metavar="FILE", help="The private key of --tls-cert, in PEM.")
 @serving_options
 def serve(
     *,
@@ -71,7 +77,7 @@ def require_usable(
     journal: str | None,
     vhost: tuple[str, ...],
 ) -> None:
-    """End as wrong usage does if the options of `serve` contradict one another."""
+    """End as wrong usage if the options of `serve` contradict one another."""
     if (data is None) == (file is None):
         raise click.UsageError("give either --data or --config")
     if file is not None and vhost:

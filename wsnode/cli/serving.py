@@ -1,4 +1,4 @@
-"""The options of the commands that serve stored chains, the settings from them, and the run of the node."""
+"""Options of the commands that serve stored chains, the settings from them, and the run of the node."""
 
 import gc
 import sys
@@ -20,9 +20,10 @@ NODES = frozenset({"anvil", "demo", "dev", "follow", "replica", "serve"})
 
 
 def begin_node() -> None:
-    """Hold the signals of a command that runs a node, and its garbage until its modules are read.
+    """Hold the signals of a command that runs a node, and disable garbage collection while modules are
+    imported.
 
-    `collect_garbage` ends the latter.
+    `collect_garbage` enables it again.
     """
     if NODES.intersection(sys.argv[1:2]):
         hold_signals()
@@ -34,10 +35,14 @@ def serving_options(command: Command) -> Command:
     """Add `workers`, `open_to_all`, `log_level`, `log_format`, `origin`, `vhost` and `metrics_listen`."""
     for option in (
         click.option(
-            "--metrics-listen", metavar="HOST:PORT", help="Where operators find metrics and health."
+            "--metrics-listen", metavar="HOST:PORT", help="The operators' address, for metrics and health."
         ),
         guest_options,
-        click.option("--log-format", type=click.Choice(["human", "json"]), help="How; human if not given."),
+        click.option(
+            "--log-format",
+            type=click.Choice(["human", "json"]),
+            help="The form of log lines; human if not given.",
+        ),
         log_level_option,
         click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /."),
         click.option(
@@ -49,13 +54,17 @@ def serving_options(command: Command) -> Command:
 
 
 def serving_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a `Config` from `serving_options`, but for `vhost`, which is a network's."""
+    """Return the settings of a `Config` from `serving_options`; `vhost` is left out, since it is a
+    network's.
+    """
     as_named = {name: options[name] for name in ("workers", "log_level", "log_format", "metrics_listen")}
     return {"open": options["open_to_all"], "origins": options["origin"], **as_named}
 
 
 def run_node(config: "Config", read_config: Callable[[], "Config"]) -> None:
-    """Run a node until a signal ends it, in as many processes as it is to have; SIGHUP reads it anew."""
+    """Run a node until a signal ends it, with `config.workers` processes; SIGHUP reads the configuration
+    again.
+    """
     import trio
 
     announce = partial(announce_ready, is_encrypted=config.tls_cert is not None)

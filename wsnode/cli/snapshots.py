@@ -44,7 +44,7 @@ def restore(*, folder: Path, data: Path) -> None:
 
 
 def announce(copy: "Manifest") -> None:
-    """Say on standard output where the chains of a copy end."""
+    """Print the heads of a copy's chains on standard output."""
     if copy.alt is not None and copy.alt.number is not None:
         announce_head(f"{copy.alt.number} {copy.alt.hash}")
     if copy.eth is not None:

@@ -1,4 +1,4 @@
-"""The output of commands: lines, progress, the head, and failures as one line."""
+"""Output of commands: lines, progress, the head, and failures as one line."""
 
 import shutil
 import signal
@@ -19,7 +19,7 @@ CLEAR_LINE = "\r\x1b[2K"
 
 
 def say(line: str) -> None:
-    """Print a line at once. Control characters, which another node may have sent, are escaped."""
+    """Print a line at once; control characters, which another node may have sent, are escaped."""
     print(escaped(line), flush=True)
 
 
@@ -31,14 +31,14 @@ def escaped(lines: str) -> str:
 
 
 def announce_head(head: object) -> None:
-    """Say on standard output where the chain ends: `head NUMBER HASH`."""
+    """Print the head on standard output: `head NUMBER HASH`."""
     print(f"head {head}", flush=True)
 
 
 class PassingLine:
-    """A line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal.
+    """Line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal.
 
-    Meanwhile the first interruption (control-C) only asks for the end, the second one is as always.
+    Meanwhile the first interruption (control-C) only asks for the end; the second one ends the process.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -50,7 +50,7 @@ class PassingLine:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Leave nothing of it in front of what is printed next."""
+        """Clear the line, and restore the handling of interruptions."""
         self.show("")
         signal.signal(signal.SIGINT, self._handler)
 
@@ -59,7 +59,9 @@ class PassingLine:
         signal.signal(signal.SIGINT, self._handler)
 
     def show(self, text: str) -> bool:
-        """Show `text` in the place of the last one, cut to the width; True once there was an interruption."""
+        """Show `text` in place of the last one, cut to the width; return True once there was an
+        interruption.
+        """
         if self._stream is not None:
             width = shutil.get_terminal_size().columns
             self._stream.write(f"{CLEAR_LINE}{escaped(text)[: width - 1]}")
@@ -87,7 +89,7 @@ def one_line_failures() -> Iterator[None]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the types of such errors; imported on failure only, because they need nearly all modules."""
+    """Return the types of such errors, imported on failure only, because they need nearly all modules."""
     from wsnode.cli.error_types import FAILURES
 
     return FAILURES
@@ -131,7 +133,7 @@ def shown_starknet_progress() -> Iterator["starknet_progress.LineProgress | star
 
 @contextmanager
 def shown_parts() -> Iterator["OutputLines | ProgressBars"]:
-    """Show the progress of work in parts on standard error: a bar on a terminal, else a line now and then."""
+    """Show the progress of work in parts on standard error: a bar on a terminal, else a line every 5 s."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -144,21 +146,21 @@ def shown_parts() -> Iterator["OutputLines | ProgressBars"]:
 
 
 class OutputLines:
-    """Writes a line now and then."""
+    """Progress as a line every few seconds."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._last = time.monotonic()
 
     def advanced(self, part: str, done: int, total: int) -> None:
-        """Write a line unless the last one is recent."""
+        """Write a line unless the last one is less than 5 s old."""
         if (now := time.monotonic()) - self._last >= LINE_EVERY_SECONDS:
             self._last = now
             print(f"{part}: {done} of {total}", file=self._stream, flush=True)
 
 
 class ProgressBars:
-    """Shows a bar for each part."""
+    """Progress as a bar for each part."""
 
     def __init__(self, bars: "Progress") -> None:
         self._bars = bars

@@ -1,4 +1,4 @@
-"""`wsnode verify`: case files against any node, and any node against another."""
+"""Command `wsnode verify`: case files against any node, and any node against another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +25,10 @@ Say = Callable[[str], None]
     required=False,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
 )
-@click.option("--http", metavar="URL", help="Where HTTP is answered.")
-@click.option("--ws", "websocket", metavar="URL", help="Where WebSocket is answered.")
+@click.option("--http", metavar="URL", help="The node's URL for HTTP.")
+@click.option("--ws", "websocket", metavar="URL", help="The node's URL for WebSocket.")
 @click.option("--messages", is_flag=True, help="Compare error messages too.")
-@click.option("-k", "text", metavar="TEXT", default="", help="Only cases whose name holds it.")
+@click.option("-k", "text", metavar="TEXT", default="", help="Run only cases with this text in their names.")
 @click.option(
     "--timeout",
     type=FiniteRange(min=0.001),
@@ -38,11 +38,13 @@ Say = Callable[[str], None]
 )
 @click.option("--against", metavar="URL", help="Ask this node of the same chain too, random questions.")
 @click.option(
-    "--calls", type=click.IntRange(min=1), default=2000, show_default=True, help="How many of these."
+    "--calls", type=click.IntRange(min=1), default=2000, show_default=True, help="Number of random questions."
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed asks the same.")
-@click.option("--methods", metavar="METHOD,…", help="Ask these only.")
-@click.option("--except", "passed_over", metavar="REGEX", help="Pass over answers that hold it.")
+@click.option("--methods", metavar="METHOD,…", help="Ask about these methods only.")
+@click.option(
+    "--except", "passed_over", metavar="REGEX", help="Ignore differences in answers that match this."
+)
 @click.option("--junit", "junit_file", type=FILE, metavar="FILE", help="Write the results as JUnit's XML.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object instead of lines.")
 def verify(
@@ -113,7 +115,7 @@ def _methods(given: str | None) -> tuple[str, ...]:
     methods = tuple(METHODS) if given is None else tuple(part.strip() for part in given.split(","))
     if unknown := sorted(set(methods) - METHODS.keys()):
         raise click.BadParameter(
-            f"no questions for {', '.join(unknown)}; there are {', '.join(sorted(METHODS))}",
+            f"--against cannot ask about {', '.join(unknown)}; there are {', '.join(sorted(METHODS))}",
             param_hint="--methods",
         )
     return methods

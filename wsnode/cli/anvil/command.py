@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GAS_LIMIT: Final = 30_000_000
 DERIVATION_PATH: Final = "m/44'/60'/0'/0/"
 IPC_PATH: Final = "/tmp/anvil.ipc"
-"""The path that anvil takes, and clients of it expect."""
+"""Path of anvil's socket, which its clients expect."""
 CODE_SIZE: Final = 2**31 - 1
 EPOCH: Final = 32
 LARGEST_BODY: Final = 1 << 30
@@ -39,14 +39,16 @@ OTHER_FORKS: Final = {
     "homestead": EARLIEST,
     "dao": EARLIEST,
 }
-"""Forks of anvil's, and those whose rules there are in their places."""
+"""Substitutes for forks that only anvil has."""
 MOST: Final = 2**63 - 1
 
 
 def read_hardfork(
     context: click.Context, option: click.Parameter, name: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the name as it was given, and that of the fork whose rules there are."""
+    """Return the fork's name as given, and the name of the fork whose rules are used; both None without a
+    name.
+    """
     if name is None:
         return None, None
     return name, OTHER_FORKS.get(name.lower()) or read_fork(context, option, name)
@@ -63,7 +65,7 @@ def read_path(_context: click.Context, _option: click.Parameter, text: str) -> t
 
 
 def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the chain that begins."""
+    """Add the flags of the new chain."""
     for option in (
         click.option(
             "--accounts", "-a", type=click.IntRange(0, 1000), default=10, show_default=True, metavar="N"
@@ -107,7 +109,7 @@ def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def block_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the blocks to come."""
+    """Add the flags of the chain's blocks."""
     for option in (
         click.option(
             "--block-time",
@@ -163,7 +165,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    """Print the program's version, and that of anvil whose flags it has, and end."""
+    """Print the version of wsnode and the version of anvil whose flags it has, and exit."""
     if asked:
         from wsnode.ethereum.rpc.node.methods import DEVELOPMENT_CLIENT
         from wsnode.release import release
@@ -229,7 +231,7 @@ def _require_usable(options: Mapping[str, Any]) -> None:
 
 
 def _differences(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each flag that does something else than anvil's."""
+    """Yield a line for each flag with another effect than in anvil."""
     name, fork = options["hardfork"]
     if name is not None and name.lower() in OTHER_FORKS:
         yield warning("--hardfork", f"{name}: the rules are those of {fork}")

@@ -1,4 +1,4 @@
-"""Flags of anvil that are accepted and change nothing here, each with one line that says what differs."""
+"""Flags of anvil that are accepted and have no effect, each with a line about the difference."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -8,13 +8,13 @@ import click
 
 
 class IgnoredOption(NamedTuple):
-    """A flag: its names, the name of its value, and the difference from anvil."""
+    """Flag without effect: its names, the name of its value, and the difference from anvil."""
 
     names: tuple[str, ...]
     metavar: str | None
-    """None if it takes no value."""
+    """Name of its value, None if it takes no value."""
     reason: str
-    """What there is in its place."""
+    """Behaviour of wsnode in its place."""
     has_optional_value: bool = False
 
 
@@ -90,26 +90,26 @@ IGNORED: Final = (
 
 
 def ignored_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all flags that are ignored; `warnings_of` reads them."""
+    """Add all flags without effect; `warnings_of` reads them."""
     for flag in reversed(IGNORED):
         command = _option(flag)(command)
     return command
 
 
 def warnings_of(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each flag that was given and is ignored."""
+    """Yield a line for each flag without effect that was given."""
     for flag in IGNORED:
         if options[destination(flag)] not in (None, False, ()):
             yield warning(flag.names[0], f"is ignored: {flag.reason}")
 
 
 def warning(flag: str, says: str) -> str:
-    """Return the line about a flag."""
+    """Return the line of standard error about a flag."""
     return f"Warning: {flag} {says}"
 
 
 def destination(flag: IgnoredOption) -> str:
-    """Return the name of the argument that a flag becomes."""
+    """Return the name of the argument that receives a flag's value."""
     return flag.names[0].removeprefix("--").replace("-", "_")
 
 

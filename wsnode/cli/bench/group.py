@@ -14,20 +14,20 @@ USUAL: Final = "mix"
 
 
 class DefaultCommandGroup(Commands):
-    """Commands of which one needs no name."""
+    """Commands of which one is run when none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the usual kind where none is named."""
+        """Insert the default kind where none is named."""
         is_named = bool(args) and args[0] in (*self.commands, *ctx.help_option_names)
         return super().parse_args(ctx, args if is_named else [USUAL, *args])
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write that the kind may be left out."""
+        """Write the usage with and without a kind."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] URL")
         formatter.write_usage(ctx.command_path, "KIND [OPTIONS] URL …", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the usual kind, and the other kinds."""
+        """Write the options of the default kind, and the other kinds."""
         self.commands[USUAL].format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 

@@ -21,7 +21,7 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     default=16,
     show_default=True,
     metavar="N",
-    help="How many, on a connection each.",
+    help="Subscribers, each on a connection of its own.",
 )
 @option(
     LISTEN,
@@ -31,7 +31,7 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     multiple=True,
     default=("newHeads",),
     show_default=True,
-    help="To what; once for each kind.",
+    help="A kind of notification to subscribe to; once or more.",
 )
 @option(
     LISTEN,
@@ -40,7 +40,7 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     default=10.0,
     show_default=True,
     metavar="S",
-    help="How long on a node.",
+    help="Seconds of measurement on each node.",
 )
 @option(
     BLOCKS,
@@ -48,7 +48,8 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     type=click.Choice(["auto", "mine", "send", "none"]),
     default="auto",
     show_default=True,
-    help="Make blocks by evm_mine, by transactions of the node's account, or none; auto: what works.",
+    help="Make blocks by evm_mine, by transactions of the node's account, or none; auto: the first "
+    "that works.",
 )
 @option(
     BLOCKS,
@@ -94,7 +95,7 @@ def lag(
 ) -> None:
     """Measure how late subscribers hear of new blocks, of logs and of outcomes of calls.
 
-    The time counts from the first of all subscribers that hears of a block, and from the reply to the call
+    The time counts from the first notification of a block at any subscriber, and from the reply to the call
     that made it. A development node is made to produce blocks; with any other this listens.
     """
     from wsnode.load.lag.measure import LagPlan, measure_lag

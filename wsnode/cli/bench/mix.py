@@ -34,7 +34,7 @@ LOAD, TIME = "Load", "Ramp and intervals"
     "--mix",
     "shares",
     metavar="METHOD=N,…",
-    help="How often each is called; as applications do if not given.",
+    help="The share of each method; those of real applications if not given.",
 )
 @connections_option(LOAD, 16)
 @depth_option(LOAD, "Requests in flight on each.")
@@ -55,7 +55,7 @@ LOAD, TIME = "Load", "Ramp and intervals"
     "--processes",
     type=click.IntRange(1, 64),
     metavar="N",
-    help="How many of the client; half of the cores if not given.",
+    help="Processes of the client; half of the cores if not given.",
 )
 @http_option(LOAD, "Over HTTP, a request at a time.")
 @option(LOAD, "--seed", metavar="N", default=1, show_default=True, help="The same seed asks the same.")
@@ -63,8 +63,8 @@ LOAD, TIME = "Load", "Ramp and intervals"
     TIME,
     "--ramp",
     metavar="WHAT=VALUES",
-    help="In steps: connections=1,8,64 or rate=1000..8000/8. Requests of a rate that were due in a step "
-    "and had no reply when it ended count as unanswered.",
+    help="Let the load grow in steps: connections=1,8,64 or rate=1000..8000/8. Requests of a rate that "
+    "were due in a step and had no reply when it ended count as unanswered.",
 )
 @option(
     TIME,
@@ -73,7 +73,7 @@ LOAD, TIME = "Load", "Ramp and intervals"
     default=100.0,
     show_default=True,
     metavar="MS",
-    help="Name the step from which p99 is over it.",
+    help="Name the first step with a p99 over this.",
 )
 @option(
     TIME,
@@ -118,7 +118,7 @@ def mix(
 
     urls = urls_of(url, against, over_http=over_http)
     if len(pids) > len(urls):
-        raise click.UsageError("--pid: one for each node, in their order")
+        raise click.UsageError("--pid: give at most one for each node, in the order of the URLs")
     growth = None if ramp is None else _ramp(ramp)
     if growth is not None and intervals is not None:
         raise click.UsageError("--ramp and --intervals exclude each other: the steps are the intervals")
@@ -166,4 +166,4 @@ def _run(urls: Sequence[str], plan: "MixPlan", *, as_json: bool, page_file: Path
 
 
 def ignore(_line: str) -> None:
-    """Print nothing: the JSON object comes at the end."""
+    """Do nothing, since the JSON object is printed at the end."""

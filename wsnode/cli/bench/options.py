@@ -1,4 +1,4 @@
-"""Options that the kinds of `wsnode bench` share, in sections of their help, and the printing of results."""
+"""Options that the kinds of `wsnode bench` share, in sections of their help."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from wsnode.cli.options import FILE, Command, checked_addresses
 
 
 class SectionOption(click.Option):
-    """An option that is listed in a section of the help."""
+    """Option in a section of the help."""
 
     def __init__(self, *names: Any, section: str, **settings: Any) -> None:
         super().__init__(*names, **settings)
@@ -17,10 +17,10 @@ class SectionOption(click.Option):
 
 
 class SectionCommand(click.Command):
-    """A command whose help lists its options by section."""
+    """Command whose help lists its options by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections in the order in which options of theirs come."""
+        """Write the sections in the order in which their options come."""
         sections = dict[str, list[tuple[str, str]]]()
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         for each in sorted(options, key=lambda each: not isinstance(each, SectionOption)):
@@ -37,7 +37,7 @@ def option(section: str, *names: str, **settings: Any) -> Callable[[Command], Co
 
 
 def connections_option(section: str, default: int, metavar: str = "N") -> Callable[[Command], Command]:
-    """Return a decorator that adds `connections`, the number of them."""
+    """Return a decorator that adds `connections`, their number."""
     return option(
         section,
         "--connections",
@@ -45,7 +45,7 @@ def connections_option(section: str, default: int, metavar: str = "N") -> Callab
         default=default,
         show_default=True,
         metavar=metavar,
-        help="How many.",
+        help="Number of connections.",
     )
 
 
@@ -63,12 +63,12 @@ def depth_option(section: str, help_text: str) -> Callable[[Command], Command]:
 
 
 def http_option(section: str, help_text: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds `over_http`, whether requests go over HTTP."""
+    """Return a decorator that adds `over_http`, True to send requests over HTTP."""
     return option(section, "--http", "over_http", is_flag=True, help=help_text)
 
 
 def results_options(command: Command) -> Command:
-    """Add `against`, `as_json` and `page_file`."""
+    """Add `against`, `as_json` and `page_file`, the options of the results."""
     for each in (
         option("Results", "--html", "page_file", type=FILE, metavar="FILE", help="Write a page with charts."),
         option("Results", "--json", "as_json", is_flag=True, help="Print a JSON object instead of lines."),

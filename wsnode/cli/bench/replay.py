@@ -25,7 +25,9 @@ LOAD, PACE = "Load", "Pace"
 @connections_option(LOAD, 16)
 @depth_option(LOAD, "Requests in flight on each, where neither times nor --rate say when they are sent.")
 @http_option(LOAD, "Over HTTP, a request at a time on a connection.")
-@option(LOAD, "--seconds", type=FiniteRange(min=0.1), metavar="S", help="Send nothing after these.")
+@option(
+    LOAD, "--seconds", type=FiniteRange(min=0.1), metavar="S", help="Send no more requests after this time."
+)
 @option(
     PACE,
     "--speed",
@@ -33,10 +35,12 @@ LOAD, PACE = "Load", "Pace"
     default=1.0,
     show_default=True,
     metavar="X",
-    help="By how much to be faster than the times in the file.",
+    help="Factor by which requests are sent faster than the file's times.",
 )
 @option(PACE, "--rate", type=FiniteRange(min=0.1), metavar="N", help="Requests a second, whatever the times.")
-@option(PACE, "--untimed", is_flag=True, help="Pass over the times: --depth in flight on each connection.")
+@option(
+    PACE, "--untimed", is_flag=True, help="Ignore the file's times: --depth in flight on each connection."
+)
 @results_options
 def replay(
     *,

@@ -1,4 +1,4 @@
-"""The run of a kind of `wsnode bench` on one node or two, and the printing of its results."""
+"""Run of a kind of `wsnode bench` on one node or two, and the printing of its results."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,24 +14,24 @@ FoundOf = TypeVar("FoundOf", contravariant=True)
 
 
 class BenchResult(Protocol):
-    """What was found of a node."""
+    """Result of a node."""
 
     @property
     def failure(self) -> str | None:
-        """Return why it ended before its time."""
+        """Return the reason why it ended before its time, None if it did not."""
 
 
 class BenchReport(Protocol[FoundOf, PlanOf]):
-    """The forms of the results of all nodes."""
+    """Forms of the results of all nodes."""
 
     def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]:
-        """Yield them as lines."""
+        """Yield the results as lines."""
 
     def document(self, found: Sequence[FoundOf], plan: PlanOf, /) -> dict[str, Any]:
-        """Return them as a JSON object."""
+        """Return the results as a JSON object."""
 
     def page(self, found: Sequence[FoundOf], plan: PlanOf, /) -> str:
-        """Return them as HTML."""
+        """Return the results as a page of HTML."""
 
 
 def run_kind(
@@ -44,7 +44,7 @@ def run_kind(
     as_json: bool,
     page_file: Path | None,
 ) -> None:
-    """Measure each node, one after another, and print what was found."""
+    """Measure each node, one after another, and print the results."""
     import msgspec
 
     from wsnode.load.descriptors import allow_connections
@@ -65,7 +65,7 @@ def run_kind(
 
 
 def end(line: PassingLine, failure: str | None) -> None:
-    """End the command as one that failed or was interrupted, where it did or was."""
+    """Exit with status 1 after a failure and 130 after an interruption; return if there was neither."""
     if failure is not None:
         print(f"error: {failure}", file=sys.stderr)
         raise SystemExit(1)

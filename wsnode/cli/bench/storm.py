@@ -19,7 +19,7 @@ STORM = "Storm"
     "--rate",
     type=FiniteRange(min=0.1),
     metavar="R",
-    help="How many a second; as fast as the node takes them if not given.",
+    help="Connections opened a second; as fast as the node takes them if not given.",
 )
 @option(
     STORM,
@@ -28,7 +28,7 @@ STORM = "Storm"
     default=256,
     show_default=True,
     metavar="N",
-    help="How many are being opened at once, without --rate.",
+    help="Most connections being opened at once, without --rate.",
 )
 @option(
     STORM,

@@ -1,1 +1,1 @@
-"""`wsnode status`: what a running node says of itself."""
+"""Command `wsnode status`: the status of a running node."""

@@ -1,4 +1,4 @@
-"""`wsnode status`: what a running node says of itself."""
+"""Command `wsnode status`: the status of a running node."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SECONDS = 10.0
 MOST_BYTES = 1 << 20
 MOST_SHOWN = 200
 OWN_VERSION = "wsnode/"
-"""Is in the version of every wsnode, behind anvil's on a development chain."""
+"""Part of the version of every wsnode; on a development chain it follows anvil's."""
 
 
 @click.command()
@@ -33,7 +33,7 @@ def asked(url: str) -> dict[str, Any]:
     """Return the result of `wsnode_status`.
 
     Raises:
-        ConfigurationError: The node cannot be asked, has none, or is another kind of node.
+        ConfigurationError: The node cannot be asked, has no such method, or is another kind of node.
     """
     from wsnode.node.config import ConfigurationError
 
@@ -42,15 +42,15 @@ def asked(url: str) -> dict[str, Any]:
         return result
     version = _answer(url, "web3_clientVersion").get("result")
     if isinstance(version, str) and OWN_VERSION not in version:
-        raise ConfigurationError(f"the node is no wsnode, but {version[:MOST_SHOWN]}")
-    raise ConfigurationError(f"the node does not tell its status: {_message_of(answer) or 'no result'}")
+        raise ConfigurationError(f"the node is not wsnode but {version[:MOST_SHOWN]}")
+    raise ConfigurationError(f"the node does not give its status: {_message_of(answer) or 'no result'}")
 
 
 def _answer(url: str, method: str) -> dict[str, Any]:
     """Return the reply of a node to a call without parameters.
 
     Raises:
-        ConfigurationError: It cannot be asked, or answers with something else.
+        ConfigurationError: The node cannot be asked, or answers with something else than JSON-RPC.
     """
     import json
     from http import HTTPStatus
@@ -73,12 +73,12 @@ def _answer(url: str, method: str) -> dict[str, Any]:
         reason = f": {message}" if (message := _message_of(answer)) else ""
         raise ConfigurationError(f"the node answers with HTTP {reply.status}{reason}")
     if not isinstance(answer, dict):
-        raise ConfigurationError("what answers there is no node")
+        raise ConfigurationError("the answer is not JSON-RPC, so the URL is not a node's")
     return answer
 
 
 def _message_of(answer: Any) -> str | None:
-    """Return the message of an error reply, if it has one."""
+    """Return the message of an error reply, None if it has none."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     return message if isinstance(message, str) else None

@@ -1,4 +1,4 @@
-"""The lines of `wsnode status`: what a node says of itself, as people read it."""
+"""Lines of `wsnode status`: the status of a node for people."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class _Replica(msgspec.Struct):
 
 
 class _Chain(msgspec.Struct):
-    """The chain that is followed."""
+    """Chain that is followed."""
 
     id: int
     family: str
@@ -66,10 +66,10 @@ class _Status(msgspec.Struct):
 
 
 def lines_of(told: dict[str, Any]) -> list[str]:
-    """Return a status as people read it.
+    """Return the lines of a status.
 
     Raises:
-        MalformedError: It is none.
+        MalformedError: The result is no status.
     """
     with one_error():
         status = msgspec.convert(told, _Status)
