@@ -1,1 +1,1 @@
-"""Is a data folder sound? Every link, hash and root is checked again; nothing is written."""
+"""Check of a data folder: every link, hash and root is verified again; nothing is written."""

@@ -1,4 +1,4 @@
-"""The chains of a data folder, one after another."""
+"""Check of the chains of a data folder, one after another."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from wsnode.store.row_check import check_rows
 
 
 def examine(data: Path, progress: Progress) -> dict[str, FaultCollector]:
-    """Return what was found of each family that the folder has a chain of, without writing anything.
+    """Return the findings of each family with a chain in the folder, without writing anything.
 
     Raises:
         ChainError, EngineError, StarknetError, StoreError: There is no chain, or a store cannot be opened.

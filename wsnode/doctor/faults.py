@@ -1,4 +1,4 @@
-"""What an examination has found: counts of what was looked at, faults by table, and notes."""
+"""Findings of an examination: counts of checked items, faults by table, and notes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from wsnode.store.errors import DamagedRowError
 from wsnode.store.progress import Progress
 
 MOST_SHOWN: Final = 20
-"""Faults of one table that are kept; the others are counted."""
+"""Most faults of one table that are kept; the others are counted."""
 
 
 class FolderFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something in a table that is not as it must be."""
+    """Fault in a table, with the block's number and hash if they are known."""
 
     text: str
     number: int | None = None
@@ -31,47 +31,47 @@ class FolderFault(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FaultCollector:
-    """What was found of one chain; it stays small whatever is found."""
+    """Findings of one chain, bounded in size whatever is found."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.checked: Counter[str] = Counter()
-        """How many blocks, transactions, logs … were looked at."""
+        """Number of checked blocks, transactions, logs and others, by kind."""
         self.faults: dict[str, list[FolderFault]] = {}
-        """The first faults of each table."""
+        """First faults of each table."""
         self.counts: Counter[str] = Counter()
-        """All faults of each table."""
+        """Number of all faults of each table."""
         self.notes: list[str] = []
-        """What was not checked, and why; and what is no fault but worth knowing."""
+        """Notes on unfinished checks with the reason, and on findings that are no faults."""
         self.range: dict[str, Any] = {}
 
     @property
     def is_sound(self) -> bool:
-        """Return whether there was no fault."""
+        """Return True if there is no fault."""
         return not self.counts
 
     def fault(
         self, table: str, text: str, number: int | None = None, block_hash: bytes | None = None
     ) -> None:
-        """Take note of a fault."""
+        """Count a fault, and keep it if it is among the first of its table."""
         self.counts[table] += 1
         kept = self.faults.setdefault(table, [])
         if len(kept) < MOST_SHOWN:
             kept.append(FolderFault(text, number, None if block_hash is None else hexadecimal(block_hash)))
 
     def note(self, text: str) -> None:
-        """Take note of what is no fault."""
+        """Keep a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     @contextmanager
     def up_to_damage(self, subject: str) -> Iterator[None]:
-        """Check a subject; a damaged row, which is counted elsewhere, ends that and no other check."""
+        """Run a check; a damaged row, which is counted elsewhere, ends this check and no other."""
         try:
             yield
         except (DamagedRowError, DamagedStateError):
             self.note(f"{subject}: not all was checked, because of damaged rows")
 
     def begins_and_ends(self, first: int, last: int, head: bytes) -> None:
-        """Take note of which blocks there are."""
+        """Note the numbers of the first and the last block, and the head's hash."""
         self.range = {"first": first, "head": {"number": last, "hash": hexadecimal(head)}}

@@ -1,4 +1,4 @@
-"""An examination's outcome, for people and for programs."""
+"""Report of an examination, for people and for programs."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

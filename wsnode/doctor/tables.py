@@ -1,4 +1,4 @@
-"""What the files of a data folder are used for: tables, rows, bytes, free pages, and the oldest reader."""
+"""Sizes of a data folder's stores: tables, rows, bytes, free pages, and the oldest reader."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,45 +10,47 @@ from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.store.environment import inspect_pages
 
 STORES: Final = ("eth/chain", "eth/state", "alt/chain", "filters")
-"""The stores that a data folder may have."""
+"""Paths of the stores that a data folder may have."""
 FILE: Final = "data.mdb"
 _BRIEF: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 class TableSize(msgspec.Struct, frozen=True):
-    """A table's rows, and the bytes of its pages."""
+    """Rows of a table, and bytes of its pages."""
 
     rows: int
     bytes: int
 
 
 class SnapshotHolder(msgspec.Struct, frozen=True):
-    """A process that reads a version of a store, whose pages no change may use again meanwhile."""
+    """Process with an open snapshot of a store's version; pages of that version are not used again
+    meanwhile.
+    """
 
     process: int
     version: int
 
 
 class StoreSize(msgspec.Struct, frozen=True):
-    """The pages of a store's last version, and the snapshots that other processes have open."""
+    """Pages of a store's last version, and the snapshots that other processes have open."""
 
     bytes: int
-    """The bytes of all pages, free ones among them."""
+    """Bytes of all pages, free ones included."""
     disk: int
-    """The bytes that the file takes on the disk; free pages may be holes."""
+    """Bytes of the file on the disk; free pages may be holes."""
     free: int
-    """The bytes of free pages."""
+    """Bytes of free pages."""
     version: int
-    """The number of the last change."""
+    """Number of the last change."""
     tables: dict[str, TableSize]
-    """The tables, and LMDB's own trees `(tables)` and `(free)`."""
+    """Sizes of the tables, and of LMDB's own trees `(tables)` and `(free)`."""
     snapshots: int
     oldest: SnapshotHolder | None
-    """The oldest of the snapshots."""
+    """Oldest of the snapshots, None if there is none."""
 
 
 def measure(data: Path) -> dict[str, StoreSize]:
-    """Return the sizes of each store in a data folder, which other processes may read and write.
+    """Return the sizes of each store in a data folder; other processes may read and write it.
 
     Raises:
         NoChainError: There is no store.
@@ -100,7 +102,7 @@ def _readers(store: StoreSize) -> str:
 
 
 def _brief(size: int) -> str:
-    """Return a number of bytes with three digits or more."""
+    """Return a number of bytes as text, with three digits or more and a unit."""
     value, unit = float(size), 0
     while value >= 10_000 and unit < len(_BRIEF) - 1:
         value, unit = value / 1000, unit + 1

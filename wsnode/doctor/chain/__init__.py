@@ -1,1 +1,1 @@
-"""An EVM chain's folder, table by table."""
+"""Checks of an EVM chain's folder, table by table."""

@@ -1,4 +1,4 @@
-"""The block access lists, each against the header of its block (EIP-7928)."""
+"""Check of the block access lists, each against the header of its block (EIP-7928)."""
 
 from wsnode.doctor.chain.rows import StoredBlock, search_others
 from wsnode.doctor.faults import FaultCollector
@@ -9,7 +9,7 @@ from wsnode.store.environment import Reader
 
 
 class AccessListCheck:
-    """Checks the list of each block whose header commits to one; a light folder may lack some."""
+    """Check of the list of each block whose header commits to one; a light folder may lack some."""
 
     def __init__(self, reader: Reader, findings: FaultCollector, *, is_light: bool) -> None:
         self._reader = reader
@@ -34,14 +34,16 @@ class AccessListCheck:
                 self._findings.fault(ACCESS_LISTS.name, text, block.number, block.named)
 
     def finish(self) -> None:
-        """Name the rows that belong to no block."""
+        """Report the rows that belong to no block."""
         search_others(
             self._reader, ACCESS_LISTS, len(self._keys), self._findings, lambda key, _row: key in self._keys
         )
 
 
 def stated_hash(block: StoredBlock) -> bytes | None:
-    """Return the hash of the access list that a block's header states, None where it states none."""
+    """Return the hash of the access list in a block's header, None if the header has none or cannot be
+    read.
+    """
     if block.header is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""The blocks themselves: header, transactions, ommers, withdrawals and receipts against each other.
+"""Check of each block's contents: header, transactions, ommers, withdrawals and receipts against each other.
 
-A block's RLP is put together from its rows and decoded as an import does it, senders and all; so rows that
+A block's RLP is put together from its rows and decoded as an import does it, senders included. So rows that
 differ from those of the decoded block are damaged.
 """
 
@@ -22,11 +22,11 @@ from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
 
 OF_RECEIPTS: Final = ("receipts_root", "logs_bloom", "gas_used")
-"""Rules that say that the receipts are not those of the header; other rules are about the body."""
+"""Rules for which receipts are wrong rather than the body."""
 
 
 class ContentCheck:
-    """Checks each block by itself, and the links between them."""
+    """Check of each block by itself, and of the links between blocks."""
 
     def __init__(self, spec: ChainSpec, findings: FaultCollector, *, impersonates: bool) -> None:
         self._spec = spec
@@ -35,7 +35,7 @@ class ContentCheck:
         self._before: StoredBlock | None = None
 
     def check(self, blocks: Sequence[StoredBlock]) -> None:
-        """Check the blocks that follow those checked before, and note in each the hash that it has."""
+        """Check the blocks after those checked before; set `computed` of each to its header's hash."""
         self._findings.checked["blocks"] += len(blocks)
         complete = [(block, rlp) for block in blocks if (rlp := self._rlp(block)) is not None]
         for (stored, _), decoded in zip(complete, self._decoded(complete), strict=True):
@@ -73,7 +73,11 @@ class ContentCheck:
     def _undecoded(
         self, stored: StoredBlock, encoded: bytes, error: InvalidBlockError
     ) -> UnverifiedBlock | None:
-        """Return a block with transactions of impersonated senders, of which a development chain has some."""
+        """Return a block with impersonated senders from its rows, on a development chain; else report the
+        fault.
+
+        Return None for a faulty block.
+        """
         assert stored.header is not None
         assert stored.body is not None
         if self._impersonates and error.rule == "transaction_signature":

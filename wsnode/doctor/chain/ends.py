@@ -1,4 +1,4 @@
-"""Where the chain begins and ends: its genesis, its head, and the safe and the final block."""
+"""Check of the chain's ends: its genesis, its head, and the safe and the finalized block."""
 
 from typing import Final, NamedTuple
 
@@ -29,14 +29,14 @@ KEYS: Final = frozenset(
 
 
 class EndsCheck(NamedTuple):
-    """The first and the last canonical block."""
+    """Numbers of the first and the last canonical block."""
 
     first: int
     last: int
 
 
 def find_ends(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
-    """Return where the chain begins and ends; what the marks say else than the blocks is a fault."""
+    """Return the numbers of the first and the last block; a mark that contradicts the blocks is a fault."""
     first, highest = _rows(reader, first, findings)
     head = meta.marked_head(reader, meta.HEAD)
     last = head.number if head is not None and _is_there(reader, head.number) else highest
@@ -60,7 +60,9 @@ def _is_there(reader: Reader, number: int) -> bool:
 
 
 def _rows(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
-    """Return the first and the last block as far as the headers tell: no row of a strange number counts."""
+    """Return the numbers of the first and the last block by the headers; rows with malformed keys do not
+    count.
+    """
     lowest = next((number_from(key) for key, _ in scan(reader, HEADERS, b"") if len(key) == KEY), first)
     if lowest != first:
         findings.fault("meta", f"the first block is to be {first}, and the first header is that of {lowest}")
@@ -73,7 +75,7 @@ def _rows(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
 
 
 def check_beginning(view: Snapshot, first: int, findings: FaultCollector) -> None:
-    """Check that the first block is the genesis's; a folder with a window begins with any block."""
+    """Check that the first block is the genesis; a folder with a window may begin with any block."""
     if window.window(view.reader) is not None and first != view.spec.first_number:
         return
     found, genesis = _hash(view.reader, first), view.spec.genesis_hash

@@ -1,4 +1,4 @@
-"""All of an EVM chain's folder, in one snapshot of its chain store."""
+"""Check of an EVM chain's folder, in one snapshot of its chain store."""
 
 from wsnode.doctor.chain.access_lists import AccessListCheck
 from wsnode.doctor.chain.contents import ContentCheck
@@ -16,7 +16,7 @@ from wsnode.ethereum.storage.folder import IMPORT
 
 
 def examine(chain: Chain, findings: FaultCollector) -> None:
-    """Check everything in a chain's folder.
+    """Check all stores in a chain's folder.
 
     Raises:
         EngineError, StoreError: A store cannot be read at all.

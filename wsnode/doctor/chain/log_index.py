@@ -1,7 +1,7 @@
-"""The log index against the receipts: every log is found by it, and nothing that is not there.
+"""Check of the log index against the receipts: it lists every log, and no other.
 
-The rows of 65,536 logs are put together from the receipts and held against the stored ones: memory is what
-these take, some 80 MiB at most.
+The rows of 65,536 logs are put together from the receipts and compared with the stored ones: memory is
+bounded by these rows, some 80 MiB at most.
 """
 
 from array import array
@@ -22,7 +22,7 @@ _CHUNK: Final = 1 << CHUNK_BITS
 
 
 class LogIndexCheck:
-    """Takes the logs of each block in order."""
+    """Check of the index, which takes the logs of each block in order."""
 
     def __init__(self, reader: Reader, findings: FaultCollector) -> None:
         self._reader = reader
@@ -35,7 +35,9 @@ class LogIndexCheck:
         self._is_interrupted = False
 
     def add(self, block: StoredBlock, first_log: int | None) -> None:
-        """Take the logs of a block, the first of which has a number in the chain, if that is known."""
+        """Take the logs of a block; `first_log` is the number of its first log in the chain, None if
+        unknown.
+        """
         if first_log is None or block.receipts is None:
             self._is_interrupted = True
             return
@@ -53,7 +55,7 @@ class LogIndexCheck:
             self._rows.setdefault(key, array("I")).frombytes(positions)
 
     def finish(self) -> None:
-        """Compare the last rows, and search for others."""
+        """Compare the last rows, and search for rows that list no log."""
         self._compare()
         if self._is_interrupted:
             self._findings.note("rows of log_index were not counted, because receipts are missing")

@@ -1,7 +1,7 @@
-"""Look-ups of canonical blocks, transactions and logs, and what adds up, against the blocks.
+"""Check of look-ups of blocks, transactions and logs, and of totals, against the blocks.
 
-That a table has nothing else follows from counting: each block's entries are looked up, and as many as were
-found must be there. Only if there are more is the table searched for those that lead nowhere.
+Counting shows that a table has no other rows: each block's entries are looked up, and the table must have as
+many. Only if it has more is it searched for rows that lead nowhere.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ from wsnode.store.environment import Reader
 from wsnode.store.table import Table
 
 PLACE: Final = 8
-"""Bytes of a place: block (5) and index (3); and of a key of `transactions`."""
+"""Bytes of a place, block (5) and index (3), and of a key of `transactions`."""
 _NUMBER: Final = 5
 _HASH: Final = 32
 
 
 class LookupCheck:
-    """Checks the entries of each block, then that there are no others."""
+    """Check of the entries of each block, and then of the absence of others."""
 
     def __init__(self, reader: Reader, findings: FaultCollector, first: int, last: int) -> None:
         self._reader = reader
@@ -41,13 +41,13 @@ class LookupCheck:
         self._first, self._last = first, last
         self._found = dict.fromkeys((NUMBERS, TRANSACTIONS, LOG_BLOCKS, TOTALS), 0)
         self.through: ChainTotals | None = ChainTotals(0, 0)
-        """What has added up through the last block, None where that is unknown."""
+        """Totals of logs and difficulty through the last checked block, None where they are unknown."""
         if first > 0:
             self.through = self._total(first - 1)
             self._found[TOTALS] += self.through is not None
 
     def check(self, block: StoredBlock) -> int | None:
-        """Check the entries of the next block and return the number of its first log, if it is known."""
+        """Check the entries of the next block; return the number of its first log, None if it is unknown."""
         before = self.through
         self._check_totals(block, before)
         if block.named is not None and block.computed in (None, block.named):

@@ -1,4 +1,4 @@
-"""The canonical blocks in order, a batch of bounded size at a time."""
+"""Rows of the canonical blocks in order, in batches of bounded size."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -16,16 +16,16 @@ MOST_BLOCKS: Final = 256
 
 
 class StoredBlock(msgspec.Struct):
-    """A block's rows, None where one is missing, and what its header row says."""
+    """Rows of a block, None for a missing one, and fields of its header row."""
 
     number: int
     header: bytes | None
     body: bytes | None
     receipts: bytes | None
     named: bytes | None = None
-    """The hash in the header row."""
+    """Hash in the header row, None if the row cannot be read."""
     computed: bytes | None = None
-    """The hash of the header itself."""
+    """Hash computed from the header, None before it is checked."""
     parent: bytes | None = None
     difficulty: int = 0
 
@@ -53,7 +53,7 @@ def search_others(
     belongs: Callable[[bytes, bytes], bool],
     what: str = "belongs to no block",
 ) -> None:
-    """Name the rows of a table that do not belong there, if there are more than the `expected` ones."""
+    """Report rows of a table that do not belong there, if it has more than `expected` rows."""
     entries = reader.entries(table)
     if entries <= expected:
         return

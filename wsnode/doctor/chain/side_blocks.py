@@ -1,4 +1,4 @@
-"""Blocks beside the chain: their rows under their own hash, complete, and linked to what they build on."""
+"""Check of blocks beside the chain: rows under their own hash, complete, and linked to their parents."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -17,7 +17,7 @@ _KINDS: Final = _NEEDED | {b"r", b"v", b"a"}
 
 
 def check_side_blocks(view: Snapshot, findings: FaultCollector, *, impersonates: bool) -> None:
-    """Check each block of `side_blocks`; one block is in memory at a time."""
+    """Check each block of `side_blocks`, with one block in memory at a time."""
     entries = view.reader.entries(SIDE_BLOCKS)
     done = 0
     for block_hash, rows in _blocks(view):

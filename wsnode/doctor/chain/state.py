@@ -1,6 +1,6 @@
-"""The state store: its blocks against those of the chain, and the state after its head by itself.
+"""Check of the state store: its blocks against those of the chain, and the state after its head by itself.
 
-Beside a node that writes, blocks may change while this reads: what differs is looked at again, in one version
+Beside a node that writes, blocks may change during the check: a difference is looked at again, in one version
 of the chain store.
 """
 
@@ -26,7 +26,7 @@ from wsnode.store.environment import Reader
 AT_ONCE: Final = 4096
 TRIES: Final = 10
 NODES: Final = 500_000
-"""Of tries, that taking the state back may keep in memory: some 300 bytes each."""
+"""Most trie nodes in memory while the state is taken back: some 300 bytes each."""
 CHANGED: Final = "some blocks changed while they were looked at"
 
 Found = TypeVar("Found")
@@ -75,7 +75,9 @@ def _check_heads(chain: Chain, findings: FaultCollector) -> None:
 def _beside(
     chain: Chain, look: Callable[[], Found], findings: FaultCollector
 ) -> Iterator[tuple[Found, Reader]]:
-    """Yield once what a look at the state finds, and the version of the chain store beside which it was."""
+    """Yield once the result of `look`, and a reader of the chain store whose version was unchanged
+    meanwhile.
+    """
     for _ in range(TRIES):
         with chain.store.read() as before:
             found = look()
@@ -102,7 +104,7 @@ def _check_blocks(chain: Chain, first: int, last: int, findings: FaultCollector)
 
 
 def _readable_blocks(state: State, number: int, limit: int) -> list[tuple[int, bytes, bytes, bytes]]:
-    """Return the blocks before the first whose row cannot be read."""
+    """Return the state store's blocks from `number` on, at most `limit`, before the first unreadable row."""
     try:
         return state_blocks(state, number, limit)
     except StateError:
@@ -133,7 +135,7 @@ def _look_again(chain: Chain, number: int, findings: FaultCollector) -> None:
 
 
 def _check_history(state: State, first: int, findings: FaultCollector) -> None:
-    """Take the state back block by block, as far as that goes in memory."""
+    """Take the state back block by block, as far as its bound of memory allows, and check each root."""
     head = state.committed_head[0]
     try:
         reached = inspect_past(

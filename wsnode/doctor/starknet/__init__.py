@@ -1,1 +1,1 @@
-"""A Starknet chain's folder, table by table."""
+"""Checks of a Starknet chain's folder, table by table."""

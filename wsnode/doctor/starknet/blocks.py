@@ -1,6 +1,6 @@
-"""Starknet's blocks: links, roots, and the histories that their state diffs make.
+"""Check of Starknet's blocks: links, roots, and the histories that follow from their state diffs.
 
-That a history has nothing else follows from counting, as with an EVM chain's look-ups.
+Counting shows that a history has no other rows, as with an EVM chain's look-ups.
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ UNREADABLE: Final = (zstandard.ZstdError, ValueError)
 
 
 class StarknetBlockCheck:
-    """Takes the blocks in order."""
+    """Check of the blocks, one after another."""
 
     def __init__(self, reader: Reader, findings: FaultCollector, roots: StateRoots | None) -> None:
         self._reader = reader
@@ -50,16 +50,16 @@ class StarknetBlockCheck:
         self._roots = roots
         self._before: BlockRow | None = None
         self._is_interrupted = False
-        """Whether a row is missing, so that nothing can be counted that follows from it."""
+        """True if a row is missing, so that the rows of look-ups cannot be counted."""
         self._found = dict.fromkeys(_COUNTED, 0)
 
     @property
     def last_hash(self) -> bytes:
-        """Return the hash of the block that was checked last, empty where it cannot be read."""
+        """Return the hash of the last checked block, empty if it cannot be read."""
         return b"" if self._before is None else self._before.hash
 
     def check(self, number: int) -> StateDiff | None:
-        """Check the next block and return its diff, if that can be read."""
+        """Check the next block; return its diff, None if it cannot be read."""
         row, diff = self._row(number), self._diff(number)
         self._is_interrupted |= row is None or diff is None
         self._findings.checked["blocks"] += 1
@@ -78,7 +78,7 @@ class StarknetBlockCheck:
         return diff
 
     def finish(self) -> None:
-        """Count what is there besides."""
+        """Report tables with more rows than the blocks account for."""
         self._check_places()
         for table, found in self._found.items():
             if table not in (BLOCKS, DIFFS) and self._is_interrupted:
@@ -131,7 +131,7 @@ class StarknetBlockCheck:
             self._findings.fault("numbers", text, number, row.hash)
 
     def _check_body(self, number: int, row: BlockRow) -> None:
-        """Check the transactions of a block that has them, and that each is found by its hash."""
+        """Check the transactions of a block if they are stored, and their look-ups by hash."""
         if (frame := self._reader.get(BODIES, number_key(number))) is None:
             return
         self._found[BODIES] += 1
@@ -159,7 +159,7 @@ class StarknetBlockCheck:
             self._findings.fault("event_blooms", text, number, row.hash)
 
     def _check_places(self) -> None:
-        """Check that transactions lead to blocks that have them."""
+        """Check that transactions lead to stored blocks."""
         if self._reader.entries(TRANSACTIONS) == self._found[TRANSACTIONS]:
             return
         for _, place in scan(self._reader, TRANSACTIONS, b""):

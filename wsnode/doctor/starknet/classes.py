@@ -1,4 +1,4 @@
-"""Starknet's classes against their hashes, and the look-ups of those that blocks name."""
+"""Check of Starknet's classes against their hashes, and of the look-ups of named classes."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _DROPPED_ROW: Final = 40
 
 
 class ClassCheck:
-    """Takes the classes that each block names, in order."""
+    """Check of the classes that each block names, in order."""
 
     def __init__(self, reader: Reader, findings: FaultCollector) -> None:
         self._reader = reader
@@ -40,7 +40,7 @@ class ClassCheck:
                 self._check_definition(number, class_hash)
 
     def finish(self) -> None:
-        """Check the definitions, and that nothing is listed besides."""
+        """Check the definitions, and report look-ups that belong to no block."""
         if not self._is_interrupted:
             for table, found in ((FIRST_NAMED, self._named), (MISSING, self._missing)):
                 if (entries := self._reader.entries(table)) > found:

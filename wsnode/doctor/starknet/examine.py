@@ -1,4 +1,4 @@
-"""All of a Starknet chain's folder, in one snapshot."""
+"""Check of a Starknet chain's folder, in one snapshot."""
 
 from typing import Final
 
@@ -21,13 +21,13 @@ from wsnode.store.environment import Reader
 from wsnode.store.table import last_key, scan
 
 SLOT_BYTES: Final = 370
-"""Of memory that a slot takes while roots are computed again."""
+"""Bytes of memory of a slot while roots are computed again."""
 MEMORY: Final = 1 << 30
-"""How much of it there may be."""
+"""Most bytes of memory for slots."""
 
 
 def examine(chain: StarknetChain, findings: FaultCollector) -> None:
-    """Check everything in a Starknet chain's folder.
+    """Check all tables in a Starknet chain's folder.
 
     Raises:
         StoreError: The store cannot be read.
