@@ -1,1 +1,1 @@
-"""Copies of a data folder: taken beside its writer, and folders made of them again."""
+"""Copies of a data folder: taken beside its writer, and restored to folders."""

@@ -1,4 +1,4 @@
-"""What a copy holds of a chain, as its manifest says it."""
+"""Identity of a copy's chains, as its manifest has it."""
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
@@ -7,7 +7,7 @@ from wsnode.snapshots.manifest import ManifestChain, ManifestStarknet
 
 
 def chain_contents(chain: Chain, head: Head, state_root: bytes) -> ManifestChain:
-    """Return what identifies a chain that ends at a head."""
+    """Return the manifest's members for a chain that ends at a head."""
     return ManifestChain(
         genesis=hexadecimal(chain.spec.genesis_hash),
         chain_id=chain.spec.chain_id,
@@ -19,5 +19,5 @@ def chain_contents(chain: Chain, head: Head, state_root: bytes) -> ManifestChain
 
 
 def starknet_contents(number: int | None, block_hash: bytes | None) -> ManifestStarknet:
-    """Return what identifies a Starknet chain that ends at a block, or has none."""
+    """Return the manifest's members for a Starknet chain that ends at a block; both None without blocks."""
     return ManifestStarknet(number, None if block_hash is None else hexadecimal(block_hash))

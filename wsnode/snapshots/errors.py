@@ -1,14 +1,14 @@
-"""Why a copy cannot be taken or used, each in one line for the operator."""
+"""Errors of a copy that cannot be taken or used, each in one line for the operator."""
 
 from pathlib import Path
 
 
 class CopyError(Exception):
-    """A copy cannot be taken, or not be used."""
+    """Error of a copy that cannot be taken or used."""
 
 
 class FolderNotEmptyError(CopyError):
-    """The folder that was to be filled holds something."""
+    """Error of a target folder that is not empty."""
 
     def __init__(self, folder: Path, found: str) -> None:
         super().__init__(f"{folder} holds {found} already: take an empty folder")
@@ -16,7 +16,7 @@ class FolderNotEmptyError(CopyError):
 
 
 class FolderBusyError(CopyError):
-    """Another process fills the folder."""
+    """Error of a target folder that another process fills."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: another process is filling this folder")
@@ -24,7 +24,7 @@ class FolderBusyError(CopyError):
 
 
 class WriterBusyError(CopyError):
-    """The folder's writer left no moment at which a copy could begin."""
+    """Error of a copy for whose beginning the folder's writer left no moment."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         super().__init__(
@@ -35,7 +35,7 @@ class WriterBusyError(CopyError):
 
 
 class NoManifestError(CopyError):
-    """The folder holds no finished copy."""
+    """Error of a folder without a finished copy."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder} is no finished snapshot: it has no manifest.json")
@@ -43,7 +43,7 @@ class NoManifestError(CopyError):
 
 
 class ManifestError(CopyError):
-    """The manifest is not one, or says what cannot be."""
+    """Error of a manifest that is malformed, or contradicts itself."""
 
     def __init__(self, file: Path, reason: str) -> None:
         super().__init__(f"{file}: {reason}")
@@ -51,7 +51,7 @@ class ManifestError(CopyError):
 
 
 class ManifestVersionError(CopyError):
-    """Another version of the program wrote the copy in a form unknown here."""
+    """Error of a copy in the form of another version of the program."""
 
     def __init__(self, file: Path, found: object, known: int) -> None:
         super().__init__(f"{file}: its version is {found}, this program knows {known}")
@@ -59,7 +59,7 @@ class ManifestVersionError(CopyError):
 
 
 class PieceMissingError(CopyError):
-    """A piece that the manifest names is not there."""
+    """Error of a missing piece of the manifest."""
 
     def __init__(self, piece: Path) -> None:
         super().__init__(f"{piece} is missing")
@@ -67,7 +67,7 @@ class PieceMissingError(CopyError):
 
 
 class PieceKindError(CopyError):
-    """Something else lies in the place of a piece: a pipe, say."""
+    """Error of a piece that is no regular file, but a pipe for example."""
 
     def __init__(self, piece: Path, kind: str) -> None:
         super().__init__(f"{piece} is {kind} and not a file")
@@ -75,7 +75,7 @@ class PieceKindError(CopyError):
 
 
 class PieceSizeError(CopyError):
-    """A piece is shorter or longer than the manifest says."""
+    """Error of a piece with another size than the manifest's."""
 
     def __init__(self, piece: Path, found: int, wanted: int) -> None:
         super().__init__(f"{piece} has {found} bytes, the manifest says {wanted}")
@@ -83,7 +83,7 @@ class PieceSizeError(CopyError):
 
 
 class PieceHashError(CopyError):
-    """A piece holds other bytes than those that were written."""
+    """Error of a piece with other bytes than were written."""
 
     def __init__(self, piece: Path, found: str, wanted: str) -> None:
         super().__init__(f"{piece} has the sha256 {found}, the manifest says {wanted}")
@@ -91,7 +91,7 @@ class PieceHashError(CopyError):
 
 
 class CorruptSnapshotError(CopyError):
-    """The pieces are as they were written, from a store that had a damaged row."""
+    """Error of intact pieces of a store that had a damaged row."""
 
     def __init__(self, table: str, fault: str) -> None:
         super().__init__(f"the snapshot is one of a damaged store: {table}: {fault}; take another snapshot")
@@ -99,7 +99,7 @@ class CorruptSnapshotError(CopyError):
 
 
 class SnapshotContentError(CopyError):
-    """The pieces are as they were written, but do not make what the manifest says."""
+    """Error of intact pieces whose contents are not those of the manifest."""
 
     def __init__(self, file: str, found: object, wanted: object) -> None:
         super().__init__(f"{file} of the snapshot has {found}, the manifest says {wanted}")

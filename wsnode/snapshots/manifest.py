@@ -1,4 +1,4 @@
-"""What a copy holds: `manifest.json`, written last."""
+"""Manifest of a copy: `manifest.json`, written last."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,9 +12,9 @@ from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_
 NAME: Final = "manifest.json"
 VERSION: Final = 1
 MOST_BYTES: Final = 1 << 26
-"""Of a manifest: a copy of 20 TB has one of half that."""
+"""Most bytes of a manifest: a copy of 20 TB has one of half that."""
 PIECE_BYTES: Final = 1 << 26
-"""Of a file, before they are compressed."""
+"""Bytes of a file in one piece, before compression."""
 ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb", "eth/state/data.mdb")
 STARKNET_FILES: Final = ("alt/chain/data.mdb",)
 
@@ -24,7 +24,9 @@ PieceName = Annotated[str, msgspec.Meta(pattern=r"^(eth|alt)-[a-z]+-[0-9]{6}\.zs
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Up to `PIECE_BYTES` of a file, compressed; `size` and `sha256` are those of the compressed bytes."""
+    """Piece of a file, compressed, of at most `PIECE_BYTES`; `size` and `sha256` are of the compressed
+    bytes.
+    """
 
     name: PieceName
     size: Size
@@ -32,7 +34,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class ManifestFile(msgspec.Struct, frozen=True):
-    """A file of the data folder: its place there, its size, and its pieces in order."""
+    """File of the data folder: its path there, its size in bytes, and its pieces in order."""
 
     name: str
     size: Size
@@ -40,7 +42,7 @@ class ManifestFile(msgspec.Struct, frozen=True):
 
 
 class ManifestChain(msgspec.Struct, frozen=True, rename="camel"):
-    """The Ethereum chain of a copy: its genesis block, and its head with the state after it."""
+    """Ethereum chain of a copy: its genesis block, and its head with the state after it."""
 
     genesis: str
     chain_id: int
@@ -48,18 +50,18 @@ class ManifestChain(msgspec.Struct, frozen=True, rename="camel"):
     hash: str
     state_root: str
     window: int | None = None
-    """How many blocks the folder keeps, None for all."""
+    """Number of blocks that the folder keeps, None for all."""
 
 
 class ManifestStarknet(msgspec.Struct, frozen=True):
-    """The Starknet chain of a copy: its head; both are None of a chain without blocks."""
+    """Starknet chain of a copy: its head; both members are None for a chain without blocks."""
 
     number: int | None
     hash: str | None
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """All of a copy."""
+    """Manifest of a copy: its chains and its files."""
 
     version: int
     program: str
@@ -78,13 +80,13 @@ _MANIFEST: Final = JsonDecoder(Manifest)
 
 
 def piece_name(file: str, number: int) -> str:
-    """Return the name of a file's piece: `eth-chain-000000.zst`."""
+    """Return the name of a file's piece, such as `eth-chain-000000.zst`."""
     family, part = file.split("/")[:2]
     return f"{family}-{part.removesuffix('.json')}-{number:06}.zst"
 
 
 def encoded(manifest: Manifest) -> bytes:
-    """Return the text of a manifest, for programs and for people."""
+    """Return the indented JSON of a manifest."""
     return msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
 
 
@@ -94,7 +96,7 @@ def read(folder: Path) -> Manifest:
     Raises:
         NoManifestError: There is none.
         ManifestVersionError: It is of another version.
-        ManifestError: It is none, or names files that are no part of a data folder.
+        ManifestError: It is malformed, or names files that are no part of a data folder.
     """
     file = folder / NAME
     try:

@@ -1,4 +1,4 @@
-"""A file in pieces: each compressed by itself, named, counted and hashed."""
+"""File in pieces: each compressed by itself, named, counted and hashed."""
 
 import hashlib
 import os
@@ -24,18 +24,21 @@ LEVEL: Final = 3
 
 
 class ByteSource(Protocol):
-    """Bytes in order."""
+    """Source of bytes in order."""
 
     def read(self, most: int, /) -> bytes:
         """Return the next bytes, fewer than `most` only at the end."""
 
 
 Count = Callable[[int], None]
-"""Receives the number of bytes of a file that are done."""
+"""Function that receives the number of finished bytes of a file."""
 
 
 def split(source: ByteSource, name: str, folder: Path, count: Count) -> ManifestFile:
-    """Write all of a source as pieces of the file `name` into a folder; they are on the disk then."""
+    """Write all bytes of a source as pieces of the file `name` into a folder, and sync them to the disk.
+
+    Return the file's entry in the manifest.
+    """
     pieces: list[Piece] = []
     done = 0
     while True:
@@ -50,7 +53,7 @@ def split(source: ByteSource, name: str, folder: Path, count: Count) -> Manifest
 
 
 def _write_piece(source: ByteSource, path: Path, before: int, count: Count) -> tuple[int, Piece]:
-    """Return how many bytes of the source are in a piece, and the piece."""
+    """Return the number of the source's bytes in a piece, and the piece."""
     done = size = 0
     hashed = hashlib.sha256()
     draft = path.with_name(f"{path.name}.part")
@@ -68,7 +71,7 @@ def _write_piece(source: ByteSource, path: Path, before: int, count: Count) -> t
 
 
 def _packed(source: ByteSource) -> Iterator[tuple[int, bytes]]:
-    """Yield how many bytes of a source were taken, and compressed ones."""
+    """Yield pairs of the number of bytes taken from a source, and compressed bytes."""
     compressor = zstandard.ZstdCompressor(level=LEVEL).compressobj()
     left = PIECE_BYTES
     while left and (chunk := source.read(min(CHUNK, left))):
@@ -78,10 +81,10 @@ def _packed(source: ByteSource) -> Iterator[tuple[int, bytes]]:
 
 
 def require_sizes(folder: Path, pieces: list[Piece]) -> None:
-    """Refuse a folder that lacks pieces, or has cut ones; their bytes are looked at when they are read.
+    """Check that all pieces are there in their sizes; their bytes are verified when they are read.
 
     Raises:
-        PieceMissingError, PieceSizeError: One is not there, or not whole.
+        PieceMissingError, PieceSizeError: A piece is missing, or cut short.
     """
     for piece in pieces:
         path = folder / piece.name
@@ -94,11 +97,11 @@ def require_sizes(folder: Path, pieces: list[Piece]) -> None:
 
 
 def join(file: ManifestFile, folder: Path, target: IO[bytes], count: Count) -> None:
-    """Write the file that pieces are of; each piece's bytes are verified when the next one is begun.
+    """Write a file from its pieces; each piece's bytes are verified before the next one is begun.
 
     Raises:
-        PieceMissingError, PieceSizeError, PieceHashError: A piece is not what was written.
-        ContentError: It does not hold what was compressed.
+        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError: A piece differs from the written one.
+        SnapshotContentError: The unpacked bytes have another size.
     """
     done = 0
     for piece in file.pieces:
@@ -129,7 +132,7 @@ def _unpacked(file: ManifestFile, path: Path, piece: Piece) -> Iterator[bytes]:
 
 
 class HashingReader:
-    """A piece that is being read, counted and hashed."""
+    """Reader of a piece, which counts and hashes its bytes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,14 +146,14 @@ class HashingReader:
             raise PieceKindError(path, error.kind) from None
 
     def read(self, most: int) -> bytes:
-        """Return the next bytes."""
+        """Return the next bytes, at most `most`."""
         found = self._file.read(most)
         self._size += len(found)
         self._hash.update(found)
         return found
 
     def finish(self) -> None:
-        """Read what is left."""
+        """Read the remaining bytes."""
         while self.read(CHUNK):
             pass
 
@@ -159,10 +162,10 @@ class HashingReader:
         self._file.close()
 
     def require(self, piece: Piece) -> None:
-        """Refuse a piece that is not what was written.
+        """Check the size and the hash of the bytes that were read.
 
         Raises:
-            PieceSizeError, PieceHashError: It is not.
+            PieceSizeError, PieceHashError: One differs from the piece's.
         """
         if self._size != piece.size:
             raise PieceSizeError(self._path, self._size, piece.size)

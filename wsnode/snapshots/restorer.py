@@ -1,4 +1,4 @@
-"""Making a data folder of a copy: nothing of it is in its place before all of it is verified."""
+"""Restoring of a copy: no part of the data folder is in its place before all of it is verified."""
 
 import os
 import shutil
@@ -25,18 +25,18 @@ from wsnode.store.progress import Progress
 from wsnode.store.row_check import check_rows
 
 DRAFT: Final = ".restoring"
-"""Where the folder's parts lie until they are verified."""
+"""Name of the folder in which parts lie until they are verified."""
 
 
 def restore(data: Path, folder: Path, progress: Progress) -> Manifest:
-    """Make a data folder of a copy in `folder`, and return what it holds.
+    """Restore a copy in `folder` to a data folder, and return its manifest.
 
     Raises:
-        NoManifestError, ManifestError, ManifestVersionError: There is no copy that is understood here.
-        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError, ContentError, CorruptSnapshotError:
-            It is damaged.
-        FolderNotEmptyError, TakenError: The data folder holds something, or is being filled.
-        ChainError, EngineError, StarknetError, StoreError: What it holds cannot be opened.
+        NoManifestError, ManifestError, ManifestVersionError: There is no copy in a known form.
+        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError, SnapshotContentError,
+            CorruptSnapshotError: The copy is damaged.
+        FolderNotEmptyError, FolderBusyError: The data folder is not empty, or another process fills it.
+        ChainError, EngineError, StarknetError, StoreError: A store of the copy cannot be opened.
         OSError: A file cannot be read or written.
     """
     given = manifest.read(folder)

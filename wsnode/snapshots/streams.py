@@ -21,20 +21,20 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.store.errors import StoreError
 
 PATIENCE_SECONDS: Final = 60.0
-"""How long a moment is waited for at which a copy can begin."""
+"""Seconds to wait for a moment at which a copy can begin."""
 PAUSE_SECONDS: Final = 0.005
 Begun = TypeVar("Begun")
 
 
 class Store(Protocol):
-    """What is copied."""
+    """Store that can be copied."""
 
     def copy(self, descriptor: int, /) -> None:
-        """Write a copy to an open file; it takes as long as that is read."""
+        """Write a copy to an open file; it takes as long as the other end reads."""
 
 
 class PieceStream:
-    """The bytes of a store's copy, as its reader takes them; the store's moment is kept meanwhile."""
+    """Stream of a store's copy; the version at its beginning stays readable until its end."""
 
     def __init__(self, store: Store) -> None:
         reading, writing = os.pipe()
@@ -49,7 +49,7 @@ class PieceStream:
             os.close(writing)
 
     def wait_begun(self) -> None:
-        """Return once the copy's moment is fixed: its first bytes are there."""
+        """Return once the copy's version is fixed: its first bytes have arrived."""
         self._file.peek(1)
 
     def read(self, most: int) -> bytes:
@@ -75,7 +75,7 @@ class PieceStream:
 
 
 class ChainStreams(msgspec.Struct, frozen=True):
-    """Copies of a chain's two stores, which have one head, and the root of the state after it."""
+    """Copies of a chain's two stores with the same head, and the root of the state after it."""
 
     head: Head
     state_root: Hash32
@@ -84,7 +84,7 @@ class ChainStreams(msgspec.Struct, frozen=True):
 
 
 class StarknetStream(msgspec.Struct, frozen=True):
-    """A copy of a Starknet chain's store, and its head; None of a chain without blocks."""
+    """Copy of a Starknet chain's store, and its head; number and hash are None without blocks."""
 
     number: int | None
     hash: bytes | None
@@ -95,8 +95,8 @@ class StarknetStream(msgspec.Struct, frozen=True):
 def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
     """Yield copies of a chain's stores that were begun when both had the same head.
 
-    A store's version while a copy begins is known if it is the same before and after. Versions of one head
-    belong together whenever they were committed: a state says nothing of blocks beyond its head.
+    A store's version at the beginning of a copy is known if it is the same before and after. Versions of one
+    head belong together whenever they were committed: a state has no data of blocks beyond its head.
 
     Raises:
         WriterBusyError: Its writer left no such moment.
@@ -108,7 +108,7 @@ def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
 
 @contextmanager
 def starknet_stream(starknet: StarknetChain) -> Iterator[StarknetStream]:
-    """Yield a copy of a Starknet chain's store and the head that it has.
+    """Yield a copy of a Starknet chain's store, and its head.
 
     Raises:
         WriterBusyError: Its writer left no moment to begin it.

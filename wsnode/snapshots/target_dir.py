@@ -1,4 +1,4 @@
-"""Folders that are being filled: by one process at a time, and on the disk before anything counts."""
+"""Target folders: filled by one process at a time, and synced to the disk."""
 
 import errno
 import fcntl
@@ -12,18 +12,18 @@ from wsnode.snapshots.errors import FolderBusyError, FolderNotEmptyError
 from wsnode.store.private import make_private_folder, private
 
 OF_THE_FILE_SYSTEM: Final = "lost+found"
-"""What an empty volume may hold."""
+"""Folder that an empty volume may have."""
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def claimed(folder: Path, is_left_over: Callable[[str], bool]) -> Iterator[list[Path]]:
-    """Have a folder to be filled for oneself, made if absent; yield what an unfinished attempt left in it.
+    """Lock a folder to fill, made if absent; yield the paths that an unfinished attempt left in it.
 
     Raises:
-        FolderNotEmptyError: It holds something else.
-        FolderBusyError: Another process has claimed it.
-        OSError: What is done to it meanwhile fails; it is named if there is no room in it.
+        FolderNotEmptyError: It has other contents.
+        FolderBusyError: Another process has locked it.
+        OSError: An operation on it fails; without room in it, the error names the folder.
     """
     make_private_folder(folder)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file whole or not at all; it is on the disk then."""
+    """Write a file whole or not at all, and sync it to the disk."""
     draft = file.with_name(f"{file.name}.part")
     with open(draft, "wb", opener=private) as opened:
         opened.write(content)

@@ -1,4 +1,4 @@
-"""Taking a copy of a data folder, beside its writer or without one."""
+"""Writing of a copy of a data folder, beside its writer or without one."""
 
 import io
 import re
@@ -20,17 +20,17 @@ from wsnode.starknet.chain import StarknetChain
 from wsnode.store.progress import Progress
 
 OURS: Final = re.compile(r"((eth|alt)-[a-z]+-[0-9]{6}\.zst|manifest\.json)(\.part)?")
-"""Names in a folder of a copy."""
+"""Names of files in a copy's folder."""
 
 
 def take(data: Path, folder: Path, program: str, progress: Progress) -> Manifest:
-    """Copy a data folder's chains into an empty folder, and return what the copy holds.
+    """Copy a data folder's chains into an empty folder, and return the copy's manifest.
 
     Raises:
         ChainError, EngineError, StarknetError, StoreError: A chain cannot be opened or read.
-        FolderNotEmptyError: The folder holds something else than an unfinished copy.
-        TakenError: Another process fills it.
-        RestlessError: The chain's writer has too much to do.
+        FolderNotEmptyError: The folder has other contents than an unfinished copy.
+        FolderBusyError: Another process fills it.
+        WriterBusyError: The chain's writer left no moment at which a copy could begin.
         OSError: A file cannot be written.
     """
     with ExitStack() as opened:
@@ -61,7 +61,7 @@ def _chains(data: Path, opened: ExitStack) -> tuple[Chain | None, StarknetChain 
 
 
 class SnapshotWriter:
-    """Copies chains into a folder, one after another."""
+    """Writer of chains into a folder, one after another."""
 
     def __init__(self, data: Path, folder: Path, progress: Progress) -> None:
         self._data = data
@@ -70,7 +70,7 @@ class SnapshotWriter:
         self.files: list[ManifestFile] = []
 
     def take_chain(self, chain: Chain) -> ManifestChain:
-        """Copy the Ethereum chain and return what is copied of it."""
+        """Copy the Ethereum chain, and return its members of the manifest."""
         genesis, rows, state = manifest.ETHEREUM_FILES
         self._split(io.BytesIO(chain.folder.read_genesis()), genesis)
         with chain_streams(chain) as streams:
@@ -79,7 +79,7 @@ class SnapshotWriter:
         return chain_contents(chain, streams.head, streams.state_root)
 
     def take_starknet(self, starknet: StarknetChain) -> ManifestStarknet:
-        """Copy the Starknet chain and return what is copied of it."""
+        """Copy the Starknet chain, and return its members of the manifest."""
         (rows,) = manifest.STARKNET_FILES
         with starknet_stream(starknet) as stream:
             self._split(stream.store, rows)
