@@ -63,7 +63,7 @@ class EthereumSource:
 
 
 class EthereumStepReader:
-    """Reader of a chain at one moment; implements `JournalStepReader`."""
+    """Reader of a chain at one moment; implements `JournalStepSource`."""
 
     def __init__(self, view: Snapshot, origin: ChainIdentity) -> None:
         self._view = view

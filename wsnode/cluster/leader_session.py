@@ -64,7 +64,7 @@ class LeaderReport(msgspec.Struct):
     """Reason why nothing can be published now, None if it can."""
 
 
-class JournalStepReader(Protocol):
+class JournalStepSource(Protocol):
     """Reader of a chain's snapshot."""
 
     @property
@@ -126,7 +126,7 @@ class ChainSource(Protocol):
         """Return the first stored block."""
         ...
 
-    def look(self) -> AbstractContextManager[JournalStepReader]:
+    def look(self) -> AbstractContextManager[JournalStepSource]:
         """Return a reader of the chain as it is now, a context manager."""
         ...
 

@@ -187,7 +187,7 @@ class PatternRunner:
         return RunMonitor(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)
 
 
-class RunListener:
+class RunMonitor:
     """Listener that shows the beats of a run, and samples the node's processes as often."""
 
     def __init__(

@@ -327,7 +327,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.follow is not None or self.engine is not None or self.replica is not None
 
 
-class OpenAccess(msgspec.Struct, frozen=True):
+class AllowedHosts(msgspec.Struct, frozen=True):
     """Host names and origins of web pages, besides those of this machine, that may use a chain without
     keys.
     """

@@ -1,1 +1,3 @@
-"""Cases of requests and expected replies, and where a node's replies differ over HTTP and WebSocket."""
+"""Cases of requests and expected replies, run on a node over HTTP and WebSocket, and comparison of two
+nodes.
+"""

@@ -1,4 +1,4 @@
-"""The two addresses of a node, derived from one of them."""
+"""Addresses of a node for HTTP and WebSocket, each derived from the other."""
 
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,7 +13,7 @@ KEYED_SOCKET = "/ws/v3/"
 
 
 class Addresses(msgspec.Struct, frozen=True):
-    """The addresses of a node for HTTP and for WebSocket."""
+    """Addresses of a node for HTTP and for WebSocket."""
 
     http: str
     websocket: str
@@ -23,7 +23,7 @@ def addresses_of(url: str, *, http: str | None = None, websocket: str | None = N
     """Return both addresses: the given ones, and the counterpart of `url` with its host, port and path.
 
     Raises:
-        AddressError: One is of no node, or has the wrong scheme.
+        AddressError: One is no URL of a node, or has the wrong scheme.
     """
     scheme = _parsed(url).scheme
     same, other = scheme.startswith("http"), opposite(url)
@@ -34,7 +34,7 @@ def addresses_of(url: str, *, http: str | None = None, websocket: str | None = N
 
 
 def opposite(url: str) -> str:
-    """Return the WebSocket address for an HTTP address, and the other way round."""
+    """Return the WebSocket address for an HTTP address, and the reverse."""
     parsed = _parsed(url)
     path = parsed.path or "/"
     if parsed.scheme.startswith("http") and path.startswith(KEYED):

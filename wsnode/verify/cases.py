@@ -9,22 +9,22 @@ from wsnode.untrusted.decoding import MalformedError, decode_json, decode_text
 from wsnode.untrusted.files import read_file
 
 MOST_BYTES: Final = 256 << 20
-"""Of a file."""
+"""Most bytes of a file."""
 
 
 class CaseFileError(Exception):
-    """A file is no conversation; the message names it and says why."""
+    """Error of a file that is no conversation; the message names it and the reason."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and the reply that is expected."""
+    """Request and its expected reply, both JSON."""
 
     request: str
     reply: str
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A file's conversation; of a `shape_only` one only keys and JSON types count."""
+    """Conversation of a file; for a `shape_only` one only keys and JSON types are compared."""
 
     name: str
     exchanges: list[Exchange]
@@ -32,12 +32,12 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def methods(self) -> set[str]:
-        """Return the methods that are called."""
+        """Return the names of the methods that are called."""
         return {method for exchange in self.exchanges for method in methods_of(exchange.request)}
 
 
 def methods_of(text: str) -> list[str]:
-    """Return the methods that a request or a batch names, none of text that is no JSON."""
+    """Return the methods that a request or a batch names; an empty list for text that is not JSON."""
     try:
         request: Any = decode_json(text)
     except MalformedError:
@@ -50,16 +50,16 @@ def read_cases(folder: Path) -> list[Case]:
     """Return every case under `folder`, by name.
 
     Raises:
-        CaseFileError: A file is not as it should be.
+        CaseFileError: A file is no conversation.
     """
     return [read_case(path, folder) for path in sorted(folder.rglob("*.io"))]
 
 
 def read_case(path: Path, folder: Path) -> Case:
-    """Return the case in a file: `>> request`, `<< reply`, `// comment`.
+    """Return the case in a file of lines `>> request`, `<< reply`, `// comment`.
 
     Raises:
-        CaseFileError: It holds something else, or a request without a reply.
+        CaseFileError: It has another line, or a request without a reply.
     """
     requests, replies = list[str](), list[str]()
     shape_only = False

@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 def reply_difference(
     request: str, reply: str | None, expected: str, *, shape_only: bool = False, messages: bool = True
 ) -> str | None:
-    """Return the first difference of a reply's text from the expected one.
+    """Return the first difference of a reply's text from the expected one, None if there is none.
 
     Without `messages`, the wording of errors may differ where both sides have one; codes and data may not.
     """
@@ -40,19 +40,19 @@ def _difference_of(request: str, got: Any, want: Any, *, shape_only: bool, messa
 
 
 def code_of(reply: Any) -> Any:
-    """Return the code of an error, None of anything else."""
+    """Return the code of an error reply, None for any other value."""
     error = reply.get("error") if isinstance(reply, dict) else None
     return error.get("code") if isinstance(error, dict) else None
 
 
 class Difference(NamedTuple):
-    """A place where two values differ, what is found there and what is wanted: each may be `ABSENT`."""
+    """Place where two values differ, with the found and the wanted value: each may be `ABSENT`."""
 
     where: str
     got: Any
     want: Any
     words: str = ""
-    """What differs, where the values do not say it."""
+    """Description of the difference, where the values do not show it."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.words or f'got {short(self.got)}, want {short(self.want)}'}"
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
 def difference(got: Any, want: Any, where: str = "$", *, messages: bool = True) -> Difference | None:
     """Return the first place where two values differ; numbers compare by value, members in any order.
 
-    Without `messages`, that of an `error` object is passed over where both sides have one.
+    Without `messages`, the message of an `error` object is not compared where both sides have one.
     """
     if _kind(got) != _kind(want):
         return Difference(where, got, want)
@@ -95,7 +95,7 @@ def _member_differences(
 
 
 def without_messages(got: Any, want: Any) -> tuple[Any, Any]:
-    """Return two errors without their words, if both have some."""
+    """Return two errors with empty messages if both have one, else as they are."""
     if not all(isinstance(each, dict) and "message" in each for each in (got, want)):
         return got, want
     return {**got, "message": ""}, {**want, "message": ""}
@@ -138,7 +138,7 @@ def _shape_members(
 
 
 def _lacked_by_others(value: Any, siblings: dict[str, Any]) -> frozenset[str]:
-    """Return the members of an object that other members of `siblings` lack, which are like it otherwise."""
+    """Return the members of `value` that similar objects among `siblings` lack."""
     if not isinstance(value, dict):
         return frozenset()
     alike = [other for other in siblings.values() if isinstance(other, dict) and other]
@@ -178,6 +178,6 @@ def _first(findings: Iterable[Found | None]) -> Found | None:
 
 
 def short(value: Any, length: int = 120) -> str:
-    """Return JSON text, cut."""
+    """Return a value as JSON text, cut to `length` characters."""
     text = json.dumps(value)
     return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"

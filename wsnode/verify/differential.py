@@ -1,8 +1,8 @@
-"""The same random questions to two nodes of one chain, and where their answers differ.
+"""Comparison of two nodes of one chain by the same random questions.
 
-The chain is read from the first node, and so are the hashes, accounts and slots that are asked about; one
-question in ten is damaged on purpose, for the errors. What depends on the node or on the time (versions,
-peers, the pending block) is not asked. The same seed asks the same questions.
+Blocks, hashes, accounts and slots for the questions are read from the first node. One question in ten is
+damaged on purpose, to compare errors. Answers that depend on the node or on the time (versions, peers, the
+pending block) are not compared. The same seed asks the same questions.
 """
 
 import json
@@ -28,35 +28,37 @@ SECONDS: Final = 60.0
 UNREADABLE_RESULT: Final = "<no JSON-RPC>"
 COMPARED: Final = ("result", "error")
 DAMAGED: Final = 0.1
-"""The part of the questions that are wrong."""
+"""Part of the questions that are damaged."""
 Reply = dict[str, Any]
 Ask = Callable[[str, list[Any]], Reply]
 
 
 class NodeMismatchError(Exception):
-    """The nodes have different chains, or one says nothing of its own; the message says which."""
+    """Error of nodes with different chains, or of one without an answer about its chain; the message names
+    it.
+    """
 
 
 class ComparisonTerms(msgspec.Struct, frozen=True):
-    """What is asked, and how strictly answers are compared."""
+    """Questions of a comparison, and its strictness."""
 
     calls: int = 2000
     seed: int = 1
     methods: Sequence[str] = tuple(METHODS)
     messages: bool = False
-    """Compare the words of errors too."""
+    """True to compare the messages of errors too."""
     passed_over: str | None = None
-    """Differences in which this regular expression is found are none."""
+    """Regular expression; differences in replies that match it are ignored."""
     shown: int = 3
-    """Differences of one method that are kept; the others are counted."""
+    """Most differences of one method that are kept; the others are counted."""
 
 
 def compare(first: Ask, second: Ask, terms: ComparisonTerms) -> list[CaseResult]:
     """Return a result for each method that was asked about.
 
     Raises:
-        NodeMismatchError: The nodes have not the same chain.
-        MalformedError: The first one answers with what is no block.
+        NodeMismatchError: The nodes have different chains.
+        MalformedError: The first node answers with another form than a block's.
         OSError: A node does not answer.
     """
     material = ChainMaterial.read(first, common_head(first, second), random.Random(terms.seed))
@@ -67,11 +69,11 @@ def compare(first: Ask, second: Ask, terms: ComparisonTerms) -> list[CaseResult]
 
 
 def common_head(first: Ask, second: Ask) -> int:
-    """Return the last block that both have.
+    """Return the number of the last block that both nodes have.
 
     Raises:
         NodeMismatchError: Their chains are different.
-        MalformedError: One answers with what is no block.
+        MalformedError: A node answers with another form than a block's.
     """
     head = min(decode_quantity(_result(ask, "eth_blockNumber")) for ask in (first, second))
     for number in (0, head):
@@ -109,7 +111,7 @@ def questions(material: ChainMaterial, methods: Sequence[str], calls: int) -> It
 
 
 class DifferentialRun:
-    """Counts what agrees, and keeps what does not."""
+    """Run of a comparison, which counts equal answers and keeps different ones."""
 
     def __init__(self, first: Ask, second: Ask, terms: ComparisonTerms) -> None:
         self._nodes = (first, second)
@@ -122,7 +124,7 @@ class DifferentialRun:
         self._shown: dict[str, list[str]] = {}
 
     def ask(self, question: RandomRequest) -> None:
-        """Ask both, and compare."""
+        """Ask both nodes a question, and compare their answers."""
         if question.method in self._missing:
             return
         began = time.perf_counter()
@@ -168,10 +170,10 @@ class DifferentialRun:
 
 @contextmanager
 def asking(url: str, seconds: float = SECONDS) -> Iterator[Ask]:
-    """Return a function that calls a node, over the transport of its URL.
+    """Yield a function that calls a node, over the transport of its URL.
 
     Raises:
-        OSError: It does not answer; so does the function.
+        OSError: The node does not answer; the function raises it as well.
     """
     if not url.startswith("ws"):
         yield _over_http(url, seconds)

@@ -1,4 +1,4 @@
-"""One POST to a node that may answer anything: its reply whatever the status, or one error."""
+"""POST to a node that may answer anything: one reply whatever the status, or one error."""
 
 import http.client
 import urllib.error
@@ -11,7 +11,7 @@ LARGEST_MESSAGE: Final = 1 << 30
 
 
 class HttpReply(NamedTuple):
-    """The reply to a POST."""
+    """Reply to a POST: its status and its body."""
 
     status: int
     body: bytes
@@ -39,7 +39,7 @@ def post(
     """Return the reply to a POST of JSON text.
 
     Raises:
-        ConnectionError: There is none, nothing arrives for some seconds, or the body is too long.
+        ConnectionError: There is none, nothing arrives for `seconds`, or the body is too long.
     """
     request = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
     try:
@@ -59,7 +59,7 @@ def _read_body(reply: IO[bytes], most_bytes: int) -> bytes:
     """Return the body of a reply.
 
     Raises:
-        ConnectionError: It is cut short, or has more bytes than it may have.
+        ConnectionError: It is cut short, or has more than `most_bytes` bytes.
     """
     try:
         body = reply.read(most_bytes + 1)
@@ -71,6 +71,6 @@ def _read_body(reply: IO[bytes], most_bytes: int) -> bytes:
 
 
 def reason_of(error: object) -> str:
-    """Return why there is no connection, in the system's words; trio has them in a group, an address each."""
+    """Return the system's reason of a failed connection; trio groups the reasons of several addresses."""
     causes = getattr(getattr(error, "__cause__", None), "exceptions", None) or (error,)
     return str(getattr(causes[0], "strerror", None) or causes[0])

@@ -1,4 +1,4 @@
-"""Random calls of every reading method, about what a chain really holds: for two nodes of one chain."""
+"""Random calls of every reading method, about the contents of a chain, for two nodes of that chain."""
 
 import random
 from collections.abc import Callable
@@ -68,14 +68,14 @@ _RECEIPTS: Final = list[_Receipt] | None
 
 
 class RandomRequest(NamedTuple):
-    """A call."""
+    """Method and its parameters."""
 
     method: str
     params: Params
 
 
 class ChainMaterial:
-    """What can be asked about: blocks, transactions, accounts, topics and slots of a chain."""
+    """Material for questions: blocks, transactions, accounts, topics and slots of a chain."""
 
     def __init__(self, head: int, chance: random.Random) -> None:
         self.head = head
@@ -87,10 +87,10 @@ class ChainMaterial:
 
     @classmethod
     def read(cls, ask: Ask, head: int, chance: random.Random) -> "ChainMaterial":
-        """Return what a sample of the blocks up to `head` holds.
+        """Return the material in a sample of the blocks up to `head`.
 
         Raises:
-            MalformedError: The node answers with what are no blocks or no receipts.
+            MalformedError: The node answers with another form than a block's or a receipt's.
         """
         material = cls(head, chance)
         numbers = sorted(chance.sample(range(head + 1), min(SAMPLED_BLOCKS, head + 1)))
@@ -128,7 +128,7 @@ class ChainMaterial:
         return self.random.randint(0, self.head)
 
     def block(self) -> Any:
-        """Return a block parameter; now and then a hash, an object, or a block that is not there."""
+        """Return a block parameter; now and then a hash, an object, or a block that does not exist."""
         match self.random.randrange(20):
             case 0:
                 return hex(self.head + self.random.randint(1, 1 << 20))
@@ -143,16 +143,16 @@ class ChainMaterial:
         return hex(self.number())
 
     def plain_block(self) -> str:
-        """Return the number of a block, now and then of one that is not there."""
+        """Return the number of a block in hex, now and then of one that does not exist."""
         return hex(self.number() if self.random.random() < 0.95 else self.head + 1)
 
     def hash(self) -> str:
-        """Return the hash of a block, now and then of none."""
+        """Return the hash of a block, now and then one of no block."""
         known = self.hashes and self.random.random() < 0.95
         return self.random.choice(self.hashes) if known else "0x" + "13" * 32
 
     def transaction(self) -> dict[str, Any]:
-        """Return a transaction."""
+        """Return a transaction of the chain, an invented one if it has none."""
         if not self.transactions:
             return {
                 "hash": "0x" + "13" * 32,
@@ -164,19 +164,19 @@ class ChainMaterial:
         return self.random.choice(self.transactions)
 
     def account(self) -> str:
-        """Return an address."""
+        """Return an address of an account."""
         return self.random.choice(self.accounts)
 
     def index(self) -> str:
-        """Return an index, now and then beyond all."""
+        """Return an index in hex, now and then beyond all."""
         return hex(self.random.choice((0, 0, 0, 1, 2, 5, 100, 1 << 40)))
 
     def slot(self) -> str:
-        """Return a slot, most often a low one."""
+        """Return a slot in hex, most often a low one."""
         return hex(self.random.choice((0, 0, 1, 2, 3, 7, self.random.getrandbits(256))))
 
     def long_slot(self) -> str:
-        """Return a slot with all its digits."""
+        """Return a slot with all its 64 digits."""
         return f"0x{int(self.slot(), 16):064x}"
 
     def call(self) -> dict[str, Any]:
@@ -204,14 +204,14 @@ class ChainMaterial:
         return call
 
     def state_overrides(self) -> dict[str, Any]:
-        """Return an override of an account."""
+        """Return a state override of one account."""
         override = self.random.choice(
             ({"balance": hex(10**24)}, {"nonce": "0x7"}, {"code": "0x60016000526020600060206000f3"}, {})
         )
         return {self.account(): override}
 
     def call_params(self) -> Params:
-        """Return parameters of a call."""
+        """Return the parameters of a call, at times with a state override."""
         params = [self.call(), self.block()]
         return [*params, self.state_overrides()] if self.random.random() < 0.2 else params
 
@@ -236,7 +236,7 @@ class ChainMaterial:
         return found
 
     def simulation(self) -> Params:
-        """Return parameters of a simulation."""
+        """Return the parameters of `eth_simulateV1`."""
         payload: dict[str, Any] = {"blockStateCalls": [{"calls": [self.call()]} for _ in range(2)]}
         payload |= {name: self.random.random() < 0.3 for name in ("validation", "traceTransfers")}
         return [payload, self.plain_block()]
@@ -251,7 +251,7 @@ class ChainMaterial:
 
 
 def damaged(params: Params, chance: random.Random) -> Params:
-    """Return parameters with one replaced, dropped or added."""
+    """Return parameters with one of them replaced, dropped or added."""
     changed = list(params)
     match chance.randrange(3):
         case 0 if changed:
@@ -264,7 +264,7 @@ def damaged(params: Params, chance: random.Random) -> Params:
 
 
 def full(material: ChainMaterial) -> bool:
-    """Return whether a block comes with whole transactions."""
+    """Return True, half of the time, to ask for a block with whole transactions."""
     return material.random.random() < 0.5
 
 

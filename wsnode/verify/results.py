@@ -1,4 +1,4 @@
-"""What became of cases and questions: as JSON, and as JUnit's XML, which CI systems show."""
+"""Results of cases and questions: as JSON, and as JUnit's XML, which CI systems show."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,22 +8,22 @@ import msgspec
 
 
 class CaseResult(msgspec.Struct, frozen=True):
-    """A case, or all questions of one method."""
+    """Result of a case, or of all questions of one method."""
 
     name: str
     group: str
-    """Where it belongs: the case's folder, or "against"."""
+    """Group of the result: the case's folder, or "against"."""
     seconds: float
     failures: Sequence[str] = ()
-    """Lines of what differs."""
+    """Lines about differences."""
     skipped: str | None = None
-    """Why nothing was compared."""
+    """Reason why nothing was compared, None if something was."""
     asked: int = 1
-    """Requests that were compared; of a case it counts as one."""
+    """Number of compared requests; a case counts as one."""
 
 
 class ResultTally(msgspec.Struct, frozen=True):
-    """The numbers of results without a difference, of those with one, and of those not compared."""
+    """Number of results without a difference, with one, and without a comparison."""
 
     passed: int
     failed: int
@@ -49,7 +49,7 @@ def document(results: Sequence[CaseResult]) -> dict[str, Any]:
 
 
 def junit(results: Sequence[CaseResult]) -> str:
-    """Return results as a test suite in JUnit's form."""
+    """Return results as a test suite in JUnit's XML."""
     tally = ResultTally.of(results)
     seconds = sum(result.seconds for result in results)
     head = (
@@ -73,5 +73,5 @@ def _case(result: CaseResult) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """Return text without the characters that XML cannot hold."""
+    """Return text with U+FFFD in place of characters that XML cannot hold."""
     return "".join(each if each in "\t\n" or each.isprintable() else "\ufffd" for each in text)

@@ -1,4 +1,4 @@
-"""Put every case to a node over each transport, and say what differs."""
+"""Run of every case on a node over each transport, with a line for each difference."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,11 +12,11 @@ from wsnode.verify.results import CaseResult
 from wsnode.verify.transports import HttpTransport, RequestTransport, WebSocketTransport
 
 ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
-"""Methods that answer otherwise when they are asked again."""
+"""Methods with another answer when they are asked again."""
 
 
 class CaseTerms(msgspec.Struct, frozen=True):
-    """The strictness of comparisons, and the time to wait for replies."""
+    """Strictness of comparisons, and the seconds to wait for a reply."""
 
     messages: bool = False
     seconds: float = 30.0
@@ -25,7 +25,7 @@ class CaseTerms(msgspec.Struct, frozen=True):
 async def verify(
     addresses: Addresses, cases: Sequence[Case], terms: CaseTerms, say: Callable[[str], None]
 ) -> list[CaseResult]:
-    """Return what became of cases, each over HTTP and over WebSocket, after a line for every difference."""
+    """Return the results of cases, each over HTTP and over WebSocket, after a line for every difference."""
     async with trio.open_nursery() as nursery:
         transports = (WebSocketTransport(addresses.websocket, nursery), HttpTransport(addresses.http))
         results = await put(cases, transports, terms, say)
@@ -41,7 +41,7 @@ async def put(
     terms: CaseTerms,
     say: Callable[[str], None],
 ) -> list[CaseResult]:
-    """Return what became of cases over all of `transports`, after a line for every difference."""
+    """Return the results of cases over all of `transports`, after a line for every difference."""
     results = []
     for case in cases:
         began = trio.current_time()
@@ -73,7 +73,7 @@ def _lines(case: Case, found: dict[tuple[int, str], list[str]]) -> Iterator[str]
 async def difference_of(
     exchange: Exchange, transport: RequestTransport, terms: CaseTerms, *, shape_only: bool
 ) -> str | None:
-    """Return how a node's reply differs from the expected one, or why there is none."""
+    """Return the difference of a node's reply from the expected one, or the reason why there is no reply."""
     try:
         with trio.fail_after(terms.seconds):
             reply = await transport.ask(exchange.request)

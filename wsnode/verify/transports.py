@@ -18,11 +18,13 @@ LONGEST_CLOSING = 1.0
 
 
 class RequestTransport(Protocol):
-    """Sends requests to a node; a loss is an `OSError`, and the next request may still succeed."""
+    """Transport of requests to a node; a lost reply is an `OSError`, and the next request may still
+    succeed.
+    """
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """Return its name for people."""
 
     async def ask(self, request: str) -> str:
         """Return the reply to one request.
@@ -32,11 +34,11 @@ class RequestTransport(Protocol):
         """
 
     async def close(self) -> None:
-        """End it."""
+        """Close the transport."""
 
 
 class HttpTransport:
-    """A POST for each request."""
+    """Transport with a POST for each request."""
 
     name = "HTTP"
 
@@ -48,7 +50,7 @@ class HttpTransport:
         return await trio.to_thread.run_sync(_post, self._url, request, abandon_on_cancel=True)
 
     async def close(self) -> None:
-        """Have nothing to end."""
+        """Do nothing, since no connection is kept."""
 
 
 def _post(url: str, text: str) -> str:
@@ -59,7 +61,9 @@ def _post(url: str, text: str) -> str:
 
 
 class WebSocketTransport:
-    """One connection, opened when it is needed, again after it is lost; refused once, given up."""
+    """WebSocket connection, opened when it is needed, and again after a loss; after a refusal it is given
+    up.
+    """
 
     name = "WebSocket"
 
@@ -85,7 +89,7 @@ class WebSocketTransport:
         return reply
 
     async def close(self) -> None:
-        """Say goodbye, without insisting on an answer."""
+        """Close the connection, and wait at most 1 s for the node's answer."""
         if self._connection is not None:
             with trio.move_on_after(LONGEST_CLOSING):
                 await self._connection.aclose()

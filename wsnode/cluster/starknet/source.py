@@ -68,7 +68,7 @@ class StarknetSource:
 
 
 class StarknetStepReader:
-    """Reader of a Starknet chain at one moment; implements `JournalStepReader`."""
+    """Reader of a Starknet chain at one moment; implements `JournalStepSource`."""
 
     def __init__(self, view: StarknetSnapshot) -> None:
         self._view = view

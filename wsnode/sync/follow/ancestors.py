@@ -27,7 +27,7 @@ from wsnode.upstream.link import Link
 logger = logging.getLogger("wsnode.follow")
 
 
-class MissingBlock(msgspec.Struct, frozen=True, eq=False):
+class WantedBlock(msgspec.Struct, frozen=True, eq=False):
     """Wanted block; `is_over` is set when it has come, or no upstream has it."""
 
     block_hash: Hash32

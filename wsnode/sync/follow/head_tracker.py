@@ -47,7 +47,7 @@ BESIDE_BLOCKS: Final = 64
 logger = logging.getLogger("wsnode.follow")
 
 
-class SignedInvalidError(Exception):
+class AttestedBlockInvalidError(Exception):
     """Error of an invalid block that the sync committee has signed, itself or a descendant."""
 
     def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
@@ -218,7 +218,7 @@ class HeadTracker:
         """Fetch and judge a proved block, and its unknown ancestors.
 
         Raises:
-            SignedInvalidError: A block breaks a rule.
+            AttestedBlockInvalidError: A block breaks a rule.
             UnknownForkError: A block is of a fork that is not known here.
             PeerError, UpstreamError: A block cannot be had.
         """

@@ -24,7 +24,7 @@ MOST_LIST_BYTES: Final = 32 << 20
 """Most bytes of the access lists by which values are carried at once."""
 
 
-class ProvedBlock(msgspec.Struct, frozen=True):
+class ProofBlock(msgspec.Struct, frozen=True):
     """Block whose state is proved."""
 
     head: Head
@@ -43,7 +43,7 @@ class ProofStore(Protocol):
     def head(self) -> Head | None:
         """Return the head, None if only the state of one block is ever proved."""
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return the block of the missing state.
 
         Raises:
@@ -56,7 +56,7 @@ class ProofStore(Protocol):
     def has_code(self, code_hash: bytes) -> bool:
         """Return True if the code with a hash is known."""
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep their values.
 
         Raises:
@@ -90,7 +90,7 @@ class ForkPointProofStore:
     def head(self) -> None:
         """Return None, since only the state of one block is proved."""
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return the first block."""
         return self.block
 
@@ -102,7 +102,7 @@ class ForkPointProofStore:
             return False
         return True
 
-    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return None, since the blocks before the first one are not here."""
         return None
 
@@ -110,7 +110,7 @@ class ForkPointProofStore:
         """Return True if the code with a hash is known."""
         return self._chain.state.find_code(code_hash) is not None
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep their values."""
         self._chain.state.keep_proofs(proofs)
 
@@ -120,7 +120,7 @@ class ForkPointProofStore:
         """Return all accounts and slots, since there are no earlier states."""
         return accounts, slots
 
-    def keep_hashes(self, block: ProvedBlock, hashes: Hashes) -> None:
+    def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
         """Keep verified hashes of blocks before the first one."""
         self._chain.state.keep_hashes(hashes)
 
@@ -135,7 +135,7 @@ class LightFolderProofStore:
         """Return the head."""
         return self._chain.head
 
-    def block_of(self, error: MissingStateError) -> ProvedBlock:
+    def block_of(self, error: MissingStateError) -> ProofBlock:
         """Return the block, and register its state root with the engine.
 
         Raises:
@@ -153,7 +153,7 @@ class LightFolderProofStore:
         self._chain.state.note_root(number, block_hash, block.state_root)
         return block
 
-    def hashes_before(self, block: ProvedBlock, numbers: Sequence[int]) -> Hashes | None:
+    def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
         """Return the hashes of blocks before a block, None if some are below the window or the block is not
         canonical.
         """
@@ -171,7 +171,7 @@ class LightFolderProofStore:
         except UnprovedError:
             return False
 
-    def keep_proofs(self, block: ProvedBlock, proofs: Sequence[Proof]) -> None:
+    def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
         """Verify proofs and keep their values."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
@@ -204,7 +204,7 @@ def _roots_before(view: Snapshot, block: ProofBlock) -> list[bytes]:
     return [header_fields(header).state_root for header in headers if header is not None]
 
 
-def _steps(view: Snapshot, block: ProvedBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+def _steps(view: Snapshot, block: ProofBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     """Return pairs of an access list and the root before it, from a block downwards, as far as lists are
     kept.
     """

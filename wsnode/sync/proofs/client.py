@@ -66,14 +66,14 @@ class ProofClient:
         others.blocks = blocks
         return others
 
-    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProvedBlock) -> list[StateRequest]:
+    async def carry(self, accounts: Sequence[bytes], slots: Slots, block: ProofBlock) -> list[StateRequest]:
         """Keep values after a block that follow from earlier states; return requests for the others."""
         others = await trio.to_thread.run_sync(self.blocks.carry, block, accounts, slots)
         self.carried += len(accounts) + len(slots) - sum(map(len, others))
         self._note_code_of(set(accounts).difference(others[0]))
         return grouped(*others)
 
-    async def prove(self, wanted: Sequence[StateRequest], block: ProvedBlock) -> None:
+    async def prove(self, wanted: Sequence[StateRequest], block: ProofBlock) -> None:
         """Fetch values after a block, verify them and keep them.
 
         Raises:
@@ -81,7 +81,7 @@ class ProofClient:
         """
         await self._by_any(partial(self._proved_by, wanted, block), block)
 
-    async def name(self, numbers: Sequence[int], block: ProvedBlock) -> None:
+    async def name(self, numbers: Sequence[int], block: ProofBlock) -> None:
         """Keep the hashes of blocks before a block; fetched ones are verified by their links up to it.
 
         Raises:
@@ -93,7 +93,7 @@ class ProofClient:
             return
         await self._by_any(partial(self._named_by, min(numbers), block), block)
 
-    async def guess(self, call: Any, block: ProvedBlock) -> list[StateRequest]:
+    async def guess(self, call: Any, block: ProofBlock) -> list[StateRequest]:
         """Return the reads of a call that a node predicts: a hint, which may be wrong."""
         for client in self._ranked():
             try:

@@ -37,7 +37,7 @@ PROOF_ERRORS: Final = (
 
 Key = tuple[bytes, bytes]
 """Address and slot; the slot is empty for the account itself."""
-Place = tuple[ProvedBlock, Key | int]
+Place = tuple[ProofBlock, Key | int]
 """Missing item after a block: a value, or the hash of an earlier block by its number."""
 
 
@@ -58,7 +58,7 @@ class ProofFetcher:
         self.provers = provers
         self.rounds = 0
         self._on_the_way: dict[Place, trio.Event] = {}
-        self._gathering: dict[ProvedBlock, _Gathering] = {}
+        self._gathering: dict[ProofBlock, _Gathering] = {}
         """Rounds that have not begun yet, by block."""
 
     def is_lack(self, error: Exception) -> bool:
@@ -100,7 +100,7 @@ class ProofFetcher:
         while missing:
             missing = await self._fetch_those_that_may(block, missing)
 
-    async def _fetch_those_that_may(self, block: ProvedBlock, keys: Set[Key | int]) -> Set[Key | int]:
+    async def _fetch_those_that_may(self, block: ProofBlock, keys: Set[Key | int]) -> Set[Key | int]:
         """Fetch the keys that no other call fetches, wait for the others; return slots that waited for their
         accounts.
 
@@ -143,7 +143,7 @@ class ProofFetcher:
         gathering.keys |= new
         self._on_the_way |= {(gathering.block, key): gathering.arrived for key in new}
 
-    async def _lead(self, block: ProvedBlock, new: Set[Key | int]) -> None:
+    async def _lead(self, block: ProofBlock, new: Set[Key | int]) -> None:
         """Fetch the missing values of a call, and those that other calls add before the round begins."""
         self._gathering[block] = gathering = _Gathering(block)
         self._add(gathering, new)

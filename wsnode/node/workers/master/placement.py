@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 
-class WorkerLoad(Protocol):
+class LoadedWorker(Protocol):
     """Worker with its connections."""
 
     @property
@@ -21,7 +21,7 @@ class WorkerLoad(Protocol):
 AnyLoadedWorker = TypeVar("AnyLoadedWorker", bound=LoadedWorker)
 
 
-def by_load(workers: Iterable[AnyWorkerLoad]) -> list[AnyWorkerLoad]:
+def by_load(workers: Iterable[AnyLoadedWorker]) -> list[AnyLoadedWorker]:
     """Return the workers in the order in which they should get the next connection.
 
     First is the one with the fewest connections; among equals, the one that has waited longest for one.
