@@ -91,6 +91,8 @@ def require_exact(chain: Chain, programs: list[Program]) -> None:
     """Assert that all hold the head's values, and that each held those of the blocks that it named."""
     for program in programs:
         until(f"{program.name} holds the head", partial(holds_head, chain, program))
+        if program.name == "web3":
+            until("it hears of heads by its own subscription", partial(program.of, "head"))
         for kind, at in HELD.items():
             checked = 0
             for block_hash, held in said(program, kind):

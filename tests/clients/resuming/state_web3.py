@@ -11,8 +11,7 @@ from web3 import AsyncWeb3, WebSocketProvider
 
 
 def say(**event: object) -> None:
-    # What web3 hands over are mappings of its own.
-    print(json.dumps(event, default=dict), flush=True)
+    print(json.dumps(event), flush=True)
 
 
 def end_with_the_input() -> None:
@@ -31,11 +30,14 @@ async def on_results(found: Results) -> None:
 async def main(url: str, emitter: str, *accounts: str) -> None:
     provider = WebSocketProvider(url)
     async with AsyncWeb3(provider) as w3:
+        # What the program reads by itself has nothing to do with what it watches.
+        await w3.eth.subscribe("newHeads")
         await watch_state(w3, on_state, accounts=accounts, slots={emitter: ["0x0"]}, interval=0.05)
         # The balances of the accounts, and a revert.
         calls = [{"data": f"0x73{each[2:]}315f5260205ff3"} for each in accounts]
         await watch_calls(w3, on_results, [*calls, {"data": "0x5f5ffd"}], interval=0.05)
-        await w3.subscription_manager.handle_subscriptions(run_forever=True)
+        async for message in w3.socket.process_subscriptions():
+            say(head=message["result"]["number"])
 
 
 threading.Thread(target=end_with_the_input, daemon=True).start()

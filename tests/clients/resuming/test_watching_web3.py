@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import pytest
@@ -14,6 +14,11 @@ from tests.clients.resuming.bots import CLIENTS
 web3 = pytest.importorskip("web3")
 
 SUBSCRIPTION: Final = "0x51"
+OTHER: Final = "0x52"
+"""A subscription to heads."""
+LOOPS: Final = (("handle",), ("process",), ("handle", "process"), ())
+"""The loops over subscriptions that a program runs beside the helper."""
+BLOCK: Final = {"number": "0x1", "hash": "0x01", "timestamp": "0x1"}
 PATIENCE: Final = 60
 PLACE: Final = {"blockNumber": "0x1", "blockHash": "0x01", "timestamp": "0x1"}
 REVERT: Final = {"code": 3, "message": "execution reverted", "data": "0x"}
@@ -64,8 +69,21 @@ def connected(answer: Answer) -> Any:
     return web3.AsyncWeb3(provider)
 
 
-def notification(result: Any) -> dict[str, Any]:
-    return {"method": "eth_subscription", "params": {"subscription": SUBSCRIPTION, "result": result}}
+def notification(result: Any, name: str = SUBSCRIPTION) -> dict[str, Any]:
+    return {"method": "eth_subscription", "params": {"subscription": name, "result": result}}
+
+
+def head(number: int) -> dict[str, Any]:
+    return notification({"number": hex(number)}, OTHER)
+
+
+async def read(w3: Any, loop: str, heads: list[int]) -> None:
+    """Run one of web3's loops over subscriptions, and note the numbers of the heads that come there."""
+    if loop == "handle":
+        await w3.subscription_manager.handle_subscriptions(run_forever=True)
+    async for message in w3.socket.process_subscriptions():
+        assert message["subscription"] == OTHER
+        heads.append(message["result"]["number"])
 
 
 @pytest.fixture
@@ -106,6 +124,31 @@ async def heard(helper: Any, kind: str, answer: Answer, count: int) -> list[Any]
     return found
 
 
+async def heard_beside(
+    helper: Any, kind: str, answer: Answer, loops: Sequence[str]
+) -> tuple[list[Any], list[int]]:
+    """Return what two changes hold, and the heads of which a program hears that runs these loops."""
+    found: list[Any] = []
+    heads: list[int] = []
+
+    async def hear(change: Any) -> None:
+        held = change.accounts if kind == "state" else change.results
+        found.append(json.loads(json.dumps(held, default=dict)))
+
+    async with asyncio.timeout(PATIENCE), connected(answer) as w3:
+        await w3.eth.subscribe("newHeads")
+        reading = [asyncio.create_task(read(w3, loop, heads)) for loop in loops]
+        unwatch = await watch(helper, w3, kind, hear)
+        while len(found) < 2 or ("process" in loops and len(heads) < 4):
+            assert not any(task.done() for task in reading)
+            await asyncio.sleep(0)
+        await unwatch()
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+    return found, heads
+
+
 @pytest.mark.parametrize("kind", ["state", "calls"])
 def test_values_that_come_with_the_reply_are_handed_over(kind: str, helper: Any) -> None:
     def answer(method: str) -> list[dict[str, Any]]:
@@ -117,16 +160,92 @@ def test_values_that_come_with_the_reply_are_handed_over(kind: str, helper: Any)
 
 
 @pytest.mark.parametrize("kind", ["state", "calls"])
-def test_changes_without_the_first_values_are_an_error(kind: str, helper: Any) -> None:
-    def answer(method: str) -> list[dict[str, Any]]:
-        return [{"result": SUBSCRIPTION}, notification(LATER[kind])] if method == "eth_subscribe" else []
+@pytest.mark.parametrize("loops", LOOPS)
+def test_a_program_that_reads_its_own_subscriptions_misses_nothing(
+    kind: str, loops: Sequence[str], helper: Any
+) -> None:
+    """Notifications of both kinds come in one piece with the reply, and are read meanwhile."""
+    names = iter((OTHER, SUBSCRIPTION))
 
-    with pytest.raises(helper.MissedValuesError):
-        asyncio.run(heard(helper, kind, answer, 1))
+    def answer(method: str) -> list[dict[str, Any]]:
+        if method != "eth_subscribe":
+            return [{"result": True}]
+        if (name := next(names)) == OTHER:
+            return [{"result": OTHER}, head(1)]
+        told = [FIRST[kind], LATER[kind]]
+        return [head(2), {"result": name}, head(3), *map(notification, told), head(4)]
+
+    held, heads = asyncio.run(heard_beside(helper, kind, answer, loops))
+    assert (held, heads) == (HELD[kind], [1, 2, 3, 4] if "process" in loops else [])
+
+
+@pytest.mark.parametrize("loop", ["handle", "process"])
+@pytest.mark.parametrize("is_polled", [False, True], ids=["subscribed", "polled"])
+def test_an_error_of_who_watches_ends_the_loop_over_subscriptions(
+    loop: str, is_polled: bool, helper: Any
+) -> None:
+    def answer(method: str) -> list[dict[str, Any]]:
+        if method == "eth_subscribe":
+            refusal = {"error": {"code": -32601, "message": "no"}}
+            return [refusal] if is_polled else [{"result": SUBSCRIPTION}, notification(FIRST["calls"])]
+        return [{"result": BLOCK} if method == "eth_getBlockByNumber" else {"result": "0x01"}]
+
+    async def run() -> None:
+        async def hear(_change: Any) -> None:
+            raise ZeroDivisionError
+
+        async with asyncio.timeout(PATIENCE), connected(answer) as w3:
+            await watch(helper, w3, "calls", hear)
+            await read(w3, loop, [])
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(run())
+
+
+def test_a_refusal_that_is_not_of_the_kind_is_an_error(helper: Any) -> None:
+    def answer(_method: str) -> list[dict[str, Any]]:
+        return [{"error": {"code": -32005, "message": "too many live calls"}}]
+
+    with pytest.raises(web3.exceptions.Web3RPCError, match="too many live calls"):
+        asyncio.run(heard(helper, "calls", answer, 1))
+
+
+def test_nothing_is_handed_over_after_the_end_of_a_watch(helper: Any) -> None:
+    """The watch is ended by who hears of its first values, while later ones wait."""
+
+    def answer(method: str) -> list[dict[str, Any]]:
+        later = notification(LATER["calls"])
+        if method == "eth_subscribe":
+            return [{"result": SUBSCRIPTION}, notification(FIRST["calls"]), later]
+        return [later, {"result": True}]
+
+    async def run() -> None:
+        found: list[Any] = []
+        has_ended = asyncio.Event()
+
+        async def hear(change: Any) -> None:
+            found.append(change)
+            await unwatch()
+            assert w3.subscription_manager.subscriptions == []
+            has_ended.set()
+
+        async with asyncio.timeout(PATIENCE), connected(answer) as w3:
+            unwatch = await watch(helper, w3, "calls", hear)
+            await has_ended.wait()
+            # A later watch of the same connection has all that is its own.
+            again = asyncio.Event()
+
+            async def hear_again(_change: Any) -> None:
+                again.set()
+
+            await watch(helper, w3, "calls", hear_again)
+            await again.wait()
+        assert len(found) == 1
+
+    asyncio.run(run())
 
 
 def test_a_polled_node_may_refuse_and_revert(helper: Any) -> None:
-    block = {"number": "0x1", "hash": "0x01", "timestamp": "0x1"}
     # The first look fails, as the block has left the chain.
     calls: deque[dict[str, Any]] = deque(
         [{"error": {"code": -32000, "message": "no"}}, {"result": "0x01"}, {"error": REVERT}]
@@ -135,6 +254,6 @@ def test_a_polled_node_may_refuse_and_revert(helper: Any) -> None:
     def answer(method: str) -> list[dict[str, Any]]:
         if method == "eth_subscribe":
             return [{"error": {"code": -32601, "message": "no"}}]
-        return [{"result": block} if method == "eth_getBlockByNumber" else calls.popleft()]
+        return [{"result": BLOCK} if method == "eth_getBlockByNumber" else calls.popleft()]
 
     assert asyncio.run(heard(helper, "calls", answer, 1)) == HELD["calls"][:1]
