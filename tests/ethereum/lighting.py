@@ -26,6 +26,8 @@ class Light:
     def __init__(self, chain: Chain, source: GrowingChain) -> None:
         self.chain = chain
         self.source = source
+        self.has_lists = True
+        """Whether blocks come with their access lists, if they have any."""
         self.tree = BlockTree(chain)
         self.ask = asking(Dispatcher(build_registry(chain), partial(LightView, chain)))
         self.ask_source = asking(Dispatcher(build_registry(source.chain), source.chain.snapshot))
@@ -47,8 +49,10 @@ class Light:
         """Return a canonical block of the source, verified by its receipts."""
         with self.source.chain.snapshot() as view:
             block_hash = view.hash_of(number)
+            access_list = view.access_list_at(number) if self.has_lists else None
         assert block_hash is not None
-        verified = verify_with_receipts(self.chain.spec, self.unverified(block_hash), self.receipts(number))
+        unverified, receipts = self.unverified(block_hash), self.receipts(number)
+        verified = verify_with_receipts(self.chain.spec, unverified, receipts, access_list)
         assert isinstance(verified, BuiltBlock), str(verified)
         return verified
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tests.sync.forks import genesis
+from wsnode.demo.genesis import development_genesis
 from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
@@ -22,6 +23,8 @@ SENDER = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
 EMITTERS = tuple(bytes([0xE0 + place]) * 20 for place in range(3))
 TOPICS = tuple(bytes([place]) * 32 for place in range(1, 5))
 LOG_GAS = 60_000
+STORE_GAS = 300_000
+"""Of a call that writes a new slot under Amsterdam's rules."""
 
 
 def emitter_code() -> bytes:
@@ -46,6 +49,12 @@ def emitting_genesis() -> bytes:
     return json.dumps(content).encode()
 
 
+def under_amsterdam(genesis: bytes) -> bytes:
+    """Return a genesis with the same accounts, under the rules of Amsterdam: blocks have access lists."""
+    accounts = {f"0x{address}": account for address, account in json.loads(genesis)["alloc"].items()}
+    return development_genesis([], 0, 0, chain_id=1, fork="amsterdam", accounts=accounts)
+
+
 class Block(msgspec.Struct, frozen=True):
     """A block of the model."""
 
@@ -56,9 +65,11 @@ class Block(msgspec.Struct, frozen=True):
 class GrowingChain:
     """The store, and beside it the model: the canonical blocks after the genesis with their logs."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, *, gas: int = LOG_GAS) -> None:
+        """`gas` is that of each transaction."""
         self.chain = chain
         self.blocks: list[Block] = []
+        self._gas = gas
         self._appender = Appender(chain)
         self._made = 0
         self._abandoned: dict[Hash32, tuple[Block, bytes, bytes]] = {}
@@ -133,7 +144,7 @@ class GrowingChain:
                 to=address,
                 value=0,
                 input=b"".join(topics),
-                gas=LOG_GAS,
+                gas=self._gas,
                 max_fee=10**15,
                 max_priority_fee=1,
             )

@@ -60,8 +60,11 @@ class ReorgInProgress:
 class ProofSource(Protocol):
     """What knows values of states that are not executed here, once they are proved."""
 
-    async def carry(self, error: MissingStateError) -> None:
-        """Keep those of the lacking values that follow from earlier states and access lists."""
+    async def carry(self, error: MissingStateError) -> bool:
+        """Keep those of the lacking values that follow from earlier states and access lists.
+
+        The error names the others then. Returns True if there were any to keep.
+        """
 
     async def fetch(self, error: MissingStateError) -> None:
         """Have other nodes prove the lacking values.

@@ -186,6 +186,8 @@ class LightFolderProofStore:
         """
         state = self._chain.state
         with self._chain.snapshot() as view:
+            if view.access_list_at(block.head.number) is None:
+                return accounts, slots
             roots = _roots_before(view, block)
             steps = _steps(view, block, roots[: state.known_depth(roots, accounts, slots)])
         return state.carry(block.state_root, steps, accounts, slots) if steps else (accounts, slots)

@@ -69,13 +69,19 @@ class ProofFetcher:
         """Return the session that counts the fetches of one call."""
         return CallFetchSession(self, method, params, view.head if isinstance(view, Snapshot) else None)
 
-    async def carry(self, error: MissingStateError) -> None:
+    async def carry(self, error: MissingStateError) -> bool:
         """Keep the missing values that follow from earlier states and access lists.
+
+        `error` then names only the others. Returns True if any was kept.
 
         Raises:
             RpcError: The block is not on the chain any more.
         """
-        await self.provers.carry(error.accounts, error.slots, self.provers.blocks.block_of(error))
+        before = len(error.accounts) + len(error.slots)
+        others = await self.provers.carry(error.accounts, error.slots, self.provers.blocks.block_of(error))
+        error.accounts = [each.address for each in others if each.with_code]
+        error.slots = [(each.address, slot) for each in others for slot in each.slots]
+        return len(error.accounts) + len(error.slots) < before
 
     async def fetch(self, error: MissingStateError, hint: Any = None) -> None:
         """Fetch the missing values of a run, and the reads that a node predicts for the call in `hint`.

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,14 @@ from trio.testing import wait_all_tasks_blocked
 from tests.drawing import examples
 from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.lighting import Light, light_folder
-from tests.ethereum.live.growing import EMITTERS, SENDER, GrowingChain
+from tests.ethereum.live.growing import (
+    EMITTERS,
+    LOG_GAS,
+    SENDER,
+    STORE_GAS,
+    GrowingChain,
+    under_amsterdam,
+)
 from tests.ethereum.live.sessions import Node, open_node
 from tests.ethereum.live.values.test_state import (
     SLOTS,
@@ -50,6 +57,12 @@ FIRST = 1
 PROOF = "eth_getProof"
 STORED = f"0x{STORE.hex()}"
 WATCHED_STORE: dict[str, Any] = {"slots": WATCHED["slots"]}
+
+
+class Lists(msgspec.Struct, frozen=True):
+    """Later blocks come with their access lists, or without them."""
+
+    are_there: bool
 
 
 class Upstreams(msgspec.Struct, frozen=True):
@@ -103,12 +116,29 @@ class World:
         return sum((client.memory.asked for client in self.clients), Counter[str]())[method]
 
 
+@contextmanager
+def light_folder_of(folder: Path, genesis: bytes, *, gas: int = LOG_GAS) -> Iterator[Light]:
+    """Open a full chain, whose transactions have some gas each, and a light folder beside it."""
+    with (
+        Chain.open(folder / "full", genesis, writer=True, durable=False) as chain,
+        light_folder(folder / "light", GrowingChain(chain, gas=gas), 1000, genesis) as light,
+    ):
+        yield light
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with (
-        Chain.open(tmp_path / "full", storing_genesis(), writer=True, durable=False) as chain,
-        light_folder(tmp_path / "light", GrowingChain(chain), 1000, storing_genesis()) as light,
-    ):
+    with light_folder_of(tmp_path, storing_genesis()) as light:
+        yield World(light)
+
+
+@pytest.fixture(params=["cancun", "amsterdam"])
+def world_of_either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Return one whose blocks have no access lists, and one whose blocks have them."""
+    genesis, gas = storing_genesis(), LOG_GAS
+    if request.param == "amsterdam":
+        genesis, gas = under_amsterdam(genesis), STORE_GAS
+    with light_folder_of(tmp_path, genesis, gas=gas) as light:
         yield World(light)
 
 
@@ -171,6 +201,8 @@ async def take_light_step(world: World, hub: Hub, watchers: Sequence[Any], step:
             world.light.follow()
         case Upstreams():
             world.have(step)
+        case Lists(are_there):
+            world.light.has_lists = are_there
         case _:
             await take_common_step(world.source, hub, watchers, step)
 
@@ -202,7 +234,7 @@ async def run(world: World, script: Sequence[Any], *, pauses: bool) -> None:
         assert serves.node.hub.live_calls == 0
 
 
-upstreams = st.builds(Upstreams, st.booleans(), st.booleans())
+upstreams = st.builds(Upstreams, st.booleans(), st.booleans()) | st.builds(Lists, st.booleans())
 coming = st.one_of(
     st.builds(Leave, st.integers(0, 1), st.integers(0, 6)),
     st.builds(Resume, st.integers(0, 1)),
@@ -218,9 +250,10 @@ coming = st.one_of(
 )
 @given(script=st.lists(growth | coming | upstreams, max_size=12))
 def test_a_client_holds_the_proved_values_of_each_block_that_is_named(
-    world: World, pauses: bool, script: list[Any]
+    world_of_either: World, pauses: bool, script: list[Any]
 ) -> None:
-    trio.run(lambda: run(world, script, pauses=pauses))
+    world_of_either.light.has_lists = True
+    trio.run(lambda: run(world_of_either, script, pauses=pauses))
 
 
 async def test_only_the_slots_of_changed_storage_are_proved(world: World) -> None:

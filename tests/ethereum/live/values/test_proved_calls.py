@@ -11,22 +11,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.drawing import examples
-from tests.ethereum.lighting import Light, light_folder
-from tests.ethereum.live.growing import EMITTERS, GrowingChain
+from tests.ethereum.lighting import Light
+from tests.ethereum.live.growing import EMITTERS, SENDER, STORE_GAS, GrowingChain, under_amsterdam
 from tests.ethereum.live.sessions import Node, open_node
 from tests.ethereum.live.values.test_calls import (
     GAS,
     WATCHED,
     Watcher,
+    balance_of,
     called_genesis,
     feed_of,
     read_of,
     rest,
     results,
 )
-from tests.ethereum.live.values.test_proved import Upstreams, World, coming, take_light_step, upstreams
+from tests.ethereum.live.values.test_proved import (
+    Upstreams,
+    World,
+    coming,
+    light_folder_of,
+    take_light_step,
+    upstreams,
+)
 from tests.ethereum.live.values.test_state import SLOTS, STORE, growth
-from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.server.limits import Limits
 
@@ -59,11 +66,22 @@ class CallWorld(World):
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[CallWorld]:
-    with (
-        Chain.open(tmp_path / "full", called_genesis(), writer=True, durable=False) as chain,
-        light_folder(tmp_path / "light", GrowingChain(chain), 1000, called_genesis()) as light,
-    ):
+    with light_folder_of(tmp_path, called_genesis()) as light:
         yield CallWorld(light)
+
+
+@pytest.fixture
+def listing(tmp_path: Path) -> Iterator[CallWorld]:
+    """Return one whose blocks have access lists."""
+    with light_folder_of(tmp_path, under_amsterdam(called_genesis()), gas=STORE_GAS) as light:
+        yield CallWorld(light)
+
+
+@pytest.fixture(params=["world", "listing"])
+def world_of_either(request: pytest.FixtureRequest) -> CallWorld:
+    """Return one without access lists, and one with them."""
+    found: CallWorld = request.getfixturevalue(request.param)
+    return found
 
 
 @asynccontextmanager
@@ -111,9 +129,10 @@ async def run(world: CallWorld, script: Sequence[Any], *, pauses: bool) -> None:
 )
 @given(script=st.lists(growth | coming | upstreams, max_size=12))
 def test_a_client_holds_the_outcomes_at_each_block_that_is_named(
-    world: CallWorld, pauses: bool, script: list[Any]
+    world_of_either: CallWorld, pauses: bool, script: list[Any]
 ) -> None:
-    trio.run(lambda: run(world, script, pauses=pauses))
+    world_of_either.light.has_lists = True
+    trio.run(lambda: run(world_of_either, script, pauses=pauses))
 
 
 async def test_only_calls_run_whose_proved_values_have_changed(world: CallWorld) -> None:
@@ -136,6 +155,47 @@ async def test_only_calls_run_whose_proved_values_have_changed(world: CallWorld)
         await follow(node, world)
         assert table.runs == runs + 3
         assert [entry["index"] for entry in results(client, name)[2]["results"]] == [1, 2]
+
+
+async def test_access_lists_take_the_place_of_proofs(listing: CallWorld) -> None:
+    watched = {"calls": [*map(read_of, SLOTS), balance_of(SENDER)]}
+    async with serving(listing) as node:
+        client = await node.connect()
+        name = await client.subscribe("calls", watched)
+        await rest(node)
+        table, asked, runs = feed_of(node).table, listing.asked(), feed_of(node).table.runs
+        assert asked > 0
+        await follow(node, listing, [(STORE, (SLOTS[1], SLOTS[2]))])
+        assert table.runs == runs + 2
+        # Of a passed block, and of another branch.
+        listing.grow(0, [[(STORE, (SLOTS[2], SLOTS[1]))], []])
+        await follow(node, listing, [])
+        assert table.runs == runs + 4
+        listing.grow(2, [[(STORE, (SLOTS[0], SLOTS[1]))], [], []])
+        await follow(node, listing)
+        changed = [[entry["index"] for entry in result["results"]] for result in results(client, name)]
+        assert changed == [[0, 1, 2, 3], [1, 3], [2, 3], [0, 3]]
+        assert listing.asked() == asked, "a value was proved that follows from a list"
+
+
+async def test_what_access_lists_say_counts_for_no_proof(listing: CallWorld) -> None:
+    slots = [number.to_bytes(32) for number in range(12)]
+    async with serving(listing, calls=CallLimits(live_proofs=4)) as node:
+        client = await node.connect()
+        names = [await client.subscribe("calls", {"calls": [read_of(slot)]}) for slot in slots]
+        for _ in range(60):
+            if all(results(client, name) for name in names):
+                break
+            await follow(node, listing, [])
+        asked, late = listing.asked(), feed_of(node).table.late_blocks
+        for slot in slots:
+            await follow(node, listing, [(STORE, (slot, SLOTS[1]))])
+        assert (listing.asked(), feed_of(node).table.late_blocks) == (asked, late)
+        for name in names:
+            assert [result["results"][0]["result"] for result in results(client, name)] == [
+                f"0x{bytes(32).hex()}",
+                f"0x{SLOTS[1].hex()}",
+            ]
 
 
 async def test_calls_beyond_the_proofs_of_a_block_run_after_later_ones(world: CallWorld) -> None:

@@ -33,8 +33,10 @@ class CallProofs:
     async def prove(self, view: Snapshot, header: bytes) -> None:
         """Have those values proved that calls have read before, so that only calls run which they concern."""
         try:
-            if (error := await self._lack(view, header, UNBOUNDED)) is not None:
-                await self._source.carry(error)
+            for _ in range(ROUNDS):
+                error = await self._lack(view, header, UNBOUNDED)
+                if error is None or not await self._source.carry(error):
+                    break
             for rounds_left in range(ROUNDS, 0, -1):
                 # Accounts without their slots would be of no use.
                 error = await self._lack(view, header, self._left // rounds_left)
@@ -50,6 +52,8 @@ class CallProofs:
         Raises:
             RpcError: None proves it.
         """
+        if await self._source.carry(error) and not (error.accounts or error.slots or error.numbers):
+            return True
         given = len(error.accounts) + len(error.slots)
         left = self._left_late if is_late else self._left
         if given and left <= 0:
