@@ -1,13 +1,15 @@
 """What do values cost that a node sends when they change, beside clients that ask for them at each block?
 
-    python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --values 10000 --connections 100
+    python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --connections 100 --rounds 5
 
 Each connection watches as many balances as the others. Each block has one transaction, which changes some of
 them. On a node with the subscriptions `state` and `calls` the connections hold theirs by either, there with a
 call a balance that reads slots of its own besides; then, and on all others, they ask for all of theirs in a
 batch at each head, by eth_getBalance and by the same calls. Of each way it prints the CPU a block beyond that
 of a block that nobody watches, p50 and p99 of how long after its head the last value of a block arrived at a
-connection, and memory a value.
+connection, and memory a value. Both kinds of blocks are measured by turns in each round: the CPU is the
+median of the rounds with the least and the most, the delays are those of all, and the memory is that of the
+first round, before which nothing was held.
 """
 
 import json
@@ -15,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from multiprocessing.connection import wait
+from statistics import median
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
@@ -36,16 +39,22 @@ POLLED = "eth_getBalance", "eth_call"
 
 
 class Result(NamedTuple):
-    """CPU a block in milliseconds, ordered delays in seconds; bytes a value and its part of a connection."""
+    """CPU a block in milliseconds, delays in seconds; bytes a value and its part of a connection."""
 
     cpu: float
     delays: list[float]
     memory: float
 
-    def __str__(self) -> str:
-        p50, p99 = (percentile(self.delays, part) for part in (0.5, 0.99))
-        delays = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms"
-        return f"{self.cpu:8.2f} ms of CPU a block; {delays}; {self.memory:.0f} B a value"
+
+def text_of(rounds: Sequence[Result]) -> str:
+    """Return the figures of one way over all rounds."""
+    cpu, delays = (
+        sorted(each.cpu for each in rounds),
+        sorted(delay for each in rounds for delay in each.delays),
+    )
+    p50, p99 = (percentile(delays, part) for part in (0.5, 0.99))
+    spread = f"{median(cpu):8.2f} ms of CPU a block ({cpu[0]:.2f} to {cpu[-1]:.2f})"
+    return f"{spread}; p50 {p50:.1f} ms, p99 {p99:.1f} ms; {rounds[0].memory:.0f} B a value"
 
 
 def address_of(place: int) -> str:
@@ -53,11 +62,11 @@ def address_of(place: int) -> str:
     return f"0x{0xA000_0000 + place:040x}"
 
 
-def payment(places: Sequence[int]) -> str:
-    """Return a creation that sends one wei to each of some addresses."""
+def payment(places: Sequence[int], code: str) -> str:
+    """Return a creation that sends one wei to each of some addresses, and runs `code`."""
     # CALL(gas, address, 1, no input, no output)
     calls = (f"5f5f5f5f600173{address_of(place)[2:]}5af150" for place in places)
-    return "0x" + "".join(calls) + "00"
+    return f"0x{''.join(calls)}{code}00"
 
 
 def call_of(place: int, reads: int) -> dict[str, str]:
@@ -86,10 +95,10 @@ class Chain:
         while not any("method" in message for message in _read(self.peer)):
             pass
 
-    def send(self, places: Sequence[int]) -> None:
-        """Have a block that changes the balances with these places."""
-        value = hex(len(places))
-        sent = {"from": self._sender, "value": value, "data": payment(places), "gas": hex(5_000_000)}
+    def send(self, places: Sequence[int], code: str = "") -> None:
+        """Have a block that changes the balances with these places, and runs some code in hexadecimal."""
+        value, data = hex(len(places)), payment(places, code)
+        sent = {"from": self._sender, "value": value, "data": data, "gas": hex(5_000_000)}
         self.peer.ask(SENT, "eth_sendTransaction", [sent])
 
 
@@ -183,7 +192,7 @@ def _outcomes(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def measure(node: Node, chain: Chain, watchers: Watchers | None, options: Any) -> tuple[float, list[float]]:
-    """Return the CPU a block in milliseconds, and all delays."""
+    """Return the CPU a block in milliseconds, and all delays in seconds."""
     assert node.process is not None, "its CPU is measured"
     delays: list[float] = []
     step = max(options.values // options.changed, 1)
@@ -201,7 +210,7 @@ def measure(node: Node, chain: Chain, watchers: Watchers | None, options: Any) -
             delays += found
     # What the node does behind a block counts as well.
     sleep(SETTLE_SECONDS)
-    return (cpu_seconds(node.process) - began) / options.blocks * 1000, sorted(delays)
+    return (cpu_seconds(node.process) - began) / options.blocks * 1000, delays
 
 
 def compare(node: Node, options: Any) -> None:
@@ -212,18 +221,20 @@ def compare(node: Node, options: Any) -> None:
     print(f"{node.name:>8} unwatched       {alone:8.2f} ms of CPU a block", flush=True)
     for way in (*SUBSCRIPTIONS, *POLLED):
         try:
-            print(f"{node.name:>8} {way:14}  {held(node, chain, way, alone, options)}", flush=True)
+            rounds = [held(node, chain, way, options) for _ in range(options.rounds)]
+            print(f"{node.name:>8} {way:14}  {text_of(rounds)}", flush=True)
         except ConnectionError as error:
             print(f"{node.name:>8} {way:14}  {error}", flush=True)
 
 
-def held(node: Node, chain: Chain, way: str, alone: float, options: Any) -> Result:
-    """Return the figures of one way; `alone` is the CPU of a block that nobody watches.
+def held(node: Node, chain: Chain, way: str, options: Any) -> Result:
+    """Return the figures of one way, beyond those of blocks that nobody watches, which come before.
 
     Raises:
         ConnectionError: The node refuses it, or closes a connection.
     """
     assert node.process is not None
+    alone, _none = measure(node, chain, None, options)
     before = resident_bytes(node.process)
     with ExitStack() as stack:
         peers = [stack.enter_context(closing(Peer(node.url))) for _ in range(options.connections)]
@@ -241,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--changed", type=int, default=50, help="balances that a block changes")
     parser.add_argument("--reads", type=int, default=10, help="values that a call reads")
     parser.add_argument("--blocks", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args(arguments)
     with development_nodes(parser, options) as nodes:
         for node in nodes:

@@ -211,6 +211,9 @@ def test_values_are_held_by_subscription_and_by_polling() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         few = ("--values", "20", "--connections", "2", "--changed", "4", "--blocks", "2")
         ended = run("live_queries", f"one={place(node)}", *few)
-    assert ended.returncode == 0, ended.stderr
+        beside = run("live_queries.beside", f"one={place(node)}", *few, "--subscribers", "2", "--rounds", "2")
+    assert (ended.returncode, beside.returncode) == (0, 0), ended.stderr + beside.stderr
+    ratios = re.findall(r"^ +one (\w+) +ratio of p50: median [\d.]+", beside.stdout, re.MULTILINE)
+    assert ratios == ["heads", "logs"], beside.stdout
     ways = re.findall(r"^ +one (\w+) +-?[\d.]+ ms of CPU a block", ended.stdout, re.MULTILINE)
     assert ways == ["unwatched", "state", "calls", "eth_getBalance", "eth_call"], ended.stdout
