@@ -17,6 +17,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes, sign_transaction
+from wsnode.ethereum.state_fetchers import StateFetchers
 
 SECRET = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 SENDER = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
@@ -63,12 +64,15 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class GrowingChain:
-    """The store, and beside it the model: the canonical blocks after the genesis with their logs."""
+    """The store, and beside it the model: the canonical blocks after the first one with their logs."""
 
     def __init__(self, chain: Chain, *, gas: int = LOG_GAS) -> None:
         """`gas` is that of each transaction."""
         self.chain = chain
         self.blocks: list[Block] = []
+        self.fetchers: StateFetchers | None = None
+        """What fetches values of the state that are not known."""
+        self._first = header_fields(chain.spec.genesis_block().header).number
         self._gas = gas
         self._appender = Appender(chain)
         self._made = 0
@@ -105,7 +109,7 @@ class GrowingChain:
                 assert rows is not None
                 self._abandoned[block.head.hash] = (block, *rows)
         del self.blocks[len(self.blocks) - depth :]
-        dropped = self.chain.unwind(len(self.blocks))
+        dropped = self.chain.unwind(self._first + len(self.blocks))
         self._appender.reset()
         return dropped
 

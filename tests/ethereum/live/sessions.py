@@ -37,6 +37,8 @@ class Node(LiveNode[Client]):
         self.hub = Hub(growing.chain)
         self.hub.live_bytes = live_bytes or self.hub.live_bytes
         self.registry = build_registry(growing.chain, limits=calls, hub=self.hub, announced=announced)
+        if growing.fetchers is not None:
+            self.registry.fetch_state(growing.fetchers, ())
         network = Network(
             "test",
             self.registry,

@@ -47,6 +47,10 @@ BALANCES = b"\xd2" * 20
 """A contract that returns the balance of an account."""
 CLOCK = b"\xd3" * 20
 """A contract that returns the block's number."""
+CHOOSING = b"\xd4" * 20
+"""A contract that returns the balance of one of some accounts, which the last slot of the other one names."""
+CHOSEN = 0xBEEF00
+CHOOSING_CODE = f"60025f526020602060205f73{STORE.hex()}5afa5060205162{CHOSEN:06x}01315f5260205ff3"
 GAS = 50_000_000
 
 
@@ -71,6 +75,7 @@ WATCHED: list[dict[str, str]] = [
     {"to": hexed(STORE), "data": hexed(SLOTS[2]), "gas": "0x5300"},
     {"to": hexed(CLOCK)},
     {"data": "0x600a5f5360015ff3"},
+    {"to": hexed(CHOOSING)},
 ]
 
 
@@ -83,6 +88,9 @@ def storing(tmp_path: Path) -> Iterator[GrowingChain]:
 def called_genesis() -> bytes:
     content = json.loads(emitting_genesis())
     codes = {STORE: STORE_CODE, BALANCES: "5f35315f5260205ff3", CLOCK: "435f5260205ff3"}
+    codes[CHOOSING] = CHOOSING_CODE
+    for place in range(4):
+        content["alloc"][f"{CHOSEN + place:040x}"] = {"balance": hex(1000 + place)}
     for address, code in codes.items():
         content["alloc"][address.hex()] = {"balance": "0x0", "code": f"0x{code}"}
     return json.dumps(content).encode()

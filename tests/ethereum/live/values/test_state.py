@@ -1,7 +1,7 @@
 """`state`: what a client holds is what the chain has, whatever happens to either of them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +144,23 @@ class Watcher(ValueWatcher):
             assert held == {name: each for name, each in wanted.items() if name not in self.failed}
 
 
-async def run(growing: GrowingChain, script: Sequence[Any], *, pauses: bool) -> None:
+async def blocked(_node: Node) -> None:
+    """Wait until everything that was sent has arrived."""
+    await wait_all_tasks_blocked()
+
+
+async def run(
+    growing: GrowingChain,
+    script: Sequence[Any],
+    *,
+    pauses: bool,
+    settle: Callable[[Node], Awaitable[None]] = blocked,
+) -> None:
     async with open_node(growing, limits=Limits(outbox_bytes=2048 if pauses else 1 << 20)) as node:
         watchers = [Watcher(node, pauses=pauses) for _ in range(2)]
         for watcher in watchers:
             await watcher.come()
-        await wait_all_tasks_blocked()
+        await settle(node)
         for step in script:
             match step:
                 case Grow():
@@ -169,7 +180,7 @@ async def run(growing: GrowingChain, script: Sequence[Any], *, pauses: bool) -> 
         for watcher in watchers:
             await watcher.come()
             watcher.read_on()
-        await wait_all_tasks_blocked()
+        await settle(node)
         wanted = state_of(growing.chain)
         for watcher in watchers:
             watcher.take()
