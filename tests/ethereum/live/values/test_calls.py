@@ -182,6 +182,14 @@ async def run(growing: GrowingChain, script: Sequence[Any], *, pauses: bool, che
         assert (len(feed_of(node)), table.bytes, table.each_block, table.has_due) == (0, 0, 0, False)
 
 
+IN_EITHER_MODE = [
+    pytest.param(False, feed.LIST_BYTES, id="reads"),
+    pytest.param(True, feed.LIST_BYTES, id="reads slowly"),
+    pytest.param(False, 0, id="all calls at each step"),
+]
+"""Whether a client pauses, and the bytes of the lists by which the calls of a step are found."""
+
+
 @pytest.fixture(params=["keys", "all", "slices"])
 def exactness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Find what changed by the lists of the state, or run all calls at each step, as in any doubt.
@@ -207,14 +215,19 @@ def test_a_client_holds_the_outcomes_at_each_block_that_it_is_told(
     trio.run(lambda: run(storing, script, pauses=pauses, checks=True))
 
 
-@pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
+@pytest.mark.parametrize(("pauses", "list_bytes"), IN_EITHER_MODE)
 @settings(
     max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(script=st.lists(patching, max_size=12))
 def test_a_client_holds_the_outcomes_of_a_patched_head(
-    storing: GrowingChain, pauses: bool, script: list[Any]
+    storing: GrowingChain,
+    pauses: bool,
+    list_bytes: int,
+    monkeypatch: pytest.MonkeyPatch,
+    script: list[Any],
 ) -> None:
+    monkeypatch.setattr(feed, "LIST_BYTES", list_bytes)
     storing.clear()
     # The state that a block had before it was patched cannot be asked any more.
     trio.run(lambda: run(storing, script, pauses=pauses, checks=False))

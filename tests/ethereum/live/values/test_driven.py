@@ -27,6 +27,7 @@ from tests.ethereum.live.values.test_state import (
 from tests.live_steps import Breathe, Leave, Notice, Resume, Settle, Watching, take_common_step
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
+from wsnode.ethereum.live.values import calls
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.server.limits import Limits
 
@@ -168,12 +169,13 @@ def test_a_client_holds_the_values_of_whichever_block_is_chosen(
     trio.run(lambda: run(driven, script, pauses=pauses))
 
 
-@pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
+@pytest.mark.parametrize(("pauses", "list_bytes"), test_calls.IN_EITHER_MODE)
 @settings(
     max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(script=st.lists(growth | choices | choices | others, max_size=16))
 def test_a_client_holds_the_outcomes_at_whichever_block_is_chosen(
-    driven: Driven, pauses: bool, script: list[Any]
+    driven: Driven, pauses: bool, list_bytes: int, monkeypatch: pytest.MonkeyPatch, script: list[Any]
 ) -> None:
+    monkeypatch.setattr(calls, "LIST_BYTES", list_bytes)
     trio.run(lambda: run_calls(driven, script, pauses=pauses))
