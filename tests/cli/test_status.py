@@ -141,7 +141,9 @@ TOO_LONG = b'"' + b"a" * (MOST_BYTES - 1) + b'"'
             id="bad-chunk",
         ),
         pytest.param(
-            answering(HEAD + b"\r\n" + TOO_LONG[:MOST_BYTES]), "the answer is not JSON-RPC, so the URL is not a node's", id="at-bound"
+            answering(HEAD + b"\r\n" + TOO_LONG[:MOST_BYTES]),
+            "the answer is not JSON-RPC, so the URL is not a node's",
+            id="at-bound",
         ),
         pytest.param(
             answering(HEAD + b"\r\n" + TOO_LONG),

@@ -878,8 +878,8 @@ class State:
         It is not executed again. Releases the lock.
 
         Raises:
-            EngineError: The head is another block than its parent, or, by a bug, the state root is another one than
-                before.
+            EngineError: The head is another block than its parent, or, by a bug, the state root differs from the
+                one before.
         """
 
     def commit(self, *, sync: bool) -> None:

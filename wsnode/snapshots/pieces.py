@@ -100,7 +100,7 @@ def join(file: ManifestFile, folder: Path, target: IO[bytes], count: Count) -> N
     """Write a file from its pieces; each piece's bytes are verified before the next one is begun.
 
     Raises:
-        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError: A piece differs from the written one.
+        PieceMissingError, PieceKindError, PieceSizeError, PieceHashError: A piece is not as it was written.
         SnapshotContentError: The unpacked bytes have another size.
     """
     done = 0

@@ -254,9 +254,9 @@ class KeyFileStore:
             self._unreadable = stamp
             if (now := self._clock()) - self._told >= TELL_SECONDS:
                 self._told = now
-                logger.error(
+                logger.error(  # noqa: TRY400
                     "%s; the keys read before stay in force, also those revoked since: mend the file", error
-                )  # noqa: TRY400
+                )
             return
         if self._unreadable is not None:
             logger.warning("%s can be read again: its keys are in force", self._file.path)

@@ -12,7 +12,7 @@ use alloy_primitives::{Address, B256, U256};
 use crate::chain::tables::{ChainError, ChainTables, Txn};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::evm::call::{CallEnv, CallLimits, CallBatch, Layer, WorkBudget};
+use crate::evm::call::{CallBatch, CallEnv, CallLimits, Layer, WorkBudget};
 use crate::json::Writer;
 use crate::state::HistoryView;
 use crate::wire::parameters;
