@@ -878,8 +878,7 @@ class State:
         It is not executed again. Releases the lock.
 
         Raises:
-            EngineError: The head is another block than its parent, or, by a bug, the state root differs from the
-                one before.
+            EngineError: The head is not its parent, or, by a bug, the state root differs from the one before.
         """
 
     def commit(self, *, sync: bool) -> None:
