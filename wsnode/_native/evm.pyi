@@ -536,9 +536,9 @@ class LiveCalls:
         """Remove a list, and the calls that no other list has."""
 
     def require_proved(self, state: State, header: bytes, most: int) -> None:
-        """Return if all values of the state in the calls' last runs are known after a block.
+        """Return if all values of the state that the calls read last are known after a block.
 
-        It is for states of other nodes' proofs. Releases the lock.
+        It is for chains whose states other nodes prove. Releases the lock.
 
         Raises:
             MissingStateError: Values are unknown; it names about `most` of them, and others the next time.

@@ -7,7 +7,8 @@ use super::{fees, gas, refuse, PooledTransaction};
 use crate::error::Error;
 use crate::evm::chain_spec::{ChainSpec, Rules};
 
-/// Unit of geth's bounds, in bytes: four of them for a transaction, and a mebibyte for one with blobs.
+/// Unit of geth's bounds of a transaction's length, in bytes. A transaction may have four units, or a
+/// mebibyte with blobs.
 const SLOT: usize = 32 * 1024;
 const LARGEST: usize = 4 * SLOT;
 const LARGEST_WITH_BLOBS: usize = 1024 * 1024;

@@ -160,8 +160,8 @@ fn check_counts(sidecar: &BlobTransactionSidecarVariant, wanted: usize) -> Resul
 
 /// Check the proofs: one of each blob, or one of each of its cells.
 ///
-/// Both kinds are accepted in every fork, because blocks hold neither, and geth makes the second from the
-/// first over RPC.
+/// Both kinds are accepted in every fork, because blocks contain no proofs. Over RPC geth computes cell
+/// proofs for a sidecar with blob proofs.
 fn prove(sidecar: &BlobTransactionSidecarVariant) -> Result<(), Error> {
     if !sidecar.blobs().iter().all(|blob| blob.as_chunks().0.iter().all(is_canonical)) {
         let words = "scalar is not canonical when interpreted as a big integer in big-endian";

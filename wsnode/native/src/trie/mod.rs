@@ -1,6 +1,6 @@
 //! Merkle Patricia tries of the head, changed in place.
 //!
-//! Nodes are named by the trie's owner and their path, so that the store holds those of one head only. A trie
+//! Nodes are named by the trie's owner and their path, so that a store has the nodes of one head only. A trie
 //! loads the nodes that an operation needs, keeps them in memory, computes a root on demand, and returns its
 //! unsaved nodes as rows.
 

@@ -10,8 +10,8 @@ pub(super) const KEY_NIBBLES: usize = 64;
 /// Sixteen children of a branch.
 pub(super) type Children = Box<[Child; 16]>;
 
-/// Link of a parent to a child. With the reference here, a branch is hashed without a look at its unchanged
-/// children.
+/// Link of a parent to a child. The reference is kept here, so that a branch is hashed without reading its
+/// unchanged children.
 #[derive(Debug)]
 pub(super) struct Child {
     /// Child's item in the parent's encoding: a hash, a short node itself, or nothing.
@@ -61,7 +61,7 @@ impl Child {
         self.node.is_none() && self.reference.is_empty()
     }
 
-    /// Mark the node as changed, or as above a changed one.
+    /// Mark the node as changed, because it or a node below it was changed.
     pub(super) fn touch(&mut self) {
         self.hashed = false;
         if let Some(node) = &mut self.node {

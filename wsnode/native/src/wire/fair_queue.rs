@@ -27,13 +27,15 @@ const UNKNOWN_COST: f64 = 0.002;
 pub const QUICK_COST: f64 = 0.0002;
 /// Longest price in seconds of a longer burst, or of a pause within it, beside others.
 const LONGEST_PENALTY: f64 = 0.02;
-/// Lowest price in seconds of a longer burst, however many others wait: more than a quick one's.
+/// Lowest price in seconds of a longer burst, however many others wait. It is above the price of a quick
+/// burst.
 const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
 /// Divisor of a burst in the moving average of its place.
 const AVERAGED: f64 = 8.0;
-/// Highest excess in seconds of a burst, or of a pause within it, over a quick one, before that division.
+/// Highest excess in seconds of a burst, or of a pause within it, over a quick burst. It is divided by
+/// `AVERAGED` afterwards.
 const LONGEST_COUNTED: f64 = 0.0008;
-/// Shortest large burst in seconds: too long for a quick one that others have delayed.
+/// Seconds of the shortest large burst. A quick burst that is delayed by others stays below it.
 const LARGE_COST: f64 = 0.001;
 /// Number of quick bursts that must follow a large one. A message of 100 KB arrives in two or more bursts, of
 /// which only the last has any work. Ten such places that counted as quick meanwhile kept another waiting for

@@ -78,10 +78,10 @@ impl LiveCalls {
         self.table().remove(list);
     }
 
-    /// Return if all values of the state in the calls' last runs are known after a block.
+    /// Return if all values of the state that the calls read last are known after a block.
     ///
-    /// It is for states of other nodes' proofs. The error names about `most` unknown values, and those of
-    /// other calls the next time.
+    /// It is for chains whose states other nodes prove. The error names about `most` unknown values, and the
+    /// next time those of other calls.
     fn require_proved(&self, py: Python<'_>, state: &State, header: &[u8], most: usize) -> PyResult<()> {
         py.detach(|| guard(|| self.require_proved_after(&state.0, header, most)))
     }

@@ -245,8 +245,8 @@ impl State {
         py.detach(|| guard(|| Ok(self.0.block_states()?.keep(root, &proofs)?)))
     }
 
-    /// Return how many of the blocks with these state roots lead down to all known ones of these values. The
-    /// newest is first.
+    /// Return how many of the blocks with these state roots, newest first, lead down to all known ones among
+    /// these values.
     fn known_depth(
         &self,
         py: Python<'_>,
@@ -562,7 +562,7 @@ impl State {
     }
 }
 
-/// Return the block that `build` makes of transactions, and the refused ones, without the interpreter's lock.
+/// Return the built block and the refused transactions. `build` runs without the interpreter's lock.
 fn built(
     py: Python<'_>,
     transactions: &[PyBackedBytes],

@@ -17,8 +17,8 @@ use crate::wire::native_methods::ReplyLimits;
 use crate::wire::socket;
 use crate::wire::turn_clock::TurnClock;
 
-/// Highest number of events from one look at an epoll. With Python's own bound of 1,023, a client beside
-/// 19,000 ending ones waits for nineteen looks.
+/// Highest number of events that one call reads from an epoll. With Python's own bound of 1,023, a client
+/// waits for nineteen calls if 19,000 other connections end.
 const EVENTS_AT_ONCE: usize = 4096;
 /// Event mask of a socket that has bytes, and nothing else.
 #[cfg(target_os = "linux")]

@@ -49,7 +49,8 @@ impl Tally {
 
     /// Report the counts since the last report to each connection.
     ///
-    /// An exception of one is reported as unraisable, because the received bytes must not be lost with it.
+    /// An exception of a connection is reported as unraisable, because the received bytes must not be lost
+    /// with it.
     pub fn report(&mut self, py: Python<'_>) {
         for entry in self.entries.drain(..) {
             if let Err(error) = entry.report(py) {

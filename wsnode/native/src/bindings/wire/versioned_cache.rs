@@ -17,7 +17,7 @@ pub struct VersionedCache {
 struct CachedResult {
     method: String,
     result: Vec<u8>,
-    /// Version of the store for which it is true; None for all versions.
+    /// Version of the store for which the result is true; None for all versions.
     version: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Access list for a message, found by repeated runs until a run touches nothing beyond the list of the run
-//! before.
+//! Access list for a message. Runs are repeated with the list of the run before, until a run touches nothing
+//! beyond it.
 
 mod refusal;
 mod touched;
@@ -24,11 +24,11 @@ pub struct Listed {
     pub outcome: Outcome,
 }
 
-/// Return the access list for `message`, and the outcome of the last run with it. `nonce` is the nonce of the
-/// transaction, by default the sender's next one.
+/// Return the access list for `message`, and the outcome of its last run. `nonce` is by default the sender's
+/// next nonce.
 ///
-/// The list leaves out the accounts of `excluded` unless their slots are used. After an interruption by the
-/// work budget it is the list of the interrupted run.
+/// The accounts of `excluded` are left out unless their slots are used. After an interruption by the work
+/// budget, the list is that of the interrupted run.
 pub fn create_access_list(
     site: CallSite<'_>,
     message: &Message,

@@ -36,7 +36,7 @@ impl<'a> AccessedAccounts<'a> {
         AccessList(self.accounts.iter().map(item).collect())
     }
 
-    /// Return whether both hold the same accounts and slots.
+    /// Return whether `other` holds the same accounts and slots.
     pub fn agrees(&self, other: &Self) -> bool {
         self.accounts == other.accounts
     }

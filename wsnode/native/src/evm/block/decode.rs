@@ -13,7 +13,7 @@ use crate::chain::rows::{encode_body_of, encode_header, with_deposits, BodyRow, 
 use crate::error::{require_equal, Error, InvalidBlock, Rule, RuleViolation};
 use crate::evm::chain_spec::{blob_base_fee, ChainSpec, Family, WithdrawalsRoot, HEADER_MEMBERS};
 
-/// Return the blocks before the first malformed one, and that one's violation, or None.
+/// Return the blocks before the first malformed one, and the violation of the malformed block, or None.
 pub fn decode_blocks(
     spec: &ChainSpec,
     encoded: &[&[u8]],

@@ -7,13 +7,14 @@ use alloy_consensus::TxEnvelope;
 use alloy_primitives::map::B256Map;
 use alloy_primitives::Address;
 
-/// Bound of entries in each of two generations, some 2 MiB together.
+/// Bound of senders in each of the two generations, which take some 2 MiB together.
 const LIMIT: usize = 16_384;
 
 /// Senders by transaction hash. A signed transaction has the same sender on every chain.
 static SENDERS: LazyLock<Mutex<SenderCache>> = LazyLock::new(Mutex::default);
 
-/// Two generations of senders. A full young generation becomes the old one, whose entries are dropped.
+/// Two generations of senders. When the young generation is full, it becomes the old one, and the entries of
+/// the old one are dropped.
 #[derive(Debug, Default)]
 struct SenderCache {
     young: B256Map<Address>,

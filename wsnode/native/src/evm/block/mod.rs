@@ -63,8 +63,8 @@ pub struct UnverifiedBlock {
 }
 
 impl UnverifiedBlock {
-    /// Return whether the header commits to this body. Otherwise a fault of the body does not make the
-    /// block's hash invalid.
+    /// Return whether the header commits to this body. If not, a fault of the body says nothing about the
+    /// block with this hash.
     pub fn has_own_body(&self) -> bool {
         self.transactions_root == self.header.transactions_root
             && calculate_ommers_root(&self.ommers) == self.header.ommers_hash

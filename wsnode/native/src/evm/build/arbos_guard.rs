@@ -1,4 +1,4 @@
-//! State of a new block's parent. Accounts and code for ArbOS alone cannot be read.
+//! State of a new block's parent, which refuses reads of accounts and code for ArbOS alone.
 
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
@@ -21,8 +21,7 @@ impl<V> ArbosGuard<V> {
         Self { view, arbos, refusal: None }
     }
 
-    /// Return the error of the last read if it was refused because only ArbOS executes what was read, and
-    /// clear the error.
+    /// Return the error of the last read if it was refused as ArbOS's own, and clear the error.
     pub fn take_refusal(&mut self) -> Option<StateError> {
         self.refusal.take()
     }

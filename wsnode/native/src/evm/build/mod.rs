@@ -73,7 +73,7 @@ pub struct BuiltBlock {
     pub parent: Option<Arc<BuiltBlock>>,
 }
 
-/// Approximate bytes in memory of an account's change. `SLOT_BYTES` is the same for a slot.
+/// Approximate bytes in memory of an account's change. `SLOT_BYTES` are those of a slot's change.
 const ACCOUNT_BYTES: usize = 400;
 const SLOT_BYTES: usize = 150;
 
@@ -161,7 +161,7 @@ pub fn build_block(
 }
 
 /// Build the block after the head of the state, apply it to the state, and return three parts: the block, the
-/// refused transactions with index and reason, and the values read and written, for the next block's `cache`.
+/// refused transactions with index and reason, and the values that it read and wrote, for `cache`.
 ///
 /// `parent` is the head. Nothing is sealed. After an error the caller must clear the cache and roll back the
 /// state.

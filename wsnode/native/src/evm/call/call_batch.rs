@@ -31,12 +31,13 @@ pub struct CallBatch<'s, 'a> {
     environment: EvmEnv,
     base_fee: Option<u64>,
     work_budget: &'a WorkBudget,
-    /// True after a message that ended without an output here: the state of revm is unknown then, and nothing
-    /// runs again.
+    /// True after a message without an output here. The state of revm is unknown then, and no further message
+    /// runs.
     is_over: bool,
 }
 
-/// Longest output in bytes. `CallEnv::run` handles longer outputs, where the bound of a reply is known.
+/// Longest output in bytes that is returned. A longer one is left to `CallEnv::run`, whose caller knows the
+/// bound of a reply.
 const LONGEST_OUTPUT: usize = 64 * 1024;
 
 impl<'s, 'a> CallBatch<'s, 'a> {

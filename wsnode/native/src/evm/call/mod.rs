@@ -69,8 +69,8 @@ pub fn gas_cap(gas_limit: u64, blocks: u64) -> u64 {
 
 /// Run `message` at `site` with all the gas that it may have, and return the outcome.
 ///
-/// The sender pays for gas as for a transaction's, but any account may send the message, with any nonce. If
-/// it names no price, gas is free and the base fee 0.
+/// The sender pays for gas as in a transaction, but any account may send the message, with any nonce. If the
+/// message names no price, gas is free and the base fee is 0.
 pub fn call(
     site: CallSite<'_>,
     message: &Message,

@@ -127,7 +127,7 @@ impl Overrides {
     }
 }
 
-/// Reach of the overrides of a block's members.
+/// Extent to which overrides of a block's members change the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideScope {
     /// Overrides change what the EVM sees, and the rules by number and time, as in geth's calls and traces.

@@ -23,7 +23,7 @@ pub fn with_supplied_gas(reason: &str, gas: u64) -> String {
     format!("err: {reason} (supplied gas {gas})")
 }
 
-/// Check the rules that geth checks before the sender's balance. A message without fees pays nothing.
+/// Check the rules that geth checks before the sender's balance. A message without fees is free.
 pub fn check(message: &Message, fees: &Fees, environment: &EvmEnv) -> Result<(), Error> {
     check_all(message, fees, environment, false)
 }

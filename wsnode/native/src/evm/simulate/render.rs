@@ -37,8 +37,8 @@ pub fn write_block(text: &mut Writer, spec: &ChainSpec, block: &Simulated, full:
     Ok(())
 }
 
-/// Return the sender of each transaction. Transactions with the same hash, which differ in the sender alone,
-/// all get the last one's sender.
+/// Return the sender of each transaction by its hash. If transactions differ in the sender alone, their
+/// hashes are equal, and all have the last one's sender.
 fn senders(results: &[CallResult]) -> Vec<Address> {
     let by_hash: B256Map<Address> =
         results.iter().map(|result| (result.transaction.hash, result.message.sender)).collect();

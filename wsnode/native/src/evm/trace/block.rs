@@ -224,8 +224,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Return the error of a transaction that the block could not include. Only a block from a caller
-    /// contains such a one.
+    /// Return the error of a transaction that the block could not include. Stored blocks have none; a
+    /// caller's block may.
     fn refused(&self, error: EVMError<StateError>, transaction: &TxEnv) -> Error {
         match error {
             EVMError::Transaction(reason) => {

@@ -23,7 +23,7 @@ pub struct Steps {
     options: StepOptions,
     rules: SpecId,
     logs: Vec<u8>,
-    /// Bytes of logs. The caller's limit counts the same.
+    /// Length of the logs in bytes, which the caller's limit bounds.
     size: usize,
     storage: BTreeMap<Address, BTreeMap<U256, U256>>,
     /// Refunds of the frames below the current one.

@@ -27,8 +27,8 @@ pub struct RecordedReads {
 }
 
 impl RecordedReads {
-    /// Add code of an account if the block created the same code once more. A run of it reads the created
-    /// copy, so that the reads do not contain it.
+    /// Add code that an account already had, if the block created equal code again. A run then reads the
+    /// created copy, and the read of the account's own code is not recorded.
     pub fn add_made_again(&mut self, made: &BundleState) {
         for (hash, code) in made.contracts.iter().filter(|(hash, _)| self.held.contains(*hash)) {
             self.codes.entry(*hash).or_insert_with(|| code.original_bytes());

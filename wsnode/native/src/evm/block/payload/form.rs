@@ -1,5 +1,5 @@
-//! Strict reader of a payload's JSON. Unknown members, members of a later version without those before it,
-//! and numbers with leading zeros are refused.
+//! Strict reader of a payload's JSON. It refuses unknown members, numbers with leading zeros, and a member of
+//! a later version without all members of the earlier versions.
 //!
 //! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md, and common.md for the encoding of
 //! values.

@@ -126,10 +126,10 @@ impl Payload {
     }
 }
 
-/// Check that `encoded` is a block access list in canonical order (EIP-7928) of a block with `transactions`
-/// transactions.
+/// Check that `encoded` is a block access list in canonical order (EIP-7928). `transactions` is the number of
+/// the block's transactions.
 ///
-/// Execution shows whether the list is right.
+/// Only the block's execution shows whether its content is right.
 fn verify_structure(encoded: &[u8], transactions: usize) -> Result<(), RuleViolation> {
     let wrong = |reason: &dyn std::fmt::Display| {
         RuleViolation::new(Rule::BlockAccessList, "a canonical list", reason)

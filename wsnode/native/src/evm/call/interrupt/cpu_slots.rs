@@ -16,7 +16,7 @@ const TIME_SLICE: Duration = Duration::from_millis(2);
 static CPU_SLOTS: LazyLock<CpuSlots> =
     LazyLock::new(|| CpuSlots::new(thread::available_parallelism().map_or(1, usize::from)));
 
-/// Number of slots, granted in the order of the requests.
+/// CPU slots, granted in the order of the requests.
 struct CpuSlots {
     queue: Mutex<Queue>,
     waiting: AtomicUsize,
@@ -79,7 +79,7 @@ impl CpuSlots {
     }
 }
 
-/// Computing time of one run since its last check, and its slot.
+/// Time since the last check of one run, and whether the run has a slot.
 #[derive(Debug)]
 pub struct CpuLease {
     since: Instant,

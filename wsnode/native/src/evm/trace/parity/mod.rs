@@ -146,7 +146,7 @@ fn write(text: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
     serde_json::to_writer(text, value).map_err(Error::internal)
 }
 
-/// Return the text, or why there is none: the run was stopped, or the text is longer than the limit.
+/// Return the text, or, in place of it, that the run was stopped or the text is too long.
 fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &TraceLimits) -> Traced {
     match done {
         Err(stopped) => Traced::Stopped(stopped),
