@@ -40,7 +40,7 @@ pub enum Fork {
     Amsterdam,
 }
 
-/// Relation of a fork to the others: need of later forks for it, and its order.
+/// Presence and order of a fork among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Every later fork in the table needs it.

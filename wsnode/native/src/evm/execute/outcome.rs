@@ -51,7 +51,7 @@ pub fn verify_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<(), RuleVi
     require_equal(Rule::GasUsed, gas_used, block.header.gas_used)
 }
 
-/// Return the commitments to the receipts in a row, and the gas used by the last one's cumulative count.
+/// Return the commitments to the receipts in a row, and the cumulative gas used of the last receipt.
 fn seal_row(block: &UnverifiedBlock, row: &[u8]) -> Result<(ReceiptCommitments, u64), RowError> {
     let row = ReceiptsRow::new(row)?;
     let root = ordered_trie_root_encoded(&row.envelopes(block.transactions.iter().map(Transaction::kind))?);

@@ -8,8 +8,8 @@ use revm::DatabaseRef;
 use super::keys::{ListId, Place};
 use crate::state::{collecting_misses, ChangedKeys, HistoryView, Miss};
 
-/// Return the unknown values of these lists after a block, about `most`, and the list with which to begin the
-/// next time, or None after the last list.
+/// Return about `most` unknown values of these lists after a block, and the list with which to begin the next
+/// time, or None after the last list.
 ///
 /// An account comes before its slots, because most of them are known once its storage root is.
 pub fn lacking(

@@ -54,7 +54,8 @@ impl Ran {
     }
 }
 
-/// Members of a block on which every live call depends, or some do.
+/// Members of a block on which live calls depend: rules for every call, and other members for calls that read
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
     hash: B256,

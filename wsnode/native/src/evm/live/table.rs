@@ -109,7 +109,7 @@ pub struct LiveTable {
     unbounded: HashSet<CallId>,
     pub(super) lists: BTreeMap<ListId, List>,
     next_list: ListId,
-    /// List whose values other nodes prove first, on a chain without a state of its own.
+    /// List whose unknown values are fetched first, if other nodes prove the states.
     pub turn: ListId,
     due: HashSet<CallId>,
     /// Due calls that wait for values of the state.

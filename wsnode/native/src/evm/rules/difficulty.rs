@@ -40,8 +40,10 @@ fn bomb_delay(spec: &ChainSpec, number: u64) -> Option<u64> {
     BOMB_DELAYS.iter().find(|(fork, _)| spec.is_active(*fork, number)).map(|(_, delay)| *delay)
 }
 
-/// Return the difficulty after one step up for each 9 or 10 seconds saved, or one step down for each lost, at
-/// most 99.
+/// Return the parent's difficulty, one step up for each period saved, or one step down for each period lost,
+/// at most 99 down.
+///
+/// A period is 9 seconds from Byzantium on, and 10 seconds before.
 fn adjusted(parent: U256, optimum: u64, periods: u64) -> U256 {
     let step = parent / U256::from(BOUND_DIVISOR);
     if periods <= optimum {
