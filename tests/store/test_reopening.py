@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.failing_writes import COMPILER, ORDER, build_library
+from tests.store.failing_writes import ORDER, build_library, needs_compiler
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+pytestmark = needs_compiler
 
 BEGIN = """
 import sys
 from pathlib import Path
+from tests.store.failing_writes import order_failure
 from wsnode.store.environment import Environment
 from wsnode.store.errors import SnapshotLostError, StoreError, StoreFailedError
 from wsnode.store.table import Table
@@ -26,7 +27,7 @@ def write(value):
     store.write(lambda change: change.put(ENTRIES, b"key", value))
 
 def fail_to_write(value):
-    order.write_text("/data.mdb")
+    order_failure(order, "/data.mdb")
     try:
         write(value)
     except StoreError:
@@ -93,12 +94,13 @@ PROVED = """
 import sys
 from pathlib import Path
 from tests.ethereum.live.growing import emitting_genesis
+from tests.store.failing_writes import order_failure
 from wsnode.ethereum.state import ChainSpec, State, StateError
 
 folder, order = Path(sys.argv[1]), Path(sys.argv[2])
 state = State(str(folder / "state"), ChainSpec(emitting_genesis()), writer=True, proved=True)
 block, parent = bytes(32), b"1" * 32
-order.write_text("/proved/data.mdb")
+order_failure(order, "/proved/data.mdb")
 try:
     state.keep_hashes_of(block, [(1, parent)])
 except StateError:

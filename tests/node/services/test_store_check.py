@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.node_process import PATIENCE, Node, post, run, started
-from tests.store.failing_writes import COMPILER, ORDER, build_library
+from tests.store.failing_writes import FAULTS, ORDER, PAGES, build_library, needs_compiler, order_failure
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
@@ -132,22 +133,23 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[N
             yield node, order
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("store", ["chain", "state"])
 def test_a_node_whose_store_has_failed_opens_it_again_and_goes_on(
     tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with failing(tmp_path, monkeypatch) as (node, order):
         assert "result" in sent(node)
-        order.write_text(f"/{store}/data.mdb")
-        assert sent(node)["error"] == NOT_WRITTEN
-        assert not order.exists(), "no write has failed"
-        assert "result" in sent(node)
-        assert readiness(node) == (200, "ready\n")
+        for fault, pages in product(FAULTS, PAGES):
+            order_failure(order, f"/{store}/data.mdb", fault, pages)
+            assert sent(node)["error"] == NOT_WRITTEN
+            assert not order.exists(), f"no write has failed: {fault}, {pages}"
+            assert "result" in sent(node)
+            assert readiness(node) == (200, "ready\n")
     assert run("doctor", "--data", str(tmp_path / "data")).returncode == 0
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_node_whose_store_cannot_be_opened_again_ends_and_the_next_one_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +159,7 @@ def test_a_node_whose_store_cannot_be_opened_again_ends_and_the_next_one_goes_on
         assert "result" in sent(node)
         lock.unlink()
         lock.mkdir()
-        order.write_text("/chain/data.mdb")
+        order_failure(order, "/chain/data.mdb")
         assert sent(node)["error"] == NOT_WRITTEN
         assert node.process.wait(PATIENCE) == 1
     lock.rmdir()
