@@ -83,7 +83,11 @@ def open_network(
         if grow is None and processes.is_first:
             log_opened(name, network, chains, has_keys=keys is None or not keys.is_empty)
         ethereum, starknet = chains
-        check = StoreCheck([chain for chain in chains if chain is not None])
+        check = StoreCheck(
+            [chain for chain in chains if chain is not None],
+            partial(processes.tell_damage, name),
+            partial(processes.told_damage, name),
+        )
         stack.callback(check.raise_failure)
         if ethereum is None:
             assert starknet is not None, "a network has a chain"

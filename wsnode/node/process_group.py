@@ -83,6 +83,14 @@ class ProcessGroup(Protocol):
         """Take note of a network that this process follows, and publishes if there is a `journal`."""
         ...
 
+    def tell_damage(self, network: str, reason: str) -> None:
+        """Tell the other processes that this one has met a damaged row in a network's store."""
+        ...
+
+    def told_damage(self, network: str) -> str | None:
+        """Return what another process has met in a network's store, None if none has."""
+        ...
+
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
     ) -> SyncService:
@@ -109,6 +117,12 @@ class SingleProcess:
 
     def follows(self, _network: str, _followed: LocalSyncService, _journal: StatusReporter | None) -> None:
         """Do nothing, since there is no other process."""
+
+    def tell_damage(self, _network: str, _reason: str) -> None:
+        """Do nothing: nobody else needs to know."""
+
+    def told_damage(self, _network: str) -> None:
+        """Return None: nobody else has the store open."""
 
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str

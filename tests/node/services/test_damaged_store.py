@@ -1,18 +1,25 @@
 """No byte of a row that was changed on the disk is served: each answer is the one before, or an error."""
 
 import json
+import os
+import shutil
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.doctor.damage import STATE, last_row
 from tests.ethereum.live.growing import EMITTERS, SENDER, TOPICS, growing_chain
 from tests.memory_transport import Ask, asking
+from tests.node.workers.processes import workers_of
+from tests.node_process import PATIENCE, Node, post, started, until
 from tests.store.damaged_bytes import flipped, stored
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.storage.tables import (
@@ -172,3 +179,44 @@ def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
             errors += bool(differing)
         assert errors > flips // 4, "most rows are read by some call"
         assert answers(ask) + look_ups(ask, hashes, transactions) == whole
+
+
+def readiness_of_all(node: Node, connections: int = 8) -> set[int]:
+    """Return the statuses of `/readyz` on connections of which each worker has some; 0 for no answer."""
+    address = urlsplit(node.bare(node.http_url))
+    assert address.hostname is not None
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(closing(HTTPConnection(address.hostname, address.port, timeout=PATIENCE)))
+            for _ in range(connections)
+        ]
+        try:
+            for each in opened:
+                each.request("GET", "/readyz")
+            return {each.getresponse().status for each in opened}
+        except OSError:
+            # A worker that has ended has taken its connections with it.
+            return {0}
+
+
+def test_no_worker_is_ready_once_one_has_met_a_damaged_row(data: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(data, tmp_path / "data")
+    _, _, (file, row) = in_chain(copy, HEADERS)
+    damaged_block = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "eth_getBlockByNumber",
+        "params": [hex(BLOCKS), False],
+    }
+    options = ("--data", str(copy), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
+    with started("serve", *options) as node:
+        until("all are ready", lambda: readiness_of_all(node) == {200})
+        with flipped(file, row, len(row) - 1):
+            reply = json.loads(post(node.http_url, json.dumps(damaged_block)))
+        assert reply["error"]["message"] == "the store is damaged"
+        until("none is ready", lambda: readiness_of_all(node) == {503})
+        workers = workers_of(node)
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        until("others are ready", lambda: readiness_of_all(node) == {200})
+        assert not set(workers) & set(workers_of(node))

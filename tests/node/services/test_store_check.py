@@ -62,7 +62,7 @@ async def test_what_became_of_the_files_is_logged_once(
     caplog.set_level(logging.WARNING, "wsnode.node")
     with Chain.open(tmp_path / "eth", writer=False) as chain:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(StoreCheck([chain]).run)
+            nursery.start_soon(StoreCheck([chain], [].append, lambda: None).run)
             await trio.sleep(3 * CHECK_SECONDS)
             assert caplog.messages == []
             (tmp_path / "eth").rename(tmp_path / "aside")

@@ -6,7 +6,7 @@ It fails if a file is not in its place, if LMDB refuses a store, or if a read ha
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -53,11 +53,21 @@ class StoreCheck:
     A folder that was deleted, moved or replaced makes the network not ready until its files are back; changes
     are refused meanwhile. A store ends the process if LMDB refuses it after a failed write and the engine
     cannot open it again; `raise_failure` raises its error in the end. A damaged row makes the network not
-    ready until its folder is opened again, because other damage may not be known.
+    ready until its folder is opened again, because other damage may not be known. The other processes of the
+    node serve the same files, so they are told.
     """
 
-    def __init__(self, chains: Sequence[OpenChain]) -> None:
+    def __init__(
+        self, chains: Sequence[OpenChain], tell: Callable[[str], None], told: Callable[[], str | None]
+    ) -> None:
+        """Prepare to check `chains`.
+
+        `tell` is called with the text of a damaged row. `told` returns the text of one that another process
+        has met, None without one.
+        """
         self._chains = chains
+        self._tell = tell
+        self._told = told
         self._failure: StoreFailedError | None = None
 
     def fault(self) -> StoreError | None:
@@ -75,7 +85,7 @@ class StoreCheck:
     def not_ready_reason(self) -> str | None:
         """Return the reason why the network should not be asked now, None if its stores can be used."""
         found = self.fault()
-        return None if found is None else str(found)
+        return self._told() if found is None else str(found)
 
     def figures(self) -> list[MetricValue]:
         """Return the metrics of the stores."""
@@ -90,6 +100,8 @@ class StoreCheck:
                 logger.warning("the files of the store are back")
             elif found is not None and str(found) != told:
                 logger.error("%s", found)
+                if isinstance(found, DamagedRowError):
+                    self._tell(str(found))
             told = None if found is None else str(found)
             if isinstance(found, StoreFailedError):
                 self._failure = found

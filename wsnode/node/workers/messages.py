@@ -239,6 +239,16 @@ class SendTransactionResponse(WorkerMessage, frozen=True):
     slot: int = 0
 
 
+class StoreDamage(WorkerMessage, frozen=True, tag="damaged"):
+    """A process has met a damaged row in a store of a network, which all have open.
+
+    From the parent the reason is None once no such process runs any more.
+    """
+
+    network: str
+    reason: str | None
+
+
 SyncMessage = (
     SyncStatus
     | PendingTransactions
@@ -260,6 +270,7 @@ ToWorker = (
     | AddTransactionsRequest
     | BroadcastResponse
     | PoolDumpRequest
+    | StoreDamage
     | SyncMessage
 )
 ToParent = (
@@ -274,6 +285,7 @@ ToParent = (
     | BroadcastRequest
     | AddTransactionsResponse
     | PoolDump
+    | StoreDamage
     | SyncMessage
 )
 

@@ -42,6 +42,7 @@ from wsnode.node.workers.messages import (
     Start,
     StatusRequest,
     StatusResponse,
+    StoreDamage,
     SyncStatus,
     ToParent,
 )
@@ -338,6 +339,8 @@ class Master:
                 self._spreading.took(worker, number)
             case PoolDump():
                 self._spreading.lent(message)
+            case StoreDamage(network, reason):
+                self._relaying.note_damage(worker, network, reason)
             case MetricsResponse(number, report):
                 self._metrics.note(worker, number, report)
             case (

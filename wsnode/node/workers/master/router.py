@@ -12,18 +12,21 @@ from wsnode.node.workers.messages import (
     SendTransactionResponse,
     StatusRequest,
     StatusResponse,
+    StoreDamage,
     SyncStatus,
 )
 
 
 class MessageRouter:
-    """Router of news from the process that follows to all workers, and of their requests to it."""
+    """Router of news from the process that follows to all workers, of their requests to it, and of damage."""
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
         """Prepare to route between `workers`, the set of running processes at any time."""
         self._workers = workers
         self._standings: dict[str, SyncStatus] = {}
         """Last status of each network."""
+        self._damage: dict[tuple[int, str], str] = {}
+        """Text of the damaged row that a process has met, by the row of the process and the network."""
 
     def tell(self, message: SyncStatus | PendingTransactions | PoolChange) -> None:
         """Send news to all workers."""
@@ -37,6 +40,8 @@ class MessageRouter:
         if not new.follows:
             for status in self._standings.values():
                 new.post(status)
+        for network in {network for _, network in self._damage}:
+            new.post(self._damage_of(network))
 
     def ask(self, origin: WorkerProcess, message: SendTransactionRequest | StatusRequest) -> None:
         """Pass a request on to the process that follows; answer with a failure if it cannot be asked."""
@@ -56,11 +61,30 @@ class MessageRouter:
                 worker.post(message)
 
     def note_end(self, ended: WorkerProcess) -> None:
-        """Tell all workers if the process that follows has ended."""
+        """Tell all workers if the process that follows has ended, and of the damage that is left."""
         if ended.follows:
             for status in self._standings.values():
                 why = "the process that follows has ended"
                 self.tell(msgspec.structs.replace(status, not_ready_reason=why, peers=0, progress=None))
+        for network in [network for slot, network in self._damage if slot == ended.slot]:
+            del self._damage[ended.slot, network]
+            self._tell_damage(network)
+
+    def note_damage(self, origin: WorkerProcess, network: str, reason: str | None) -> None:
+        """Tell all processes of a damaged row that one has met, until that one ends."""
+        if reason is not None and (origin.slot, network) not in self._damage:
+            self._damage[origin.slot, network] = reason
+            self._tell_damage(network)
+
+    def _tell_damage(self, network: str) -> None:
+        for worker in self._workers:
+            if worker.stage is WorkerStage.SERVING:
+                worker.post(self._damage_of(network))
+
+    def _damage_of(self, network: str) -> StoreDamage:
+        return StoreDamage(
+            network, next((reason for (_, name), reason in self._damage.items() if name == network), None)
+        )
 
     def _hindrance(self) -> str:
         """Return the reason why the process that follows cannot be asked."""

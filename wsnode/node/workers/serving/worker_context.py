@@ -20,6 +20,7 @@ from wsnode.node.workers.messages import (
     SendTransactionResponse,
     StatusRequest,
     StatusResponse,
+    StoreDamage,
     SyncStatus,
     ToWorker,
 )
@@ -45,6 +46,7 @@ News = (
     | PendingTransactions
     | SendTransactionResponse
     | StatusResponse
+    | StoreDamage
 )
 
 
@@ -73,6 +75,7 @@ class WorkerContext:
         self._slot = slot
         self._pools = PoolSync(channel)
         self._elsewhere: dict[str, SyncProxy] = {}
+        self._damage: dict[str, str | None] = {}
         self._sends, self._inquiries = (
             PendingRequests[SendTransactionResponse](),
             PendingRequests[bytes | None](),
@@ -106,9 +109,19 @@ class WorkerContext:
         self._elsewhere[network] = made
         return made
 
+    def tell_damage(self, network: str, reason: str) -> None:
+        """Tell the other processes that this one has met a damaged row in a network's store."""
+        self._channel.post(StoreDamage(network, reason))
+
+    def told_damage(self, network: str) -> str | None:
+        """Return what a process has met in a network's store, None if none has."""
+        return self._damage.get(network)
+
     def hear(self, message: News) -> None:
         """Take news of the other processes from the parent."""
         match message:
+            case StoreDamage(network, reason):
+                self._damage[network] = reason
             case SyncStatus() | PendingTransactions():
                 # Between two releases of a configuration others may follow what this one does not have.
                 if (followed := self._elsewhere.get(message.network)) is not None:
