@@ -111,6 +111,29 @@ state.keep_hashes_of(block, [(1, parent)])
 """
 
 
+NEW = """
+import sys
+from pathlib import Path
+from tests.store.failing_writes import order_failure
+from wsnode.store.environment import Environment
+from wsnode.store.errors import StoreError
+from wsnode.store.table import Table
+
+folder, order, tables = Path(sys.argv[1]), Path(sys.argv[2]), [Table("entries")]
+for fault in ("EIO", "ENOSPC", "short"):
+    order_failure(order, "/data.mdb", fault)
+    try:
+        Environment(folder, tables, writer=True)
+    except StoreError:
+        assert not order.exists()
+    else:
+        raise AssertionError("the write has not failed")
+store = Environment(folder, tables, writer=True)
+store.write(lambda change: change.put(tables[0], b"key", b"value"))
+assert store.read().get(tables[0], b"key") == b"value"
+"""
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -118,6 +141,7 @@ state.keep_hashes_of(block, [(1, parent)])
         pytest.param(BEGIN + VIEWED, id="a-view-keeps-its-map"),
         pytest.param(BEGIN + REFUSED, id="a-file-that-cannot-be-opened-has-failed-until-it-can"),
         pytest.param(PROVED, id="proved-values-are-kept-again"),
+        pytest.param(NEW, id="a-file-that-could-not-be-begun-is-begun-again"),
     ],
 )
 def test_a_file_is_opened_again_after_a_failed_write(tmp_path: Path, script: str) -> None:

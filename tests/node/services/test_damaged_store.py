@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.doctor.damage import STATE, last_row
+from tests.doctor.damage import STATE, damaged, drop, last_row
 from tests.ethereum.live.growing import EMITTERS, SENDER, TOPICS, growing_chain
 from tests.memory_transport import Ask, asking
 from tests.node.workers.processes import workers_of
@@ -25,11 +25,14 @@ from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.storage.tables import (
     BODIES,
     HEADERS,
+    LOG_BLOCKS,
     LOG_INDEX,
     META,
     RECEIPTS,
     TABLES,
+    TOTALS,
     TRANSACTIONS,
+    number_key,
 )
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.assembly import open_network
@@ -119,6 +122,41 @@ def test_a_call_that_meets_a_damaged_row_is_an_error_and_the_network_not_ready(
         assert ask(method, *params) == before, "the byte is right again"
     with served(data) as (network, ask):
         assert network.not_ready_reason() is None, "the folder was opened again"
+
+
+@pytest.mark.parametrize(
+    ("table", "dropped", "told"),
+    [
+        pytest.param(TOTALS, BLOCKS - 1, BLOCKS - 1, id="totals before the block"),
+        pytest.param(TOTALS, BLOCKS, BLOCKS, id="totals through the block"),
+        # The row of a block is found from any of its logs: under the number of the next one, or further on.
+        pytest.param(
+            LOG_BLOCKS, BLOCKS * len(LOGS), (BLOCKS - 1) * len(LOGS) + 1, id="the block of the logs"
+        ),
+    ],
+)
+@pytest.mark.parametrize("criteria", [{}, {"address": hexadecimal(EMITTERS[0])}], ids=["all", "some"])
+def test_a_row_that_a_search_of_logs_needs_and_does_not_find_counts_as_damaged(
+    data: Path, table: Table, dropped: int, told: int, criteria: dict[str, str]
+) -> None:
+    wanted = {"fromBlock": hex(BLOCKS), **criteria}
+    with served(data) as (_, ask):
+        before = ask("eth_getLogs", wanted)
+        assert before["result"]
+    with (
+        damaged(data / "eth/chain", TABLES, table, drop, number_key(dropped), b""),
+        served(data) as (network, ask),
+    ):
+        reply, reason = ask("eth_getLogs", wanted), network.not_ready_reason()
+    assert reply["error"] == {
+        "code": -32603,
+        "message": "the store is damaged",
+        "data": {"table": table.name, "key": hexadecimal(number_key(told))},
+    }
+    assert reason is not None
+    assert f"table {table.name}, row {hexadecimal(number_key(told))}" in reason
+    with served(data) as (_, ask):
+        assert ask("eth_getLogs", wanted) == before
 
 
 def rows_of(

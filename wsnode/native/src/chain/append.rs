@@ -86,9 +86,7 @@ impl ChainTables {
         let hash = header?.ok_or(missing)??;
         let body = change.get(self.bodies, &key, |row| lookup_entries(number, &BodyRow::new(row)?));
         self.unindex_transactions(change, &body?.ok_or(missing)??)?;
-        let (before, through) = change
-            .with(|txn| Ok::<_, ChainError>((self.totals_before(txn, number)?, self.totals(txn, number)?)))?;
-        let through = through.ok_or(missing)?;
+        let (before, through) = change.with(|txn| self.totals_around(txn, number))?;
         if through.logs > before.logs {
             change.delete(self.log_blocks, &through.logs.to_be_bytes())?;
         }

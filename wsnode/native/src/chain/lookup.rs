@@ -70,8 +70,7 @@ impl ChainTables {
     ) -> Result<Option<TransactionLocation<'t>>, ChainError> {
         let listed = self.transactions.get(txn, lookup_key(hash))?.unwrap_or_default();
         for (key, index) in locations(listed) {
-            let row = self.bodies.get(txn, &key)?.ok_or_else(|| self.bodies.missing(txn, &key))?;
-            let body = BodyRow::new(row)?;
+            let body = BodyRow::new(self.bodies.require(txn, &key)?)?;
             if body.transaction_hash(index)? == Some(hash) {
                 return Ok(Some(TransactionLocation { key, index, body }));
             }
@@ -151,8 +150,8 @@ impl ChainTables {
         block: LogBlock,
         (begin, end): (u64, u64),
     ) -> Result<Vec<u64>, ChainError> {
-        let row = self.receipts.get(txn, &block.number.to_be_bytes())?;
-        let receipts = ReceiptsRow::new(row.ok_or(RowError::Corrupt("a block is not there"))?)?;
+        let key = block.number.to_be_bytes();
+        let receipts = ReceiptsRow::new(self.receipts.require(txn, &key)?)?;
         let mut numbers = Vec::new();
         for number in begin - block.first..end - block.first {
             let log = receipts.log(number as usize)?.ok_or(RowError::Corrupt("a log is not there"))?;
@@ -213,15 +212,10 @@ impl ChainTables {
         numbers: Option<Vec<usize>>,
     ) -> Result<LogSelection<'t>, ChainError> {
         let key = number.to_be_bytes();
-        let (header, body, receipts) =
-            (self.headers.get(txn, &key)?, self.bodies.get(txn, &key)?, self.receipts.get(txn, &key)?);
-        let (Some(header), Some(body), Some(receipts)) = (header, body, receipts) else {
-            return Err(RowError::Corrupt("a block is not there").into());
-        };
         Ok(LogSelection {
-            header: HeaderRow::new(header)?,
-            body: BodyRow::new(body)?,
-            receipts: ReceiptsRow::new(receipts)?,
+            header: HeaderRow::new(self.headers.require(txn, &key)?)?,
+            body: BodyRow::new(self.bodies.require(txn, &key)?)?,
+            receipts: ReceiptsRow::new(self.receipts.require(txn, &key)?)?,
             numbers,
         })
     }

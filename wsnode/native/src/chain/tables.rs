@@ -115,22 +115,31 @@ impl ChainTables {
         Ok(row.map(Totals::read).transpose()?)
     }
 
+    /// What has added up through a canonical block, or through the one below the first.
+    pub fn totals_through(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
+        Ok(Totals::read(self.totals.require(txn, &number.to_be_bytes())?)?)
+    }
+
     /// What has added up before a block whose parent is canonical, or before the genesis block.
     pub fn totals_before(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         match number.checked_sub(1) {
-            Some(parent) => {
-                Ok(self.totals(txn, parent)?.ok_or(RowError::Corrupt("no totals of a canonical block"))?)
-            }
+            Some(parent) => self.totals_through(txn, parent),
             None => Ok(Totals::default()),
         }
     }
 
+    /// What has added up before a canonical block, and through it.
+    pub(super) fn totals_around(&self, txn: &Txn<'_>, number: u64) -> Result<(Totals, Totals), ChainError> {
+        Ok((self.totals_before(txn, number)?, self.totals_through(txn, number)?))
+    }
+
     /// The block that has the log of this number, which there is.
     pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, ChainError> {
-        let found = self.log_blocks.at_or_after(txn, &(log + 1).to_be_bytes())?;
+        let behind = (log + 1).to_be_bytes();
+        let found = self.log_blocks.at_or_after(txn, &behind)?;
         match found.and_then(LogBlock::read) {
             Some(block) if block.first <= log => Ok(block),
-            _ => Err(RowError::Corrupt("no block has a log").into()),
+            _ => Err(self.log_blocks.missing(txn, &behind).into()),
         }
     }
 }

@@ -19,7 +19,7 @@ impl ChainTables {
         let header = HeaderRow::new(block.header)?;
         let fields = header.fields()?;
         let key = fields.number.to_be_bytes();
-        let through = change.with(|txn| self.totals(txn, fields.number))?.ok_or(ABSENT)?;
+        let through = change.with(|txn| self.totals_through(txn, fields.number))?;
         let before = before(through, fields.difficulty, &ReceiptsRow::new(block.receipts)?)?;
         for (table, row) in
             [(self.headers, block.header), (self.bodies, block.body), (self.receipts, block.receipts)]
@@ -47,9 +47,7 @@ impl ChainTables {
         let hash = header?.ok_or(ABSENT)??;
         let body = change.get(self.bodies, &key, |row| lookup_entries(number, &BodyRow::new(row)?));
         self.unindex_transactions(change, &body?.ok_or(ABSENT)??)?;
-        let (before, through) = change
-            .with(|txn| Ok::<_, ChainError>((self.totals_before(txn, number)?, self.totals(txn, number)?)))?;
-        let through = through.ok_or(ABSENT)?;
+        let (before, through) = change.with(|txn| self.totals_around(txn, number))?;
         if through.logs > before.logs {
             change.delete(self.log_blocks, &through.logs.to_be_bytes())?;
         }

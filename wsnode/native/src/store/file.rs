@@ -52,7 +52,20 @@ pub fn open(
     meta_page::require_sound(path)?;
     let length = std::fs::metadata(path.join(FILE)).map_or(0, |found| found.len());
     let least = roomy(usize::try_from(length).unwrap_or(usize::MAX / 2));
-    open_reduced(path, tables, flags, map_size.max(least), least.max(LEAST_MAP_SIZE))
+    let opened = open_reduced(path, tables, flags, map_size.max(least), least.max(LEAST_MAP_SIZE));
+    if opened.is_err() && length == 0 && !flags.contains(EnvFlags::READ_ONLY) {
+        forget_unmade(path);
+    }
+    opened
+}
+
+/// Remove a new file without its first pages, which could not be opened again.
+fn forget_unmade(path: &Path) {
+    let file = path.join(FILE);
+    if std::fs::metadata(&file).is_ok_and(|found| found.len() < meta_page::LEAST_SIZE) {
+        // What is left is told as cut short at the next opening.
+        let _ = std::fs::remove_file(file);
+    }
 }
 
 fn open_reduced(

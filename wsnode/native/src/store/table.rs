@@ -287,6 +287,11 @@ impl Table {
         }))
     }
 
+    /// The value of a row that must be there.
+    pub fn require<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<&'t [u8], StoreError> {
+        self.get(txn, key)?.ok_or_else(|| self.missing(txn, key))
+    }
+
     /// The error of a row that must be there, and is not found.
     pub fn missing(self, txn: &ReadTxn<'_>, key: &[u8]) -> StoreError {
         txn.handles.damaged(self, key)

@@ -4,12 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::lookup::raised;
-use super::render::corrupt;
 use crate::bindings::errors::caught;
 use crate::bindings::numbers::Number;
 use crate::bindings::store::{Reader, Writer};
 use crate::chain::append::BlockRows;
-use crate::chain::rows::RowError;
 use crate::chain::tables;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -87,8 +85,7 @@ fn logs_before(reader: &Bound<'_, Reader>, number: u64) -> PyResult<u64> {
 fn chain_totals(reader: &Bound<'_, Reader>, number: u64) -> PyResult<(u64, Number)> {
     let reader = reader.get();
     let tables = reader.chain()?;
-    let found = caught(|| reader.transaction.with(|txn| tables.totals(txn, number)))?;
+    let found = caught(|| reader.transaction.with(|txn| tables.totals_through(txn, number)))?;
     let totals = found.map_err(|error| raised(reader, error))?;
-    let totals = totals.ok_or_else(|| corrupt(RowError::Corrupt("no totals of a canonical block")))?;
     Ok((totals.logs, Number(totals.difficulty)))
 }
