@@ -20,6 +20,7 @@ from wsnode.sync.follow.beacon.anchor import AnchorSettings, HeadAnchor
 from wsnode.sync.follow.block_time import BlockTime, block_seconds
 from wsnode.sync.follow.blocks.block_client import head_at
 from wsnode.sync.follow.finality import FinalityTracker, ProvedFinality
+from wsnode.sync.follow.head_policy import AnnouncedHead, HeadPolicy, ProvedHead
 from wsnode.sync.follow.head_tracker import HeadTracker
 from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.light.window import REST_SECONDS
@@ -86,7 +87,8 @@ class Follower:
         self._storage_retry = storage_retry = StorageRetry(self._see)
         anchor = None if beacon is None else HeadAnchor(chain, live, beacon, storage_retry, connect)
         self.anchor = anchor
-        """Anchor with the proved head, None where the upstreams' word is enough."""
+        """What proves the head, None where the upstreams' word is enough."""
+        self._policy: HeadPolicy = AnnouncedHead(agree) if anchor is None else ProvedHead(anchor, agree)
         proved = None if anchor is None else lambda: anchor.first
         light = (
             LightFolder(chain, live, self.upstreams, storage_retry, checkpoint, proved)
@@ -100,7 +102,7 @@ class Follower:
         """Parts that only a light folder has, None for a full one."""
         range_sync = RangeSync(chain, live, self.upstreams, progress, self._floor, receipts)
         self._head_tracker = HeadTracker(
-            chain, live, self.upstreams, range_sync, block_time, agree, beginning, receipts, anchor
+            chain, live, self.upstreams, range_sync, block_time, self._policy, beginning, receipts
         )
         self._ancestors = AncestorSync(chain, live, self.upstreams, range_sync, self._floor, storage_retry)
         self._finality = FinalityTracker(chain, self.upstreams, self._head_tracker.mark)
@@ -127,12 +129,12 @@ class Follower:
 
         Where the head is proved, the proof says which of the two is right.
         """
-        return self._head_tracker.accepts_any or self.anchor is not None
+        return self._head_tracker.accepts_any or not self._policy.follows_word
 
     @property
     def agree(self) -> int:
-        """Return the number of upstreams that must have a block before it is the head."""
-        return self._head_tracker.agree
+        """Return how many upstreams must have a block before it is the head."""
+        return self._policy.agree
 
     @property
     def reorganisations(self) -> int:
@@ -146,12 +148,7 @@ class Follower:
         Where the head is proved, return the proved block's height, or the upstreams' as far above it as is
         served.
         """
-        announced = self.upstreams.highest(self.agree)
-        if self.anchor is None:
-            return announced
-        if (proved := self.anchor.highest) is None or announced is None:
-            return proved
-        return max(proved, min(announced, proved + self.anchor.ahead))
+        return self._policy.highest(self.upstreams.highest(self.agree))
 
     def announced_height(self) -> int | None:
         """Return `highest` as it was at the last announcement, since many calls ask for it."""
@@ -269,7 +266,7 @@ class Follower:
         }
         made = {upstream.client.address: upstream for upstream in named(list(clients.values()))}
         self.upstreams.all = [kept.get(address, made[address]) for address in addresses]
-        self._head_tracker.agree = agree
+        self._policy.agree = agree
         for upstream in self.upstreams:
             if upstream.client.address not in kept:
                 self._nursery.start_soon(self._keep, upstream)
@@ -310,7 +307,7 @@ class Follower:
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
             return
-        if self.stage is SyncStage.STOPPED and self.anchor is None:
+        if self.stage is SyncStage.STOPPED and self._policy.follows_word:
             logger.error(
                 "following stopped: the upstreams' chain leaves ours below what is final here; "
                 "start with --accept-finalized-reorg to follow it all the same"
@@ -337,7 +334,7 @@ class Follower:
         lag = self.lag
         if lag is None:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
-            if forked >= self.agree and not self._is_driven and self.anchor is None:
+            if forked >= self.agree and not self._is_driven and self._policy.follows_word:
                 return SyncStage.STOPPED
             # Clients lose nothing when the upstreams are gone for a moment.
             return self.stage if self.stage is SyncStage.LIVE else SyncStage.CONNECTING
@@ -365,8 +362,8 @@ class Follower:
             return "blocks cannot be stored"
         if (unknown := self.unknown_fork) is not None:
             return unknown
-        if self.anchor is not None and (unproved := self.anchor.status().reason) is not None:
-            return unproved
+        if (undecided := self._policy.not_ready_reason()) is not None:
+            return undecided
         if self.stage is SyncStage.CATCHING_UP:
             return f"{self.lag} blocks behind"
         # What is driven does without upstreams, as long as it is not known to be behind.
@@ -442,11 +439,9 @@ class Follower:
         return {} if network is None else {"name": network.name}
 
     def status(self) -> dict[str, Any]:
-        """Return the state of following, and of each upstream, as the result of `wsnode_status`."""
-        choose = f"{self.agree} of {len(self.upstreams.all)} upstreams choose"
-        if self.anchor is not None:
-            choose = self.anchor.trust
-        chooses = "a consensus client chooses" if self._is_driven else choose
+        """Return the state of following, and of each upstream."""
+        trust = self._policy.trust(len(self.upstreams.all))
+        chooses = "a consensus client chooses" if self._is_driven else trust
         return {
             "mode": "full" if self.light is None else "light",
             "state": self.stage.value,
@@ -458,6 +453,6 @@ class Follower:
             "lag": self.lag,
             "behind": self.behind,
             "reorganisations": self.reorganisations,
-            **({} if self.anchor is None else {"beacon": self.anchor.members()}),
+            **self._policy.members(),
             "upstreams": [described(upstream) for upstream in self.upstreams],
         }

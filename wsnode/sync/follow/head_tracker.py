@@ -5,7 +5,6 @@ change.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
 
 import trio
 
@@ -21,7 +20,6 @@ from wsnode.ethereum.tree.statuses import (
     UnknownForkchoiceBlockError,
     UnknownParentBlock,
 )
-from wsnode.sync.follow.beacon.anchor import HeadAnchor
 from wsnode.sync.follow.block_time import BlockTime
 from wsnode.sync.follow.blocks.ancestor_fetcher import AncestorFetcher
 from wsnode.sync.follow.blocks.any_upstream import all_at_once
@@ -32,17 +30,14 @@ from wsnode.sync.follow.blocks.block_client import (
     block_of_number,
     decoded,
 )
-from wsnode.sync.follow.fork_choice import Path, anchored, chosen
+from wsnode.sync.follow.blocks.verified_blocks import VerifiedBlocks
+from wsnode.sync.follow.head_policy import HeadPolicy
 from wsnode.sync.follow.light.receipts import Receipts, kept
 from wsnode.sync.follow.light.start_block import StartBlock
 from wsnode.sync.follow.range_sync import RangeSync
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
-from wsnode.sync.follow.verified_blocks import VerifiedBlocks
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
-
-BESIDE_BLOCKS: Final = 64
-"""Most blocks between the proved block and an announced one that is fetched and judged."""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -56,8 +51,12 @@ class AttestedBlockInvalidError(Exception):
         self.block, self.error = block, error
 
 
+class ReplacedFinalError(Exception):
+    """The proved chain leaves ours below what is final here."""
+
+
 class HeadTracker:
-    """Tracker of a chain's head: it is set to where enough upstreams are, or to the proved block."""
+    """Moves the head of one chain to where its policy has it."""
 
     def __init__(
         self,
@@ -66,22 +65,17 @@ class HeadTracker:
         upstreams: Upstreams,
         range_sync: RangeSync,
         block_time: BlockTime,
-        agree: int,
+        policy: HeadPolicy,
         beginning: StartBlock | None = None,
         receipts: Receipts | None = None,
-        anchor: HeadAnchor | None = None,
     ) -> None:
-        """Prepare to choose the head of `chain`, by proofs if there is an `anchor`.
-
-        A light folder has a `beginning`, and needs `receipts` to judge blocks.
-        """
+        """A light folder has a `beginning`, and needs `receipts` to judge blocks."""
         self._chain = chain
-        self._anchor = anchor
+        self._policy = policy
         self._beginning = beginning
         self._receipts = receipts
         self._live = live
         self._upstreams = upstreams
-        self.agree = agree
         self._block_time = block_time
         self._verified = VerifiedBlocks(chain)
         self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._verified.__contains__)
@@ -145,7 +139,7 @@ class HeadTracker:
         if announced is None or not await self.has_begun():
             return
         if announced.hash not in self._verified:
-            if not self._is_within_reach(announced):
+            if not self._policy.is_within_reach(announced, self.head):
                 return
             try:
                 judged = await self._take_unknown(upstream, link, announced)
@@ -159,8 +153,8 @@ class HeadTracker:
         await self._took(upstream, announced)
 
     async def _take_unknown(self, upstream: Upstream, link: Link, announced: Head) -> Head | None:
-        """Judge the blocks up to a head, and return the judged head; None if it is still too far."""
-        if self._anchor is not None or not self._range_sync.is_far(announced.number):
+        """Judge the way to a head, and return the head of its end; None if that is too far still."""
+        if not (self._policy.follows_word and self._range_sync.is_far(announced.number)):
             await self._judge_up_to(upstream, link, announced)
             return announced
         self._far_takes += 1
@@ -198,17 +192,8 @@ class HeadTracker:
         return None
 
     async def has_begun(self) -> bool:
-        """Return True if there is a first block to go on from."""
-        agree = self.agree if self._anchor is None else 1
-        return self._beginning is None or await self._beginning.begun(agree)
-
-    def _is_within_reach(self, announced: Head) -> bool:
-        """Return True if a block may be judged beside the chain, ahead of its proof."""
-        if self._anchor is None:
-            return True
-        if (proved := self._anchor.head) is None:
-            return False
-        return announced.number - min(proved.number, self.head.number) <= BESIDE_BLOCKS
+        """Return whether there is a first block to go on from."""
+        return self._beginning is None or await self._beginning.begun(self._policy.beginning_agree)
 
     def known(self, block_hash: Hash32) -> Head | None:
         """Return the number and hash of a block that is known to be valid, None for any other."""
@@ -218,17 +203,18 @@ class HeadTracker:
         """Fetch and judge a proved block, and its unknown ancestors.
 
         Raises:
-            AttestedBlockInvalidError: A block breaks a rule.
-            UnknownForkError: A block is of a fork that is not known here.
-            PeerError, UpstreamError: A block cannot be had.
+            SignedInvalidError: One of them breaks a rule.
+            ReplacedFinalError: They are beside what is final here.
+            UnknownForkError: One of them is of a fork that is not known here.
+            PeerError, UpstreamError: They cannot be had.
         """
         if self.known(proved.hash) is not None:
             # An announcement has brought it meanwhile, or the folder has begun with it.
             return
         if proved.number <= self.floor:
-            reason = f"the proved block {proved.number} is another one than ours, which is final"
-            self._stop_if_newest(proved, reason)
-            return
+            raise ReplacedFinalError(
+                f"the proved block {proved.number} is another one than ours, which is final"
+            )
         try:
             way = await self._range_sync.reach(proved) if self._range_sync.is_far(proved.number) else []
             if not way:
@@ -236,27 +222,15 @@ class HeadTracker:
         except PeerError as error:
             if not error.is_forked:
                 raise
-            reason = f"the proved chain leaves ours below block {self.floor}, which is final here"
-            self._stop_if_newest(proved, reason)
-            return
+            raise ReplacedFinalError(
+                f"the proved chain leaves ours below block {self.floor}, which is final here"
+            ) from None
         for step in way:
             if not await self._set_head(step):
                 return
 
-    def _stop_if_newest(self, proved: Head, reason: str) -> None:
-        """Stop following, unless another block has been proved meanwhile: the newer one decides."""
-        if self._anchor is not None and self._anchor.wanted == proved.hash:
-            self._stop_if_fresh(reason)
-
-    def _stop_if_fresh(self, reason: str) -> None:
-        """Stop following, unless proofs are behind: a block that was signed long ago may have left the
-        chain.
-        """
-        if self._anchor is not None and self._anchor.is_fresh:
-            self.stop(reason)
-
     async def choose(self) -> None:
-        """Make the highest block of enough upstreams the head, but not during a long way there.
+        """Make the block the head that the policy chooses, but for the time of a long way there.
 
         At the end of a long way the upstreams' heads are out of date until one is judged.
         """
@@ -265,38 +239,31 @@ class HeadTracker:
         async with self._choosing:
             heads = [upstream.head for upstream in self._upstreams if upstream.is_usable and upstream.head]
             paths = [path for path in map(self._verified.path_to, heads) if path is not None]
-            if self._anchor is not None:
-                await self._choose_anchored(self._anchor, paths)
+            choice = self._policy.choose(paths, self.head, self._verified.path_to)
+            if choice is None:
                 return
-            found = chosen(paths, self.agree)
-            if isinstance(found, Head):
+            if isinstance(choice.block, Head):
                 self._lower_since = None
-                if found != self.head:
-                    await self._set_head(found.hash)
+                if choice.block != self.head and await self._set_head(choice.block.hash):
+                    self.stopped_reason = None
                 self._verified.forget_below(self.floor)
-            elif found is not None:
-                await self._stay_or_go_back(found)
+            elif choice.is_certain:
+                await self._go_back(choice.block)
+            else:
+                await self._stay_or_go_back(choice.block)
 
-    async def _choose_anchored(self, anchor: HeadAnchor, paths: Sequence[Path]) -> None:
-        """Make the proved block the head, or an announced block on top of it where those are served."""
-        proved = anchor.head
-        if proved is None or (way := self._verified.path_to(proved)) is None:
-            return
-        # Proofs that are behind lead over what was the head once.
-        if not anchor.is_current and proved.number <= self.head.number:
-            return
-        found = anchored(paths, way, self.agree, anchor.ahead)
-        if isinstance(found, Head):
-            if found != self.head and await self._set_head(found.hash):
-                self.stopped_reason = None
-            return
-        # The proved block is canonical. What was served above it as announced may stay.
-        number = max(found, min(self.head.number, proved.number + anchor.ahead))
+    async def _go_back(self, number: int) -> None:
+        """Make a canonical block the head, unless it is."""
         if number < self.head.number:
             with self._chain.snapshot() as view:
                 target = view.hash_of(BlockNumber(number))
             assert target is not None, "a block below the head is canonical"
             await self._set_head(target)
+
+    def has_left(self, head: Head, canonical: Head) -> bool:
+        """Return whether the way to a head leaves our chain below a canonical block."""
+        path = self._verified.path_to(head)
+        return path is not None and bool(path.beside) and path.root < canonical.number
 
     async def mark(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
         """Mark the safe and the finalized block; return False if they are not below the head."""
@@ -325,9 +292,9 @@ class HeadTracker:
             await self._receipts.ask_ahead(upstream, [block.hash for block in blocks])
         # The next block becomes the head in one go if its upstream's word is enough for that.
         is_enough = (
-            self._anchor is None
+            self._policy.follows_word
             and upstream.is_usable
-            and self.agree == 1 == len(blocks)
+            and self._policy.agree == 1 == len(blocks)
             and not self._range_sync.is_running
         )
         await self._judge(upstream, blocks, is_enough=is_enough, is_proved=is_proved)
@@ -366,25 +333,24 @@ class HeadTracker:
                 break
 
     def _highest(self) -> int | None:
-        return self._upstreams.highest(self.agree)
+        return self._upstreams.highest(self._policy.agree)
 
     async def _set_head(self, block_hash: Hash32) -> bool:
         """Make a known block the head; return False if it is invalid or replaces a finalized block."""
         try:
             change = await self._live.set_head(block_hash, keeps_final=not self.accepts_any)
         except BelowFinalizedError as error:
-            if self._anchor is not None:
-                self._stop_if_fresh(f"the proved chain {error}")
-                return False
-            self._quarantine_at(block_hash, PeerError(f"its head {error}", is_forked=True))
+            if self._policy.follows_word:
+                self._quarantine_at(block_hash, PeerError(f"its head {error}", is_forked=True))
+            elif self._policy.is_decided:
+                self.stop(f"the proved chain {error}")
             return False
         if isinstance(change, InvalidBlock):
-            if self._anchor is not None:
+            if self._policy.follows_word:
+                sent = PeerError(f"it sent an invalid block: {change.error}", permanent=True)
+                self._quarantine_at(block_hash, sent)
+            else:
                 self.stop(f"the proved chain has a block that breaks a rule: {change.error}")
-                return False
-            self._quarantine_at(
-                block_hash, PeerError(f"it sent an invalid block: {change.error}", permanent=True)
-            )
             return False
         if change.removed:
             self.reorganisations += 1
@@ -413,7 +379,7 @@ class HeadTracker:
         if number >= self.head.number or not backers:
             self._lower_since = None
             return
-        if len(backers) < max(2, self.agree):
+        if len(backers) < max(2, self._policy.agree):
             # First of all a lower head is one node that lags behind a URL shared by several.
             now = trio.current_time()
             self._lower_since = now if self._lower_since is None else self._lower_since

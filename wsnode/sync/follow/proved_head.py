@@ -10,7 +10,7 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.sync.follow.beacon.anchor import HeadAnchor
 from wsnode.sync.follow.blocks.any_upstream import first_of
 from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
-from wsnode.sync.follow.head_tracker import AttestedBlockInvalidError, HeadTracker
+from wsnode.sync.follow.head_tracker import HeadTracker, ReplacedFinalError, SignedInvalidError
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.untrusted.repeated_warning import RepeatedWarning
@@ -50,6 +50,11 @@ class ProvedHeadSync:
                     return
             except AttestedBlockInvalidError as error:
                 self._head_tracker.stop(str(error))
+                return
+            except ReplacedFinalError as error:
+                # Unless another block has been proved meanwhile, which decides, or proofs are behind.
+                if self._anchor.wanted == wanted and self._anchor.is_fresh:
+                    self._head_tracker.stop(str(error))
                 return
             except UnknownForkError as error:
                 self._failures.say("%s", error.detail)
