@@ -164,7 +164,7 @@ FLOORS = {
     ),
     "sync/follow/beacon": (
         "light_client api",
-        "networks steps",
+        "networks steps beacon_node",
         "identity prover",
         "anchor",
     ),

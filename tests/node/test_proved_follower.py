@@ -6,8 +6,11 @@ import msgspec
 import pytest
 
 from tests.ethereum.live.growing import emitting_genesis
+from tests.reply_schemas import ReplySchemas, document_of
 from tests.sync.follow.beacon.proved_world import proved_world
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.node.config import Config, ConfigurationError, FollowConfig, NetworkConfig
 from wsnode.node.config_file import checked
 from wsnode.node.running import needs_restart
@@ -100,6 +103,21 @@ def test_a_file_says_what_a_chain_is_that_is_not_known(tmp_path: Path) -> None:
             anchor_settings(given, chain.spec)
         with pytest.raises(ConfigurationError, match="No such file"):
             anchor_settings(msgspec.structs.replace(given, beacon_config="nowhere"), chain.spec)
+
+
+async def test_the_status_has_the_published_form_from_the_start_on(tmp_path: Path) -> None:
+    async with proved_world(tmp_path) as proved:
+        schemas = ReplySchemas(document_of(build_registry(proved.world.chain)))
+        follower = proved.world.follower
+        schemas.validate("wsnode_status", follower.status())
+        await proved.world.until_at(proved.block(19))
+        status = follower.status()
+        schemas.validate("wsnode_status", status)
+        beacon = status["beacon"]
+        assert (beacon["participation"], beacon["committeeSize"], beacon["slotSeconds"]) == (32, 32, 1)
+        assert beacon["proved"]["hash"] == hexadecimal(proved.block(19).hash)
+        (node,) = beacon["urls"]
+        assert (node["state"], node["attestedSlot"], node["lag"]) == ("followed", 19, 1)
 
 
 async def test_metrics_tell_what_is_proved(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Fetch of the proved block by its hash, with its unknown ancestors; once judged it is the anchor."""
 
 import logging
+from typing import Final
 
 import trio
 
@@ -16,6 +17,8 @@ from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.untrusted.repeated_warning import RepeatedWarning
 from wsnode.upstream.errors import UpstreamError
 
+ELSEWHERE_SLOTS: Final = 3
+
 logger = logging.getLogger("wsnode.follow")
 
 
@@ -30,17 +33,22 @@ class ProvedHeadSync:
         self._anchor = anchor
         self._head_tracker = head_tracker
         self._failures = RepeatedWarning(logger, trio.current_time)
+        self._left: dict[Upstream, int] = {}
+        """Slot of the clock since which an upstream's head has not been on the proved chain."""
 
     async def run(self, storage_retry: StorageRetry) -> None:
         """Bring each block when it is proved, for ever."""
         while True:
             changed = self._anchor.changed
             await storage_retry.until_stored(self.step)
+            self._note_elsewhere()
             with trio.move_on_after(self._anchor.pause_seconds):
                 await changed.wait()
 
     async def step(self) -> None:
         """Bring the newest proved block, and have the head chosen by it."""
+        if (forked := self._anchor.forked) is not None:
+            self._head_tracker.stop(forked)
         wanted = self._anchor.wanted
         if wanted is None or self._anchor.is_catching_up or self._head_tracker.stopped_reason is not None:
             return
@@ -66,6 +74,17 @@ class ProvedHeadSync:
             for upstream in self._upstreams.usable:
                 upstream.woken.set()
         await self._head_tracker.choose()
+
+    def _note_elsewhere(self) -> None:
+        """Take note of upstreams whose head leaves the proved chain: for a few slots one may be late."""
+        slot, proved = self._anchor.clock_slot, self._anchor.head
+        if slot is None or proved is None or proved.number > self._chain.head.number:
+            return
+        heads = {each: each.head for each in self._upstreams if each.is_usable and each.head is not None}
+        left = [each for each, head in heads.items() if self._head_tracker.has_left(head, proved)]
+        self._left = {each: self._left.get(each, slot) for each in left}
+        for upstream in self._upstreams:
+            upstream.is_elsewhere = upstream in self._left and slot - self._left[upstream] >= ELSEWHERE_SLOTS
 
     async def _brought(self, wanted: Hash32) -> bool:
         """Return True if the block is here now and judged, with its ancestors."""

@@ -19,6 +19,8 @@ class SyncStage(Enum):
 
 
 BRIEF_SECONDS: Final = 10.0
+ELSEWHERE: Final = "elsewhere"
+"""The state of an upstream that is followed, and whose head is not on the proved chain."""
 
 
 class SyncStageLog:
@@ -53,7 +55,7 @@ def described(upstream: Upstream) -> dict[str, Any]:
     score = upstream.client.score
     return {
         "url": str(upstream),
-        "state": upstream.standing.value,
+        "state": ELSEWHERE if upstream.is_elsewhere else upstream.standing.value,
         **({"reason": upstream.why} if upstream.why else {}),
         "head": None if upstream.announced is None else upstream.announced.members(),
         "heads": "told" if upstream.announces_heads else "polled",

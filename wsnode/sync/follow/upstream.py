@@ -61,7 +61,9 @@ class Upstream:
         self.announced: Head | None = None
         """Head that it announced last; not verified."""
         self.head: Head | None = None
-        """Last of its heads that was fetched and executed."""
+        """The last of its heads that was fetched and executed."""
+        self.is_elsewhere = False
+        """Whether its head has been on another chain than the proved one for some slots."""
         self.went_back = False
         """True if its head is below one that it had before, on the same chain."""
         self.offers_raw: bool | None = None
@@ -119,7 +121,7 @@ class Upstream:
     def leave(self) -> None:
         """Forget its heads and its connection, since it can be asked no more."""
         self.announced = self.head = self.link = None
-        self.went_back = False
+        self.went_back = self.is_elsewhere = False
 
     def verified(self, head: Head, *, is_ancestor: bool) -> None:
         """Take note that one of its heads is valid; `is_ancestor`: it is an ancestor of the one before."""

@@ -10,7 +10,8 @@ from trio.testing import memory_stream_pair
 
 from tests.conformance.test_light_client import network_of, unprefixed
 from wsnode.sync.follow.beacon.api import BeaconApi
-from wsnode.sync.follow.beacon.prover import BeaconNode, HeadProver
+from wsnode.sync.follow.beacon.beacon_node import BeaconNode
+from wsnode.sync.follow.beacon.prover import HeadProver
 from wsnode.upstream.address import UpstreamAddress
 
 SLOT_SECONDS: Final = 12
@@ -22,23 +23,76 @@ Answer = tuple[int, bytes]
 NONE: Final = (404, b'{"code": 404, "message": "not found"}')
 
 
+class BeaconAnswers:
+    """What a beacon node that has told the steps of a vector up to a slot answers."""
+
+    def __init__(self, vector: Json, told_slot: Callable[[], int]) -> None:
+        self._vector = vector
+        self._told_slot = told_slot
+        self.genesis_time = 0
+        self.spec: Json = {}
+        """What its configuration says else than the vector."""
+
+    def answer(self, path: str) -> Answer:
+        """Return status and body of the answer to a GET."""
+        if path == "/eth/v1/beacon/genesis":
+            root = self._vector["genesis_validators_root"]
+            told = {"genesis_time": str(self.genesis_time), "genesis_validators_root": root}
+            return 200, json.dumps({"data": told}).encode()
+        if path == "/eth/v1/config/spec":
+            return 200, json.dumps({"data": self._vector["network"] | self.spec}).encode()
+        if path == f"{LIGHT_CLIENT}bootstrap/{self._vector['checkpoint']}":
+            return 200, json.dumps(self._vector["bootstrap"]["object"]).encode()
+        if path.startswith(f"{LIGHT_CLIENT}updates?"):
+            query = dict(part.split("=") for part in path.partition("?")[2].split("&"))
+            return 200, json.dumps(self._updates(int(query["start_period"]), int(query["count"]))).encode()
+        if path in (f"{LIGHT_CLIENT}finality_update", f"{LIGHT_CLIENT}optimistic_update"):
+            return self.newest(path.rpartition("/")[2])
+        return NONE
+
+    def _told(self, kind: str) -> list[Json]:
+        told = (
+            each
+            for each in self._vector["steps"]
+            if each["kind"] == kind and each["wsnode"]["outcome"] == "taken"
+        )
+        return [each["object"] for each in told if _signed(each["object"]) <= self._told_slot()]
+
+    def _updates(self, first: int, count: int) -> list[Json]:
+        network, found = network_of(self._vector), {}
+        for each in self._told("update"):
+            found[network.period(_signed(each))] = each
+        return [found[period] for period in range(first, first + count) if period in found]
+
+    def newest(self, kind: str) -> Answer:
+        """Return the answer that has the newest update of a kind."""
+        told = self._told(kind)
+        return (200, json.dumps(told[-1]).encode()) if told else NONE
+
+
 class FakeBeacon:
     """Serves what a vector has up to the clock's slot, or what `lie` makes of it."""
 
     def __init__(self, vector: Json, clock_slot: Callable[[], int], nursery: trio.Nursery) -> None:
-        self._vector = vector
-        self._clock_slot = clock_slot
+        self._answers = BeaconAnswers(vector, clock_slot)
         self._nursery = nursery
         self.lie: Callable[[str, Answer], Answer | bytes | None] = lambda path, answer: None
         """Given a path and the true answer: another one, bytes in place of all of HTTP, or None."""
-        self.spec: Json = {}
-        """What its configuration says else than the vector."""
         self.has_events = False
         self.is_silent = False
         """Whether it takes requests and never answers."""
         self.events_end = trio.Event()
         """Ends the events that are told now; another event takes its place."""
         self.asked: list[str] = []
+
+    @property
+    def spec(self) -> Json:
+        """Return what its configuration says else than the vector."""
+        return self._answers.spec
+
+    @spec.setter
+    def spec(self, spec: Json) -> None:
+        self._answers.spec = spec
 
     async def connect(self, _address: UpstreamAddress) -> trio.abc.Stream:
         await trio.lowlevel.checkpoint()
@@ -66,7 +120,7 @@ class FakeBeacon:
             if path.startswith("/eth/v1/events") and self.has_events:
                 await self._tell_events(stream, protocol)
                 return
-            answer = self._answer(path)
+            answer = self._answers.answer(path)
             changed = self.lie(path, answer)
             if isinstance(changed, bytes):
                 await stream.send_all(changed)
@@ -85,46 +139,12 @@ class FakeBeacon:
         end = self.events_end
         while not end.is_set():
             for kind in ("finality_update", "optimistic_update"):
-                status, body = self._newest(kind)
+                status, body = self._answers.newest(kind)
                 if status == 200 and last.get(kind) != body:
                     last[kind] = body
                     text = b"event: light_client_%s\r\ndata: %s\r\n\r\n" % (kind.encode(), body)
                     await stream.send_all(protocol.send(h11.Data(data=b":\n\n" + text)) or b"")
             await trio.sleep(1)
-
-    def _answer(self, path: str) -> Answer:
-        if path == "/eth/v1/beacon/genesis":
-            root = self._vector["genesis_validators_root"]
-            told = {"genesis_time": "0", "genesis_validators_root": root}
-            return 200, json.dumps({"data": told}).encode()
-        if path == "/eth/v1/config/spec":
-            return 200, json.dumps({"data": self._vector["network"] | self.spec}).encode()
-        if path == f"{LIGHT_CLIENT}bootstrap/{self._vector['checkpoint']}":
-            return 200, json.dumps(self._vector["bootstrap"]["object"]).encode()
-        if path.startswith(f"{LIGHT_CLIENT}updates?"):
-            query = dict(part.split("=") for part in path.partition("?")[2].split("&"))
-            return 200, json.dumps(self._updates(int(query["start_period"]), int(query["count"]))).encode()
-        if path in (f"{LIGHT_CLIENT}finality_update", f"{LIGHT_CLIENT}optimistic_update"):
-            return self._newest(path.rpartition("/")[2])
-        return NONE
-
-    def _told(self, kind: str) -> list[Json]:
-        told = (
-            each
-            for each in self._vector["steps"]
-            if each["kind"] == kind and each["wsnode"]["outcome"] == "taken"
-        )
-        return [each["object"] for each in told if _signed(each["object"]) <= self._clock_slot()]
-
-    def _updates(self, first: int, count: int) -> list[Json]:
-        network, found = network_of(self._vector), {}
-        for each in self._told("update"):
-            found[network.period(_signed(each))] = each
-        return [found[period] for period in range(first, first + count) if period in found]
-
-    def _newest(self, kind: str) -> Answer:
-        told = self._told(kind)
-        return (200, json.dumps(told[-1]).encode()) if told else NONE
 
 
 def _signed(update: Json) -> int:
@@ -159,6 +179,7 @@ class BeaconWorld:
             nodes,
             unprefixed(vector["checkpoint"]),
             slot_seconds=SLOT_SECONDS,
+            committee_size=int(vector["network"]["SYNC_COMMITTEE_SIZE"]),
             now=self._now,
             run_sync=at_once,
         )

@@ -98,6 +98,39 @@ async def test_a_reorganisation_is_followed_as_it_is_proved(tmp_path: Path) -> N
         assert (last.removed, last.added) == ((left,), (joined,))
 
 
+async def test_an_upstream_that_stays_beside_the_proved_chain_is_elsewhere_and_followed(
+    tmp_path: Path,
+) -> None:
+    async with proved_world(tmp_path, slot=41, blocks=41) as proved:
+        await proved.world.until_at(head := proved.block(40))
+        proved.beacons["beacon"].lie = lambda path, answer: (404, b"") if path.endswith("_update") else None
+        source, follower = proved.sources["honest"], proved.world.follower
+        source.growing.reorganise(2, [()] * 3)
+        await source.tell()
+        await proved.world.until(lambda: proved.world.upstream("honest").head == source.head)
+
+        def is_elsewhere() -> bool:
+            proved.clock.slot += 1
+            return bool(follower.status()["upstreams"][0]["state"] == "elsewhere")
+
+        await proved.world.until(is_elsewhere)
+        assert proved.world.state_of("honest") == ("followed", "")
+        assert proved.world.hub.head == head
+
+
+async def test_two_finalized_chains_stop_following(tmp_path: Path) -> None:
+    async with proved_world(tmp_path) as proved:
+        await proved.world.until_at(head := proved.block(19))
+        prover = proved.anchor.prover
+        assert prover is not None
+        prover.forked = "the committee has signed two finalized blocks of slot 16: 0x1, 0x2"
+        proved.clock.slot = 24
+        await proved.world.until_stage(SyncStage.STOPPED)
+        assert proved.world.follower.not_ready_reason() == f"following stopped: {prover.forked}"
+        assert proved.world.follower.status()["beacon"]["state"] == "stopped"
+        assert proved.world.hub.head == head
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_upstreams_that_all_have_another_chain_are_not_served(kind: FolderKind, tmp_path: Path) -> None:
     async with proved_world(tmp_path, kind=kind, liars=("one", "other"), has_honest=False) as proved:

@@ -176,6 +176,71 @@ async def test_nothing_is_proved_by_liars_alone(autojump_clock: MockClock) -> No
         assert found.reason is not None
 
 
+def told_in(vector: Json, kind: str, slot: int) -> Json:
+    """Return the update of a kind that is signed in a slot."""
+    told = (each["object"] for each in vector["steps"] if each["kind"] == kind)
+    return next(each for each in told if int(each["data"]["signature_slot"]) == slot)
+
+
+def always(kind: str, update: Json) -> Lie:
+    """Return a lie that has one update for the newest one of its kind."""
+    return lambda path, answer: (200, json.dumps(update).encode()) if path.endswith(kind) else None
+
+
+async def test_a_late_head_says_that_no_node_gives_an_update(autojump_clock: MockClock) -> None:
+    async with opened(story()) as world:
+        await world.until_slot(64)
+        world.sources["one"].lie = lambda path, answer: (500, b"") if path.endswith("_update") else None
+        await world.until_slot(80)
+        found = world.prover.status()
+        assert (found.state, found.reason) == (
+            ProverState.LATE,
+            "the proved head is 17 slots behind: no beacon URL gives an update",
+        )
+
+
+async def test_a_late_head_says_that_too_few_have_signed(autojump_clock: MockClock) -> None:
+    vector = story()
+    async with opened(vector) as world:
+        await world.until_slot(98)
+        few = {kind: told_in(vector, kind, 100) for kind in ("finality_update", "optimistic_update")}
+        world.sources["one"].lie = lambda path, answer: next(
+            ((200, json.dumps(few[kind]).encode()) for kind in few if path.endswith(kind)), None
+        )
+        await world.until_slot(110)
+        found = world.prover.status()
+        signed = "21 of 32 have signed the newest update, which is less than two thirds"
+        assert (found.state, found.reason) == (
+            ProverState.LATE,
+            f"the proved head is 13 slots behind: {signed}",
+        )
+
+
+async def test_a_clock_that_is_behind_says_by_how_much(autojump_clock: MockClock) -> None:
+    vector = story()
+    async with opened(vector, "one", "other") as world:
+        await world.until_slot(64)
+        for source in world.sources.values():
+            source.lie = always("optimistic_update", told_in(vector, "optimistic_update", 131))
+        await world.until_slot(75)
+        found = world.prover.status()
+        seconds = (131 - 75) * SLOT_SECONDS
+        assert (found.state, found.reason) == (
+            ProverState.CLOCK,
+            f"this machine's clock is {seconds} s behind that of all beacon URLs, or more",
+        )
+
+
+async def test_an_update_of_a_period_that_is_not_to_be_had_yet_is_asked_for_once_an_epoch(
+    autojump_clock: MockClock,
+) -> None:
+    async with opened(story(), start=41) as world:
+        world.sources["one"].lie = lambda path, answer: (200, b"[]") if "/updates?" in path else None
+        await world.until_slot(63)
+        # At once, and in each of the two epochs after.
+        assert sum("/updates?" in path for path in world.sources["one"].asked) == 3
+
+
 async def test_a_checkpoint_that_no_node_has_is_said(autojump_clock: MockClock) -> None:
     async with opened(story()) as world:
         world.sources["one"].lie = lambda path, answer: (404, b"") if "bootstrap" in path else None

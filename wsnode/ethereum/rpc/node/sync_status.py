@@ -70,6 +70,40 @@ STARKNET_REPLICA: Final = record(
     {"error": STRING},
 )
 REPLICA: Final = record(_REPLICA, {"error": STRING, "alt": STARKNET_REPLICA})
+_HEADER: Final = record({"slot": COUNT, "root": HASH, "hash": or_null(HASH)})
+BEACON: Final = record(
+    {
+        "state": STRING,
+        "serves": STRING,
+        "head": or_null(BLOCK),
+        "urls": list_of(
+            record(
+                {
+                    "url": STRING,
+                    "state": STRING,
+                    "attestedSlot": or_null(COUNT),
+                    # Negative where it tells of a slot that this clock has not reached.
+                    "lag": or_null({"type": "integer"}),
+                    "failures": COUNT,
+                },
+                {"why": STRING},
+            )
+        ),
+    },
+    {
+        "reason": STRING,
+        "checkpoint": HASH,
+        "clockSlot": COUNT,
+        "slotSeconds": NUMBER,
+        "committeeSize": COUNT,
+        "proved": _HEADER,
+        "finalized": _HEADER,
+        "participation": COUNT,
+        "period": COUNT,
+        "nextCommitteeKnown": BOOLEAN,
+    },
+)
+"""Where proofs of the head stand: nothing is known of the chain before a beacon node has answered."""
 STATUS: Final = record(
     {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
     {
@@ -82,6 +116,7 @@ STATUS: Final = record(
         "reorganisations": COUNT,
         "earliest": QUANTITY,
         **dict.fromkeys(("window", "windowSeconds"), COUNT),
+        "beacon": BEACON,
         "journal": JOURNAL,
         "replica": REPLICA,
     },

@@ -18,6 +18,7 @@ from wsnode.ethereum.storage import meta
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.sync.errors import NO_CHECKPOINT, CheckpointError
 from wsnode.sync.follow.beacon.api import BeaconApi
+from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, LONGEST_PAUSE, BeaconNode
 from wsnode.sync.follow.beacon.identity import Config, chain_of, coming_fork, decode_identity, difference
 from wsnode.sync.follow.beacon.light_client import (
     BeaconNetwork,
@@ -28,15 +29,7 @@ from wsnode.sync.follow.beacon.light_client import (
     ProvedHeader,
 )
 from wsnode.sync.follow.beacon.networks import DAY, BeaconChain
-from wsnode.sync.follow.beacon.prover import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    QUARANTINE_SECONDS,
-    BeaconNode,
-    HeadProver,
-    RunSync,
-    wall_clock,
-)
+from wsnode.sync.follow.beacon.prover import QUARANTINE_SECONDS, HeadProver, RunSync, wall_clock
 from wsnode.sync.follow.beacon.steps import ProverState, ProverStatus
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.untrusted.decoding import MalformedError
@@ -151,6 +144,11 @@ class HeadAnchor:
         return ANNOUNCED_AHEAD if self._settings.serves_announced else 0
 
     @property
+    def clock_slot(self) -> int | None:
+        """Return the slot of the clock, None before the beacon chain is known."""
+        return None if self.prover is None else self.prover.clock_slot
+
+    @property
     def wanted(self) -> Hash32 | None:
         """Return the hash of the newest proved block, None before there is one."""
         return None if self.prover is None else _hash_of(self.prover.proved)
@@ -192,6 +190,11 @@ class HeadAnchor:
     def is_catching_up(self) -> bool:
         """Return whether what is proved is committee periods behind the clock."""
         return self.prover is None or self.prover.status().state is ProverState.CATCHING_UP
+
+    @property
+    def forked(self) -> str | None:
+        """Return that two chains are proved to be final, None where they are not."""
+        return None if self.prover is None else self.prover.forked
 
     @property
     def first(self) -> Hash32 | None:
@@ -263,10 +266,15 @@ class HeadAnchor:
         head = None if self.head is None else self.head.members()
         mode = "announced" if self._settings.serves_announced else "proved"
         if self.prover is None:
-            told = {"urls": [node.members() for node in self.nodes]}
+            told: dict[str, Any] = {"urls": [node.members(None) for node in self.nodes]}
         else:
             told = self.prover.members()
-        return told | {"state": self.status().state.value, "serves": mode, "head": head}
+        if (beacon_chain := self._beacon_chain) is not None:
+            told["slotSeconds"] = beacon_chain.slot_milliseconds / 1000
+            told["committeeSize"] = beacon_chain.committee_size
+        status = self.status()
+        reason = {} if status.reason is None else {"reason": status.reason}
+        return told | {"state": status.state.value, **reason, "serves": mode, "head": head}
 
     async def run(self) -> None:
         """Prove heads, for ever."""
@@ -299,6 +307,7 @@ class HeadAnchor:
             checkpoint,
             client,
             slot_seconds=beacon_chain.slot_milliseconds / 1000,
+            committee_size=beacon_chain.committee_size,
             now=self._now,
             run_sync=self._run_sync,
         )

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from random import uniform
+from itertools import count
+from random import randrange, uniform
 from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
-from wsnode.sync.follow.beacon.api import BeaconApi
+from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, LONGEST_PAUSE, BeaconNode
 from wsnode.sync.follow.beacon.light_client import (
     BeaconNetwork,
     LightClient,
@@ -25,6 +26,7 @@ from wsnode.sync.follow.beacon.light_client import (
     split_updates,
 )
 from wsnode.sync.follow.beacon.steps import (
+    MISSED_SLOTS,
     PeriodRange,
     ProverState,
     ProverStatus,
@@ -37,8 +39,6 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 QUARANTINE_SECONDS: Final = 60.0
 TOLERANCE_MILLISECONDS: Final = 500
 """How far a clock may be behind that of the signers."""
-FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 30.0
 NOT_FOUND: Final = 404
 LISTENED: Final = 2
 """Beacon nodes whose events are listened to."""
@@ -69,83 +69,6 @@ class RunSync(Protocol):
         """Return what it returns."""
 
 
-class BeaconNode:
-    """One beacon node, and how it stands."""
-
-    def __init__(self, name: str, api: BeaconApi) -> None:
-        self.name = name
-        self.api = api
-        self.why = ""
-        """Why it was left alone last, or gave no answer."""
-        self.left_until = 0.0
-        self.attested_slot: int | None = None
-        self.failures = 0
-        self.is_ahead = False
-        """Whether its last answer was signed in the future."""
-        self.unsupported: str | None = None
-        """Why its last answer cannot be read here, if it is of a fork that is not known."""
-        self.is_identified = True
-        """Whether it is a node of the right chain; what is not known yet is not asked for heads."""
-        self.is_dropped = False
-        """Whether the configuration names it no more."""
-        self.lacks_checkpoint = False
-        """Whether it says that it has no such block."""
-        self.asked_epoch = -1
-        """Epoch of the clock in which it was asked last."""
-        self.is_asked = False
-        """Whether its newest updates are being asked for."""
-        self.is_listened = False
-        """Whether its events are listened to."""
-        self._events_pause = FIRST_PAUSE
-        self._events_from = 0.0
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def is_usable(self) -> bool:
-        """Return whether it is asked now."""
-        return self.is_identified and not self.is_dropped and trio.current_time() >= self.left_until
-
-    @property
-    def has_events(self) -> bool:
-        """Return whether its events may be listened to: nobody does, and it may have some by now."""
-        return self.is_usable and not self.is_listened and trio.current_time() >= self._events_from
-
-    def told(self) -> None:
-        """Take note of an event: if they end, they are asked for again soon."""
-        self._events_pause = FIRST_PAUSE
-
-    def ended(self) -> None:
-        """Take note of the end of its events, or that it has none; pauses grow to 30 s."""
-        self._events_from = trio.current_time() + self._events_pause * uniform(0.5, 1.5)
-        self._events_pause = min(2 * self._events_pause, LONGEST_PAUSE)
-
-    @property
-    def state(self) -> str:
-        """Return in a word what is done with it."""
-        if self.is_usable:
-            return "followed"
-        return "quarantined" if trio.current_time() < self.left_until else "connecting"
-
-    def fail(self, why: str, seconds: float = 0.0) -> None:
-        """Take note of an answer that cannot be used, and leave the node alone for so long."""
-        self.failures += 1
-        if self.why != why:
-            logger.warning("beacon %s: %s", self, why)
-        self.why, self.left_until = why, trio.current_time() + seconds
-
-    def members(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells of it."""
-        return {
-            "url": str(self),
-            "state": self.state,
-            "attestedSlot": self.attested_slot,
-            "failures": self.failures,
-            **({"why": self.why} if self.why else {}),
-        }
-
-
 class HeadProver:
     """Keeps a light client at the head of the beacon chain."""
 
@@ -157,6 +80,7 @@ class HeadProver:
         client: LightClient | None = None,
         *,
         slot_seconds: float,
+        committee_size: int,
         now: Callable[[], float] = wall_clock,
         run_sync: RunSync = trio.to_thread.run_sync,
     ) -> None:
@@ -177,12 +101,21 @@ class HeadProver:
         """Returns the light client to go on with, given the checkpoint's; what it raises ends the prover."""
         self.verify_seconds = 0.0
         """How long the last update took to be verified."""
+        self.forked: str | None = None
+        """That the committee has signed two chains as final, if it has."""
         self._slot_seconds = slot_seconds
+        self._committee_size = committee_size
         self._now = now
         self._run_sync = run_sync
         self._taking = trio.Lock()
         self._is_catching_up = False
         self._told_equivocation: tuple[int, bytes] | None = None
+        self._told_slot: int | None = None
+        """Slot of the clock in which a node gave a valid update last."""
+        self._told_signers = 0
+        """How many have signed that."""
+        self._periods_from = 0
+        """Slot of the clock from which on the update of a period is asked for that was not to be had."""
 
     @property
     def clock_slot(self) -> int:
@@ -208,6 +141,8 @@ class HeadProver:
                 what = "with --beacon, --checkpoint is a beacon block root, of the first block of an epoch"
                 starting = f"no beacon URL has {checkpoint}: {what}"
             return ProverStatus(ProverState.STARTING, starting)
+        if self.forked is not None:
+            return ProverStatus(ProverState.STOPPED, self.forked)
         found = status_of(self.client, self.network, self.clock_slot, self._now())
         if found.state is ProverState.PROVING:
             return found
@@ -215,10 +150,23 @@ class HeadProver:
         unsupported = [node.unsupported for node in self.nodes if node.unsupported is not None]
         if unsupported:
             return ProverStatus(ProverState.UNSUPPORTED, unsupported[0])
-        if self.nodes and all(node.is_ahead for node in self.nodes):
-            behind = "this machine's clock is behind that of all beacon URLs"
+        ahead = [node.ahead_slots for node in self.nodes if node.ahead_slots is not None]
+        if self.nodes and len(ahead) == len(self.nodes):
+            seconds = min(ahead) * self._slot_seconds
+            behind = f"this machine's clock is {seconds:g} s behind that of all beacon URLs, or more"
             return ProverStatus(ProverState.CLOCK, behind)
+        if found.state is ProverState.LATE and found.reason is not None:
+            return ProverStatus(ProverState.LATE, f"{found.reason}: {self._why_late()}")
         return found
+
+    def _why_late(self) -> str:
+        """Return why no newer head is proved."""
+        if self._told_slot is None or self.clock_slot - self._told_slot > MISSED_SLOTS:
+            return "no beacon URL gives an update"
+        signed = f"{self._told_signers} of {self._committee_size} have signed the newest update"
+        if self._told_signers * 3 < self._committee_size * 2:
+            return f"{signed}, which is less than two thirds"
+        return f"{signed}, and no beacon URL has a newer one"
 
     async def run(self) -> None:
         """Prove heads, for ever."""
@@ -266,7 +214,7 @@ class HeadProver:
             if self._is_behind():
                 # Without its committee nothing of the clock's period can be verified.
                 await self._catch_up()
-            elif not self._is_catching_up:
+            elif not self._is_catching_up and self.clock_slot >= self._periods_from:
                 nursery.start_soon(self._catch_up)
             await self._ask_in_turn(nursery)
             await trio.sleep(self._until_next_poll())
@@ -333,7 +281,8 @@ class HeadProver:
     async def _catch_up(self) -> None:
         """Ask for updates of periods until the committee after the clock's period is known.
 
-        At the beginning of a period there is none for some epochs: the next slot asks again.
+        At the beginning of a period there is none for some epochs: it is asked for again in each epoch, by no
+        two light clients in the same slot.
         """
         self._is_catching_up = True
         try:
@@ -343,9 +292,15 @@ class HeadProver:
                     if self._wanted_periods() != wanted:
                         break
                 else:
+                    self._periods_from = self._slot_of_next_epoch()
                     return
         finally:
             self._is_catching_up = False
+
+    def _slot_of_next_epoch(self) -> int:
+        """Return any slot of the epoch after the clock's."""
+        slots = next(slot for slot in count(1) if self.network.epoch(slot) > 0)
+        return (self.network.epoch(self.clock_slot) + 1) * slots + randrange(slots)
 
     async def _take_periods(self, node: BeaconNode, first: int, count: int) -> None:
         try:
@@ -400,30 +355,36 @@ class HeadProver:
             except RefusedError as refused:
                 self._refuse(node, refused)
                 return False
-            node.is_ahead, node.unsupported, node.why = False, None, ""
+            node.ahead_slots, node.unsupported, node.why = None, None, ""
+            self._told_slot, self._told_signers = self.clock_slot, change.signers
             if change.optimistic or change.finalized or change.next_committee:
                 self.client = taken
             if change.optimistic:
                 node.attested_slot = taken.optimistic.slot
             self._note(change)
-            return True
+        return True
 
     def _note(self, change: LightClientChange) -> None:
         assert self.client is not None, "it has begun"
         if change.equivocation is not None:
-            slot, kept, other, _ = change.equivocation
+            slot, kept, other, is_final = change.equivocation
             if self._told_equivocation != (slot, other):
                 self._told_equivocation = slot, other
                 self.equivocations += 1
-                roots = kept.hex(), other.hex()
-                logger.error("the committee has signed two blocks of slot %d: 0x%s, 0x%s", slot, *roots)
+                which = "finalized blocks" if is_final else "blocks"
+                roots = f"0x{kept.hex()}, 0x{other.hex()}"
+                said = f"the committee has signed two {which} of slot {slot}: {roots}"
+                logger.error("%s", said)
+                if is_final:
+                    self.forked = said
         for listener in self.on_proved:
             listener(self.client, change)
 
     def _refuse(self, node: BeaconNode, refused: RefusedError) -> None:
         """Take note of a broken rule; those that an honest node never breaks have it left alone."""
         self.refused[refused.rule] += 1
-        node.is_ahead = refused.rule == "future"
+        signed = refused.slot if refused.rule == "future" else None
+        node.ahead_slots = None if signed is None else signed - self.clock_slot
         if refused.rule in HARMLESS:
             return
         if refused.rule == "fork":
@@ -454,7 +415,7 @@ class HeadProver:
             "checkpoint": f"0x{self.checkpoint.hex()}",
             "clockSlot": self.clock_slot,
             **known,
-            "urls": [node.members() for node in self.nodes],
+            "urls": [node.members(self.clock_slot) for node in self.nodes],
         }
 
 

@@ -55,6 +55,7 @@ class ProverState(Enum):
     UNSUPPORTED = "unsupported"
     WITHHELD = "withheld"
     OLD_CHECKPOINT = "old checkpoint"
+    STOPPED = "stopped"
 
 
 class ProverStatus(msgspec.Struct, frozen=True):
