@@ -1,6 +1,7 @@
 """The page in a real browser: what it shows, what it calls, and how it is used."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.console.conftest import CONNECTED
 from tests.console.devtools import Page, open_page
 from tests.console.test_files import configure
 from tests.node_process import Node, kept_address, post, started
+from tests.sync.follow.beacon.proved_world import grown_story
 from tests.sync.follow.beacon.static_beacon import static_beacon
 from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
@@ -352,7 +354,7 @@ async def test_a_node_that_follows_others_shows_its_lag_and_its_upstreams(
     browser: str, demo: Node, tmp_path: Path
 ) -> None:
     file = following(tmp_path, demo.bare(demo.socket_url))
-    await until_tiles_show(r"Lag, blocks\d+Upstreams1 of 1", browser, file)
+    await until_shown({"glance-tiles": r"Lag, blocks\d+Upstreams1 of 1"}, browser, file)
 
 
 async def test_a_node_whose_head_is_proved_shows_how_old_the_proof_is(
@@ -361,16 +363,26 @@ async def test_a_node_whose_head_is_proved_shows_how_old_the_proof_is(
     with static_beacon() as (beacon, checkpoint):
         proved = f'beacon = ["{beacon}"]\ncheckpoint = "{checkpoint}"\nold_checkpoint = true\n'
         file = following(tmp_path, demo.bare(demo.socket_url), proved)
-        await until_tiles_show(r"Proved, slots ago[\d,]+Signed by0", browser, file)
+        begun = grown_story()["bootstrap"]["object"]["data"]["header"]
+        block = begun["execution"]["block_hash"]
+        shown = {
+            "glance-tiles": r"Proved, slots ago[\d,]+Signed by0",
+            "proof-head": rf"proved 0x{block[2:6]}…{block[-4:]} \(slot 16, 0 of 32 signed\), .* ago; final",
+            "proof-state": r"catching up: the proved head is \d+ periods behind",
+            "proof-urls": rf"{re.escape(beacon)}followed––\d+",
+        }
+        await until_shown(shown, browser, file)
 
 
-async def until_tiles_show(pattern: str, browser: str, file: Path) -> None:
-    """Return once the page of a node has tiles of these names and values."""
+async def until_shown(patterns: dict[str, str], browser: str, file: Path) -> None:
+    """Return once the page of a node has these texts, by the ids of elements."""
     with started("serve", "--config", str(file)) as node:
         async with open_page(browser) as page:
             await page.open(node.bare(node.http_url))
             await page.until(CONNECTED)
-            await page.until(f"/{pattern}/.test(document.getElementById('glance-tiles').textContent)")
+            for name, pattern in patterns.items():
+                text = f"document.getElementById({json.dumps(name)}).textContent"
+                await page.until(f"new RegExp({json.dumps(pattern)}).test({text})")
             assert page.complaints == []
 
 

@@ -3,6 +3,7 @@
 import { showAccounts } from "./accounts.js";
 import { Explorer } from "./explorer/explorer.js";
 import { Glance } from "./glance/glance.js";
+import { Proof } from "./glance/proof.js";
 import { CallTextError, parseCall } from "./lib/abi.js";
 import { Connection } from "./lib/connection.js";
 import { announce, byId, copyButton, element, setText, throttled } from "./lib/dom.js";
@@ -59,6 +60,7 @@ function begin(key) {
   showAccounts(settings.accounts, settings.contracts);
   offerWallet(() => page.chain && { ...page.chain, rpcUrls: [http] });
   const glance = new Glance(connection, settings.metrics);
+  new Proof(connection);
   const explorer = new Explorer(connection);
   const resume = new ResumePanel(socket, connection, () => page.head ?? 0);
   connection.addEventListener("open", () => introduce(page, explorer));
