@@ -1,6 +1,7 @@
 """How soon a follower of geth notifies of a block's logs, and how fast it catches up from genesis.
 
     python -m bench.follow --geth PATH [--blocks 100] [--transactions 100] [--hardfork NAME] [--chain FOLDER]
+        [--against PYTHON]
 
 geth makes a block a second with transactions whose logs both nodes tell. One process subscribes to geth and
 to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`) to the
@@ -8,7 +9,8 @@ first log of the block. A block is stored by three syncs in a row: what one cost
 on the disk is printed too. --hardfork is the fork whose rules hold from the genesis block on.
 With --chain, geth imports the chain of FOLDER (genesis.json, chain.rlp, meta.json) and serves it, and
 wsnode follows it from genesis; geth's import is timed too. On a machine where others compute, compare the
-seconds of the processors.
+seconds of the processors. With --against, the interpreter of another version's environment, a follower of
+that version follows the same geth at the same time: its rows are those of `other`.
 """
 
 import argparse
@@ -19,8 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +53,15 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=100, help="of a block")
     parser.add_argument("--hardfork", default=DEFAULT_FORK)
     parser.add_argument("--chain", type=Path)
+    parser.add_argument("--against", type=Path, metavar="PYTHON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="follow-") as temporary:
         if options.chain is not None:
             catch_up(options.geth, options.chain, Path(temporary))
         else:
             genesis = written_genesis(Path(temporary), CONTRACTS, fork=options.hardfork)
-            trio.run(measure, options.geth, genesis, Path(temporary), options.blocks, options.transactions)
+            amount = options.blocks, options.transactions
+            trio.run(measure, options.geth, genesis, Path(temporary), *amount, options.against)
 
 
 def catch_up(geth: Path, folder: Path, temporary: Path) -> None:
@@ -116,10 +120,14 @@ async def wait_for_head(url: str, number: int) -> None:
 
 
 @contextmanager
-def follower(temporary: Path, genesis: Path, upstream: str, *options: str) -> Iterator[Node]:
-    """Run a follower of one upstream on a new folder in `temporary`."""
+def follower(
+    temporary: Path, genesis: Path, upstream: str, *options: str, python: Path | None = None
+) -> Iterator[Node]:
+    """Run a follower of one upstream on a new folder in `temporary`; of another version with its `python`."""
     port = free_port()
-    command = [sys.executable, "-m", "wsnode", "follow", "--data", str(temporary / "followed")]
+    # Without the working directory on the path, which has this version.
+    other = [] if python is None else [str(python), "-P"]
+    command = [*(other or [sys.executable]), "-m", "wsnode", "follow", "--data", str(temporary / "followed")]
     command += ["--genesis", str(genesis), "--upstream", upstream, "--open", "--listen", f"127.0.0.1:{port}"]
     command += options
     with running("follower", command, port, temporary) as node:
@@ -131,37 +139,47 @@ def geth_that_ticks(geth: Path, genesis: Path, temporary: Path) -> AbstractConte
     return geth_on(geth, genesis, temporary, "--dev.period", "1")
 
 
-async def measure(geth: Path, genesis: Path, temporary: Path, blocks: int, transactions: int) -> None:
-    with (
-        geth_that_ticks(geth, genesis, temporary) as upstream,
-        follower(temporary, genesis, upstream.url) as ours,
-    ):
-        began = processor_seconds(ours)
-        await compare(upstream, ours, blocks, transactions)
-        processor = 1e3 * (processor_seconds(ours) - began) / blocks
-    print(f"{'wsnode, processor ms a block':28}{'':8}{processor:8.2f}")
+async def measure(
+    geth: Path, genesis: Path, temporary: Path, blocks: int, transactions: int, against: Path | None
+) -> None:
+    with ExitStack() as opened:
+        upstream = opened.enter_context(geth_that_ticks(geth, genesis, temporary))
+        followers = {"wsnode": opened.enter_context(follower(temporary, genesis, upstream.url))}
+        if against is not None:
+            (folder := temporary / "other").mkdir()
+            other = follower(folder, genesis, upstream.url, python=against)
+            followers["other"] = opened.enter_context(other)
+        began = {name: processor_seconds(node) for name, node in followers.items()}
+        await compare(upstream, followers, blocks, transactions)
+        spent = {name: processor_seconds(node) - began[name] for name, node in followers.items()}
+    for name, seconds in spent.items():
+        print(f"{f'{name}, processor ms a block':28}{'':8}{1e3 * seconds / blocks:8.2f}")
+    if against is not None:
+        print(f"{'wsnode to other, processor':28}{'':8}{spent['wsnode'] / spent['other']:8.3f}")
     print(f"{'a page synced, ms':28}{'':8}{sync_milliseconds(temporary):8.2f}")
 
 
-async def compare(upstream: Node, ours: Node, blocks: int, transactions: int) -> None:
-    times: dict[str, dict[str, float]] = {name: {} for name in ("head", "geth", "wsnode")}
+async def compare(upstream: Node, followers: Mapping[str, Node], blocks: int, transactions: int) -> None:
+    times: dict[str, dict[str, float]] = {name: {} for name in ("head", "geth", *followers)}
     contract = {"address": f"0x{CONTRACT.hex()}"}
     async with trio.open_nursery() as nursery:
         await nursery.start(listen, upstream.url, ["newHeads"], times["head"])
         await nursery.start(listen, upstream.url, ["logs", contract], times["geth"])
-        await nursery.start(listen, ours.url, ["logs", contract], times["wsnode"])
+        for name, each in followers.items():
+            await nursery.start(listen, each.url, ["logs", contract], times[name])
         async with open_websocket_url(upstream.url) as node:
             for number in range(blocks):
-                seen = len(times["wsnode"])
+                seen = {name: len(times[name]) for name in followers}
                 for place in range(number * transactions, (number + 1) * transactions):
                     await ask(node, "eth_sendRawTransaction", call(place))
-                while len(times["wsnode"]) == seen:  # noqa: ASYNC110
+                while any(len(times[name]) == count for name, count in seen.items()):  # noqa: ASYNC110
                     await trio.sleep(0.005)
         nursery.cancel_scope.cancel()
     print(f"{'from the head of geth, ms':28}" + "".join(f"{f'p{part}':>8}" for part in SHARES))
-    for name in ("geth", "wsnode"):
+    for name in ("geth", *followers):
         report_delays(f"{name}, its log", times["head"], times[name])
-    report_delays("wsnode behind geth", times["geth"], times["wsnode"])
+    for name in followers:
+        report_delays(f"{name} behind geth", times["geth"], times[name])
 
 
 def report_delays(name: str, first: dict[str, float], then: dict[str, float]) -> None:
