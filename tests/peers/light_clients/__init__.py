@@ -1,0 +1,1 @@
+"""Light clients of others, as programs that print what they prove."""
