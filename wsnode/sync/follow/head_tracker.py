@@ -203,7 +203,7 @@ class HeadTracker:
         """Fetch and judge a proved block, and its unknown ancestors.
 
         Raises:
-            SignedInvalidError: One of them breaks a rule.
+            AttestedBlockInvalidError: One of them breaks a rule.
             ReplacedFinalError: They are beside what is final here.
             UnknownForkError: One of them is of a fork that is not known here.
             PeerError, UpstreamError: They cannot be had.
