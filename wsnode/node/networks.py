@@ -121,11 +121,13 @@ def network_of(
         journal=journal,
     )
     rpc_versions: Sequence[str] = ()
+    starknet_limits: Mapping[str, int] = {}
     if starknet is not None:
+        from wsnode.starknet.rpc.limits import STARKNET_LIMITS
         from wsnode.starknet.rpc.methods import add_methods
         from wsnode.starknet.snapshot import SPEC_VERSIONS
 
-        rpc_versions = tuple(SPEC_VERSIONS)
+        rpc_versions, starknet_limits = tuple(SPEC_VERSIONS), STARKNET_LIMITS
         add_methods(registry, lambda view: view.starknet, starknet_hub)
     watches = [hub.watch, *hub.background, *([] if starknet_hub is None else [starknet_hub.watch])]
     grows = [each for each in (growth, followed) if each is not None]
@@ -134,7 +136,11 @@ def network_of(
         registry,
         opening(ethereum, starknet, is_proved=followed is not None),
         hosts,
-        limits=msgspec.to_builtins(limits) | ({} if pool is None else msgspec.to_builtins(pool.limits)),
+        limits={
+            **msgspec.to_builtins(limits),
+            **({} if pool is None else msgspec.to_builtins(pool.limits)),
+            **starknet_limits,
+        },
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(ethereum, starknet),
@@ -160,11 +166,13 @@ def starknet_network(
     hub: "StarknetHub",
     followed: SyncService | None = None,
 ) -> Network:
-    """Return a network with a Starknet chain alone."""
+    """Return a network with a Starknet chain and nothing else."""
+    from wsnode.starknet.rpc.limits import STARKNET_LIMITS
     from wsnode.starknet.rpc.methods import build_registry
     from wsnode.starknet.snapshot import SPEC_VERSIONS
 
-    registry = build_registry({"eth_": {"network": name, "family": ETHEREUM_FOLDER}}, hub=hub)
+    unavailable = {"eth_": {"network": name, "family": ETHEREUM_FOLDER}}
+    registry = build_registry(unavailable, hub=hub)
     _add_starknet_status(registry, followed)
     add_discovery(registry, title="wsnode", version=release)
     made = Network(
@@ -172,6 +180,7 @@ def starknet_network(
         registry,
         refusing(chain.snapshot),
         hosts,
+        limits=STARKNET_LIMITS,
         rpc_versions=tuple(SPEC_VERSIONS),
         keys=keys,
         fan_out=hub.fan_out,

@@ -123,7 +123,15 @@ class _EventList(msgspec.Struct, frozen=True):
     events: list[StoredEvent]
 
 
+class _Outcome(msgspec.Struct, frozen=True):
+    """What a receipt says of the execution."""
+
+    execution_status: str
+    revert_reason: str | None = None
+
+
 _decode_event_list = JsonDecoder(_EventList).decode
+_decode_outcome = JsonDecoder(_Outcome).decode
 _decode_source = JsonDecoder(_Source).decode
 _decode_body = JsonDecoder(StoredBody).decode
 
@@ -160,6 +168,33 @@ def decode_body(text: bytes) -> StoredBody:
 def events_of(receipt: msgspec.Raw) -> list[StoredEvent]:
     """Return the events of a stored receipt, in order."""
     return _decode_event_list(receipt).events
+
+
+def flagged_transaction(body: StoredBody, index: int, *, with_proof_facts: bool = False) -> bytes:
+    """Return a transaction without its hash; with proof facts if they are wanted and it may have some."""
+    transaction, facts = bytes(body.transactions[index]), body.proof_facts[index]
+    if not with_proof_facts or facts is None:
+        return transaction
+    return b'%b,"proof_facts":%b}' % (transaction[:-1], msgspec.json.encode(facts))
+
+
+def hashed_transaction(body: StoredBody, index: int, *, with_proof_facts: bool = False) -> bytes:
+    """Return a transaction with its hash."""
+    transaction = flagged_transaction(body, index, with_proof_facts=with_proof_facts)
+    return b'%b,"transaction_hash":"%b"}' % (transaction[:-1], body.hashes[index].encode())
+
+
+def placed_receipt(body: StoredBody, index: int, block_hash: bytes, number: int) -> bytes:
+    """Return a receipt with hash and number of its block."""
+    place = b',"block_hash":"%b","block_number":%d}' % (felt_text(block_hash).encode(), number)
+    return bytes(body.receipts[index])[:-1] + place
+
+
+def transaction_status(body: StoredBody, index: int) -> dict[str, Any]:
+    """Return the finality and the outcome of a transaction; of a reverted one with the reason."""
+    outcome = _decode_outcome(body.receipts[index])
+    status = {"finality_status": body.status, "execution_status": outcome.execution_status}
+    return status if outcome.revert_reason is None else status | {"failure_reason": outcome.revert_reason}
 
 
 def form_of(transaction: Members) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.starknet.live.growing import GrowingChain
+from tests.starknet.live.growing import GrowingChain, no_body
 from wsnode.starknet.chain import StarknetChain
 
 
@@ -18,4 +18,5 @@ def _growing_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Growing
 def growing(_growing_chain: GrowingChain) -> GrowingChain:
     """Return a chain without a block."""
     _growing_chain.clear()
+    _growing_chain.make_body = no_body
     return _growing_chain

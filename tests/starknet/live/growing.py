@@ -1,6 +1,7 @@
 """A chain of empty blocks that grows, is taken back and grows another way, and beside it the model of it."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from wsnode.starknet.block import StarknetHeader, VerifiedStarknetBlock
@@ -13,6 +14,10 @@ Place = tuple[int, bytes]
 """A block's number and hash."""
 
 
+def no_body(_place: Place) -> None:
+    """Return no transactions."""
+
+
 class GrowingChain:
     """The store, and the places of the blocks that it must hold."""
 
@@ -22,6 +27,8 @@ class GrowingChain:
         self._made = 0
         self.more: dict[str, Any] = {}
         """Further members of the headers to come."""
+        self.make_body: Callable[[Place], bytes | None] = no_body
+        """Returns the transactions of a block to come, as they are stored."""
 
     def grow(self, count: int = 1) -> None:
         """Add blocks; no two are equal."""
@@ -68,5 +75,10 @@ class GrowingChain:
             more=self.more,
         )
         return VerifiedStarknetBlock(
-            number=number, header=header, old_root=ZERO, new_root=ZERO, diff=StateDiff()
+            number=number,
+            header=header,
+            old_root=ZERO,
+            new_root=ZERO,
+            diff=StateDiff(),
+            body=self.make_body((number, block_hash)),
         )

@@ -46,9 +46,9 @@ class HeadClient(Client):
         """Return the reply, once everything that was sent has arrived."""
         return await self.reply(await self.ask_named(method, **params))
 
-    async def watch(self, family: str = "starknet", **params: Any) -> str:
-        """Return the id of a new subscription to heads."""
-        reply = await self.call_named(f"{family}_subscribeNewHeads", **params)
+    async def watch(self, family: str = "starknet", kind: str = "NewHeads", **params: Any) -> str:
+        """Return the id of a new subscription, to heads unless another kind is named."""
+        reply = await self.call_named(f"{family}_subscribe{kind}", **params)
         assert "result" in reply, reply
         identity: str = reply["result"]
         self.told.setdefault(identity, [])

@@ -1,9 +1,23 @@
 """Which events a client wants: those of some contracts, with some keys."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from wsnode.starknet.body import StoredEvent
 from wsnode.starknet.storage.event_bloom import BloomCriteria, address_item, key_item
+
+
+class HasEmitter(Protocol):
+    """An event as far as a filter asks for it."""
+
+    @property
+    def from_address(self) -> str:
+        """Return the contract that emitted it."""
+        ...
+
+    @property
+    def keys(self) -> list[str]:
+        """Return its keys."""
+        ...
 
 
 class EventFilter:
@@ -20,7 +34,7 @@ class EventFilter:
             groups.append(list(map(address_item, self._addresses)))
         self.criteria = BloomCriteria(groups)
 
-    def matches(self, event: StoredEvent) -> bool:
+    def matches(self, event: HasEmitter) -> bool:
         """Return whether the client wants an event."""
         if self._addresses and event.from_address not in self._addresses:
             return False

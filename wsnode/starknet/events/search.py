@@ -57,6 +57,12 @@ class EventPage(msgspec.Struct, frozen=True):
     position: EventPosition | None
 
 
+def without_places(event: EmittedEvent) -> EmittedEvent:
+    """Return an event in the form before starknet-specs 0.10, without its place in its block."""
+    unset = msgspec.UNSET
+    return msgspec.structs.replace(event, transaction_index=unset, event_index=unset)
+
+
 Search = Generator[int, Any, EventPage]
 """Yields between slices the bytes found so far, and returns the page."""
 
@@ -91,7 +97,7 @@ def search_events(
             continue
         block_hash = _hash_of(view, number)
         passed = skipped if number == first else 0
-        for count, event in _matching(body, wanted, number, felt_text(block_hash), passed):
+        for count, event in matching_events(body, wanted, number, felt_text(block_hash), passed):
             if behind is not None and (len(found) == most or size > MOST_BYTES):
                 return EventPage(found, behind)
             found.append(event)
@@ -104,8 +110,8 @@ def search_events(
     return EventPage(found, behind if full else EventPosition(end, WHOLE, _hash_of(view, end)))
 
 
-def _matching(
-    body: StoredBody, wanted: EventFilter, number: int, block_hash: str, skipped: int
+def matching_events(
+    body: StoredBody, wanted: EventFilter, number: int, block_hash: str, skipped: int = 0
 ) -> Iterator[tuple[int, EmittedEvent]]:
     """Yield a block's matching events behind the first `skipped`, each with the count of events up to it."""
     count = 0

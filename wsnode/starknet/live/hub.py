@@ -9,15 +9,17 @@ from wsnode.pubsub.group import Group
 from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, head_position
+from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
 from wsnode.starknet.live.messages import (
+    CLOSE_UNAVAILABLE,
     CLOSE_UNKNOWN,
     Message,
     NotificationForm,
-    header_notification,
     reorganisation,
+    unavailable_notice,
     unknown_block_notice,
 )
-from wsnode.starknet.live.pages import headers_behind
+from wsnode.starknet.live.pages import STEP_TRANSACTIONS, blocks_behind, parts_of
 from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
 
@@ -33,6 +35,8 @@ class StarknetHub:
         self.fan_out = fan_out or FanOut()
         """Delivers the events to the subscribers; its owner runs it."""
         self._groups: dict[NotificationForm, Group] = {}
+        self.parameters = 0
+        """Addresses, keys and hashes that all subscriptions name together."""
         with chain.snapshot() as view:
             self.head = head_position(view)
         """The last head that was published."""
@@ -75,8 +79,12 @@ class StarknetHub:
         if dropped:
             self._publish(lambda form: reorganisation(form, dropped, ancestor), before)
         self.head = ancestor
-        for header, behind in headers_behind(view, ancestor, head.number):
-            self._tell_header(header, behind)
+        read = 0
+        for block in blocks_behind(view, ancestor, head.number):
+            self._tell(block)
+            read += block.transactions_read
+            if read >= STEP_TRANSACTIONS:
+                break
 
     def _own_up(self, lost: StarknetPosition, before: StarknetPosition) -> None:
         """Send subscriptions with notices the loss of a block, and close the connections of the others."""
@@ -86,9 +94,24 @@ class StarknetHub:
             else:
                 group.close(CLOSE_UNKNOWN)
 
-    def _tell_header(self, header: bytes, behind: StarknetPosition) -> None:
-        before, self.head = self.head, behind
-        self._publish(lambda form: header_notification(form, header, behind), before)
+    def _tell(self, block: BlockContents) -> None:
+        before, self.head = self.head, block.position
+        for form, group in list(self._groups.items()):
+            try:
+                self._tell_group(form, group, block, before)
+            except BodyUnavailableError:
+                if form.has_notices:
+                    group.publish(Event([unavailable_notice(form, block.position)]), before)
+                else:
+                    group.close(CLOSE_UNAVAILABLE)
+
+    def _tell_group(
+        self, form: NotificationForm, group: Group, block: BlockContents, before: StarknetPosition
+    ) -> None:
+        for messages, behind in parts_of(form, block, before):
+            if messages:
+                group.publish(Event(messages), before)
+            before = behind
 
     def _publish(self, render: Callable[[NotificationForm], Message], before: StarknetPosition) -> None:
         for form, group in list(self._groups.items()):

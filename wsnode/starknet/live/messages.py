@@ -5,15 +5,17 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
+from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING, SERVER_ERROR
 from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.pubsub.event import FinalNotice
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.header_json import without_commitments
 from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.streams import Stream
 
 CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
 """Closes a connection whose subscription without notices would lose blocks."""
+CLOSE_UNAVAILABLE: Final = FinalNotice(CONNECTION_ERROR, "a block is stored without its transactions")
+"""Closes a connection whose subscription without notices would lose what such a block has."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
 
 Family = Literal["alt", "starknet"]
@@ -22,12 +24,13 @@ Message = tuple[bytes, bytes]
 
 
 class NotificationForm(msgspec.Struct, frozen=True):
-    """The family of a subscription's method names, whether it has cursors, and the version of headers."""
+    """What a subscription sends, under the names of a family, and in which form."""
 
     family: Family
+    stream: Stream
     cursors: bool = False
     is_before_0_10: bool = False
-    """Whether headers lack what starknet-specs 0.10 has added."""
+    """Whether results lack what starknet-specs 0.10 has added."""
 
     @property
     def has_notices(self) -> bool:
@@ -37,11 +40,9 @@ class NotificationForm(msgspec.Struct, frozen=True):
         return self.cursors
 
 
-def header_notification(form: NotificationForm, header: bytes, behind: StarknetPosition) -> Message:
-    """Return the notification of a rendered header."""
-    if form.is_before_0_10:
-        header = without_commitments(header)
-    return _message(form, b"NewHeads", header, behind)
+def notification(form: NotificationForm, result: bytes, behind: StarknetPosition) -> Message:
+    """Return the notification of a rendered result."""
+    return _message(form, form.stream.notification, result, behind)
 
 
 def reorganisation(
@@ -77,6 +78,12 @@ def unknown_block_notice(form: NotificationForm, lost: StarknetPosition, cursor:
     return _error(form, RESOURCE_NOT_FOUND, "the block is not known any more", data)
 
 
+def unavailable_notice(form: NotificationForm, cursor: StarknetPosition) -> Message:
+    """Return the notice that a block is stored without its transactions; the next one follows."""
+    data = {"block_number": cursor.number, "cursor": str(cursor)}
+    return _error(form, SERVER_ERROR, "the block was imported without its transactions", data)
+
+
 def _message(form: NotificationForm, kind: bytes, result: bytes, behind: StarknetPosition) -> Message:
     before = _BEFORE % (form.family.encode(), kind)
     if not form.cursors:
@@ -86,4 +93,5 @@ def _message(form: NotificationForm, kind: bytes, result: bytes, behind: Starkne
 
 def _error(form: NotificationForm, code: int, message: str, data: dict[str, Any]) -> Message:
     error = msgspec.json.encode({"code": code, "message": message, "data": data})
-    return _BEFORE % (form.family.encode(), b"NewHeads"), b'","error":%b}}' % error
+    before = _BEFORE % (form.family.encode(), form.stream.notification)
+    return before, b'","error":%b}}' % error

@@ -1,18 +1,24 @@
 """Pages of the events between a position and the head, each from one snapshot."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
-from wsnode.starknet.header_json import render_header
-from wsnode.starknet.live.branches import dropped_from
-from wsnode.starknet.live.messages import Message, NotificationForm, header_notification, reorganisation
+from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES
+from wsnode.starknet.live.branches import dropped_from, position_at
+from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
+from wsnode.starknet.live.messages import Message, NotificationForm, notification, reorganisation
 from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 STEP_BLOCKS: Final = 64
-"""Blocks of one page: about a millisecond."""
+"""Blocks of one page: about a millisecond of headers."""
+STEP_TRANSACTIONS: Final = 512
+"""Transactions that one page reads before it ends with their block."""
+
+Part: TypeAlias = tuple[Sequence[Message], StarknetPosition]
+"""Notifications of a block, and the position behind the last."""
 
 
 class StarknetPage(msgspec.Struct, frozen=True):
@@ -28,24 +34,77 @@ def page_behind(
     """Return the page after `position`, up to block `last` at most; empty if it is there already.
 
     Raises:
-        UnknownPositionError: The position's block is unknown.
+        UnknownStarknetBlockError: The position's block is unknown.
+        BodyUnavailableError: The next block is stored without its transactions.
     """
     dropped, position = dropped_from(view, position)
     messages = [reorganisation(form, dropped, position)] if dropped else []
-    for header, behind in headers_behind(view, position, last):
-        messages.append(header_notification(form, header, behind))
+    read = 0
+    for block in _blocks_of(view, form, position, last):
+        try:
+            part, behind = next(parts_of(form, block, position))
+        except BodyUnavailableError:
+            if not messages and position.number >= block.number - 1:
+                raise
+            return StarknetPage(messages, position_at(view, block.number - 1))
+        messages.extend(part)
         position = behind
-    return StarknetPage(messages, position)
+        read += block.transactions_read
+        if behind != block.position or read >= STEP_TRANSACTIONS:
+            return StarknetPage(messages, position)
+    return StarknetPage(messages, _reached(view, form, position, last))
 
 
-def headers_behind(
-    view: StarknetSnapshot, position: StarknetPosition, last: int
-) -> list[tuple[bytes, StarknetPosition]]:
-    """Return the next headers on the chain with the position after each, at most one page."""
+def blocks_behind(view: StarknetSnapshot, position: StarknetPosition, last: int) -> Iterator[BlockContents]:
+    """Yield the next blocks on the chain, at most one page of them."""
     first = max(position.number + 1, view.first_block)
-    found = []
     for number in range(first, min(last + 1, first + STEP_BLOCKS)):
         if (row := view.block(number)) is None:
-            break
-        found.append((render_header(view, number, row), StarknetPosition(number, row.hash)))
-    return found
+            return
+        yield BlockContents(view, number, row)
+
+
+def parts_of(form: NotificationForm, block: BlockContents, before: StarknetPosition) -> Iterator[Part]:
+    """Yield the notifications of a block behind a position in parts; the last one is behind the block.
+
+    Raises:
+        BodyUnavailableError: The block is stored without its transactions.
+    """
+    messages: list[Message] = []
+    size, behind = 0, before
+    place = before.place if before.hash == block.hash else (0, 0)
+    for here, result in form.stream.items(block, place, is_before_0_10=form.is_before_0_10):
+        if size > PART_BYTES:
+            yield messages, behind
+            messages, size = [], 0
+        behind = StarknetPosition(block.number, block.hash, *here)
+        messages.append(notification(form, result, behind))
+        size += sum(map(len, messages[-1])) + IDENTITY_BYTES
+    yield messages, block.position
+
+
+def _blocks_of(
+    view: StarknetSnapshot, form: NotificationForm, position: StarknetPosition, last: int
+) -> Iterator[BlockContents]:
+    """Yield the blocks of one page of which something may be sent."""
+    is_within = position != position.block
+    number = max(position.number + (not is_within), view.first_block)
+    for _ in range(STEP_BLOCKS):
+        number = form.stream.next_block(view, number, last)
+        if number > last or (row := view.block(number)) is None:
+            return
+        yield BlockContents(view, number, row)
+        number += 1
+
+
+def _reached(
+    view: StarknetSnapshot, form: NotificationForm, position: StarknetPosition, last: int
+) -> StarknetPosition:
+    """Return the last position behind which nothing is to be sent any more, of those up to `last`."""
+    head = view.head
+    if head is None or position != position.block:
+        return position
+    end = min(last, head)
+    if form.stream.next_block(view, position.number + 1, end) > end > position.number:
+        return position_at(view, end)
+    return position

@@ -7,20 +7,35 @@ import msgspec
 from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 from wsnode.starknet.felt import FELT_BYTES, ZERO, felt_text
 
+WHOLE: Final = 2**32 - 1
+"""In place of a count of transactions: the whole block."""
 _VERSION: Final = b"\x01S"
 _SIZE: Final = 8 + FELT_BYTES
+_VERSION_WITHIN: Final = b"\x01W"
+_SIZE_WITHIN: Final = _SIZE + 4 + 4
 
 
 class StarknetPosition(msgspec.Struct, frozen=True):
-    """The position after block `number` with hash `hash`."""
+    """The position after block `number` with hash `hash`, or within it.
+
+    A block's order is: of each transaction its events, then itself; behind all of them the header. So a
+    position does not depend on what a subscription sends.
+    """
 
     number: int
     """-1 before the first block."""
     hash: bytes
+    transactions: int = WHOLE
+    """How many of the block's transactions are behind the position, events included."""
+    events: int = 0
+    """And how many events of the next transaction."""
 
     def __str__(self) -> str:
-        content = b"%b%b%b" % (_VERSION, self.number.to_bytes(8, "big", signed=True), self.hash)
-        return encode_cursor(content)
+        content = b"%b%b" % (self.number.to_bytes(8, "big", signed=True), self.hash)
+        if self.transactions == WHOLE:
+            return encode_cursor(_VERSION + content)
+        place = self.transactions.to_bytes(4, "big") + self.events.to_bytes(4, "big")
+        return encode_cursor(_VERSION_WITHIN + content + place)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -29,11 +44,26 @@ class StarknetPosition(msgspec.Struct, frozen=True):
         Raises:
             ValueError: `text` is no cursor.
         """
-        content = decode_cursor(text, _VERSION, _SIZE)
+        try:
+            content, place = decode_cursor(text, _VERSION, _SIZE), (WHOLE, 0)
+        except ValueError:
+            content = decode_cursor(text, _VERSION_WITHIN, _SIZE_WITHIN)
+            numbers = content[_SIZE:]
+            place = int.from_bytes(numbers[:4], "big"), int.from_bytes(numbers[4:], "big")
         number = int.from_bytes(content[:8], "big", signed=True)
         if number < -1:
             raise ValueError("invalid cursor")
-        return cls(number, content[8:])
+        return cls(number, bytes(content[8:_SIZE]), *place)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The position within the block; a place further on is greater."""
+        return self.transactions, self.events
+
+    @property
+    def block(self) -> "StarknetPosition":
+        """The position after the whole block."""
+        return StarknetPosition(self.number, self.hash)
 
     @property
     def named(self) -> dict[str, int | str]:

@@ -1,24 +1,27 @@
-"""A client's subscription to new heads: live in a group, or catching up from a position."""
+"""A client's subscription: live in a group, or catching up from a position."""
 
 import trio
 
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.subscription import EventChannel, Subscription
 from wsnode.starknet.live.branches import UnknownStarknetBlockError
+from wsnode.starknet.live.contents import BodyUnavailableError
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import (
+    CLOSE_UNAVAILABLE,
     CLOSE_UNKNOWN,
     NotificationForm,
     fallen_behind_notice,
     restart_notice,
+    unavailable_notice,
     unknown_block_notice,
 )
 from wsnode.starknet.live.pages import page_behind
 from wsnode.starknet.live.position import StarknetPosition
 
 
-class HeadSubscription(Subscription):
-    """`newHeads`; events that it has not received are in the store."""
+class BlockSubscription(Subscription):
+    """What a stream sends of each block; events that it has not received are in the store."""
 
     def __init__(
         self,
@@ -28,10 +31,15 @@ class HeadSubscription(Subscription):
         position: StarknetPosition | None,
     ) -> None:
         """Without a `position` it gets the events after its creation."""
-        super().__init__("newHeads", channel)
+        super().__init__(form.stream.kind, channel)
         self._hub = hub
         self._form = form
         self._position = position
+
+    @property
+    def weight(self) -> int:
+        """Return how many addresses, keys and hashes it names."""
+        return self._form.stream.weight
 
     def begin(self) -> None:
         """Catch up from the position, then go live."""
@@ -46,6 +54,12 @@ class HeadSubscription(Subscription):
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
         self._catch_up_from(position)
+
+    def end(self) -> None:
+        """Get nothing more, and leave the room of its parameters to others."""
+        if not self.ended:
+            self._hub.parameters -= self.weight
+        super().end()
 
     def final_notice(self) -> Event | None:
         """Return the notice of a restart, with the cursor to continue from; None without notices."""
@@ -87,9 +101,20 @@ class HeadSubscription(Subscription):
             self._position = self._hub.head
             self.deliver(Event([unknown_block_notice(self._form, error.position, self._position)]))
             return
+        except BodyUnavailableError as error:
+            self._pass_over(error.position)
+            return
         self._position = page.position
         if page.messages:
             self.deliver(Event(page.messages))
-        else:
+        elif page.position == position:
             # The hub is behind, or last published a branch that has left the chain.
             self._hub.advance()
+
+    def _pass_over(self, position: StarknetPosition) -> None:
+        """Continue behind a block that is stored without its transactions."""
+        if not self._form.has_notices:
+            self.channel.close(*CLOSE_UNAVAILABLE)
+            return
+        self._position = position
+        self.deliver(Event([unavailable_notice(self._form, position)]))

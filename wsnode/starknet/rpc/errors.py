@@ -16,6 +16,7 @@ NO_BLOCKS: Final = 32
 INVALID_CONTINUATION_TOKEN: Final = 33
 TOO_MANY_KEYS: Final = 34
 INVALID_SUBSCRIPTION_ID: Final = 66
+TOO_MANY_SENDERS: Final = 67
 TOO_MANY_BLOCKS_BACK: Final = 68
 
 
@@ -79,6 +80,11 @@ def no_blocks() -> RpcError:
 def invalid_subscription_id() -> RpcError:
     """Return the error for an id that names no subscription of the connection."""
     return RpcError(INVALID_SUBSCRIPTION_ID, "Invalid subscription id")
+
+
+def too_many_senders() -> RpcError:
+    """Return the error for a subscription that names too many senders."""
+    return RpcError(TOO_MANY_SENDERS, "Too many addresses in filter sender_address filter")
 
 
 def too_many_blocks_back() -> RpcError:

@@ -10,7 +10,12 @@ from wsnode.jsonrpc.work import RenderedJson
 from wsnode.starknet.block_id import BlockId, ByHash, Pending
 from wsnode.starknet.events.filter import EventFilter
 from wsnode.starknet.events.position import WHOLE, EventPosition
-from wsnode.starknet.events.search import EventPage, EventsUnavailableError, search_events
+from wsnode.starknet.events.search import (
+    EventPage,
+    EventsUnavailableError,
+    search_events,
+    without_places,
+)
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc.errors import (
     block_not_found,
@@ -62,12 +67,7 @@ def _search(snapshot: StarknetSnapshot, params: EventsParams) -> Slices:
 
 
 def _without_places(page: EventPage) -> EventPage:
-    """Return a page in the form before starknet-specs 0.10, without the places of events in their blocks."""
-    unset = msgspec.UNSET
-    events = [
-        msgspec.structs.replace(event, transaction_index=unset, event_index=unset) for event in page.events
-    ]
-    return EventPage(events, page.position)
+    return EventPage(list(map(without_places, page.events)), page.position)
 
 
 def _rendered(page: EventPage) -> RenderedJson:

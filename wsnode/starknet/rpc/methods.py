@@ -11,13 +11,13 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from wsnode.jsonrpc.errors import RpcError, invalid_params, notifications_not_supported
+from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, notifications_not_supported
 from wsnode.jsonrpc.parameters import NamedParameters
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, STRING, Schema
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family
-from wsnode.starknet.rpc import blocks, classes, events, state, subscriptions, transactions
+from wsnode.starknet.rpc import blocks, classes, events, state, transactions
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     chain_id_unknown,
@@ -30,6 +30,7 @@ from wsnode.starknet.rpc.errors import (
     page_size_too_big,
     too_many_blocks_back,
     too_many_keys,
+    too_many_senders,
     transaction_hash_not_found,
     transactions_unavailable,
 )
@@ -43,6 +44,7 @@ from wsnode.starknet.rpc.schemas import (
     STATE_UPDATES,
     SUBSCRIPTION,
 )
+from wsnode.starknet.rpc.subscriptions import SubscriptionMethods
 from wsnode.starknet.rpc.transaction_schemas import (
     BLOCK_WITH_RECEIPTS,
     BLOCK_WITH_TX_HASHES,
@@ -61,11 +63,14 @@ Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
 CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
+ROOM_ERRORS: Final = (transactions_unavailable(0), limit_exceeded("subscription limit exceeded"))
 BLOCK_ERRORS: Final = (block_not_found(), transactions_unavailable(0))
 
 
 def build_registry(
-    unavailable: Mapping[str, Any] | None = None, *, hub: StarknetHub | None = None
+    unavailable: Mapping[str, Any] | None = None,
+    *,
+    hub: StarknetHub | None = None,
 ) -> Registry:
     """Return the methods of a network with only a Starknet chain, whose views are snapshots."""
     registry = Registry(unavailable)
@@ -73,10 +78,14 @@ def build_registry(
     return registry
 
 
-def add_methods(registry: Registry, snapshot_of: SnapshotOf, hub: StarknetHub | None = None) -> None:
+def add_methods(
+    registry: Registry,
+    snapshot_of: SnapshotOf,
+    hub: StarknetHub | None = None,
+) -> None:
     """Register the Starknet family's methods, which read `snapshot_of(view)`.
 
-    Subscriptions to new heads need a `hub`.
+    Subscriptions need a `hub`.
     """
     registry.define(COMPONENTS | TRANSACTION_COMPONENTS)
     for family in FAMILIES:
@@ -142,9 +151,18 @@ def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> 
             errors=(*errors, notifications_not_supported()),
         )(handler)
 
-    subscribe, unsubscribe = subscriptions.handlers(hub, family)
-    add("subscribeNewHeads", subscribe, block_not_found(), too_many_blocks_back(), result=SUBSCRIPTION)
-    add("unsubscribe", unsubscribe, invalid_subscription_id(), result={"const": True})
+    methods = SubscriptionMethods(hub, family)
+    of_blocks = (block_not_found(), too_many_blocks_back())
+    of_transactions = (*of_blocks, too_many_senders(), *ROOM_ERRORS)
+    for name, handler, errors in (
+        ("subscribeNewHeads", methods.subscribe_new_heads, of_blocks),
+        ("subscribeEvents", methods.subscribe_events, (*of_blocks, too_many_keys(), *ROOM_ERRORS)),
+        ("subscribeNewTransactions", methods.subscribe_new_transactions, of_transactions),
+        ("subscribeNewTransactionReceipts", methods.subscribe_new_transaction_receipts, of_transactions),
+        ("subscribeTransactionStatus", methods.subscribe_transaction_status, ROOM_ERRORS),
+    ):
+        add(name, handler, *errors, result=SUBSCRIPTION)
+    add("unsubscribe", methods.unsubscribe, invalid_subscription_id(), result={"const": True})
 
 
 class OnlyNamedParameters(NamedParameters):

@@ -1,89 +1,178 @@
-"""alt_subscribeNewHeads and alt_unsubscribe: new heads over a connection, from a chosen position."""
+"""Subscriptions over a connection, each from a chosen position, and their end."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-import msgspec
-
-from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, limit_exceeded
 from wsnode.pubsub.subscription import EventChannel
-from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending, decode_block_id
+from wsnode.starknet.block_id import ByHash, ByNumber
+from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, position_at
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family, NotificationForm
 from wsnode.starknet.live.position import StarknetPosition
-from wsnode.starknet.live.subscription import HeadSubscription
+from wsnode.starknet.live.streams import (
+    HEADS,
+    EventStream,
+    ReceiptStream,
+    StatusStream,
+    Stream,
+    TransactionStream,
+)
+from wsnode.starknet.live.subscription import BlockSubscription
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     history_unavailable,
     invalid_subscription_id,
+    needs_newer_version,
     too_many_blocks_back,
+    transactions_unavailable,
 )
-from wsnode.starknet.rpc.schemas import FIRST_BLOCK
+from wsnode.starknet.rpc.params import EmitterList
+from wsnode.starknet.rpc.subscription_params import (
+    ACCEPTED,
+    HeadsParams,
+    IdParams,
+    SenderList,
+    SubscribeEventsParams,
+    SubscribeReceiptsParams,
+    SubscribeStatusParams,
+    SubscribeTransactionsParams,
+    SubscriptionStart,
+)
 from wsnode.starknet.snapshot import BEFORE_0_10, StarknetSnapshot
 
 MOST_BLOCKS_BACK: Final = 1024
-
-
-class SubscriptionStart(BlockId):
-    """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID)."""
-
-    __slots__ = ()
-
-
-class HeadsParams(msgspec.Struct, frozen=True):
-    """`block_id`, the first block to receive, or a `cursor`; both cursor members are additions of this
-    node.
-    """
-
-    block_id: SubscriptionStart | None = None
-    cursor: str | None = None
-    cursors: bool = False
-
-
-class IdParams(msgspec.Struct, frozen=True):
-    """`subscription_id`."""
-
-    subscription_id: str
-
+MOST_PARAMETERS: Final = 500_000
+"""Addresses, keys and hashes that all subscriptions of a chain name together, about 100 bytes each."""
+MOST_PARAMETERS_A_CONNECTION: Final = 16_384
+"""And those of one connection."""
 
 Handler = Callable[[EventChannel, Any], bytes]
 
 
-def handlers(hub: StarknetHub, family: Family) -> tuple[Handler, Handler]:
-    """Return the handlers of subscribeNewHeads and unsubscribe."""
+class _Cursors(Protocol):
+    @property
+    def cursor(self) -> str | None: ...
 
-    def subscribe(channel: EventChannel, params: HeadsParams) -> bytes:
+    @property
+    def cursors(self) -> bool: ...
+
+
+class SubscriptionMethods:
+    """The subscription methods of one hub, under the names of a family."""
+
+    def __init__(self, hub: StarknetHub, family: Family) -> None:
+        self._hub = hub
+        self._family = family
+
+    def subscribe_new_heads(self, channel: EventChannel, params: HeadsParams) -> bytes:
         """Return the id of a new subscription; new headers follow as notifications on this connection."""
-        has_cursors = params.cursors or params.cursor is not None
-        form = NotificationForm(family, has_cursors, channel.rpc_version == BEFORE_0_10)
-        with hub.snapshot() as view:
-            position = _position(view, params)
-        subscription = HeadSubscription(channel, hub, form, position)
-        channel.subscriptions.add(subscription)
-        return b'"%b"' % subscription.identity
+        return self._open(channel, HEADS, params, params.block_id)
 
-    def unsubscribe(channel: EventChannel, params: IdParams) -> bytes:
+    def subscribe_events(self, channel: EventChannel, params: SubscribeEventsParams) -> bytes:
+        """Return the id of a new subscription; events that match follow as notifications.
+
+        With the finality PRE_CONFIRMED those of a block under way come too.
+        """
+        if _is_before_0_10(channel) and isinstance(params.from_address, EmitterList):
+            raise needs_newer_version("a list of addresses")
+        stream = EventStream(
+            tuple(sorted(map(felt_text, params.from_address or ()))),
+            tuple(tuple(sorted(map(felt_text, among))) for among in params.keys or ()),
+        )
+        return self._open(channel, stream, params, params.block_id)
+
+    def subscribe_new_transactions(self, channel: EventChannel, params: SubscribeTransactionsParams) -> bytes:
+        """Return the id of a new subscription; transactions of the senders, or of all, follow."""
+        if params.tags and _is_before_0_10(channel):
+            raise needs_newer_version("tags")
+        accepted = params.finality_status is None or ACCEPTED in params.finality_status
+        stream = TransactionStream(
+            _senders(params.sender_address), accepted=accepted, with_proof_facts=bool(params.tags)
+        )
+        return self._open(channel, stream, params, params.block_id)
+
+    def subscribe_new_transaction_receipts(
+        self, channel: EventChannel, params: SubscribeReceiptsParams
+    ) -> bytes:
+        """Return the id of a new subscription; receipts of the senders' transactions, or of all, follow."""
+        accepted = params.finality_status is None or ACCEPTED in params.finality_status
+        stream = ReceiptStream(_senders(params.sender_address), accepted=accepted)
+        return self._open(channel, stream, params, params.block_id)
+
+    def subscribe_transaction_status(self, channel: EventChannel, params: SubscribeStatusParams) -> bytes:
+        """Return the id of a new subscription; the status of the transaction follows, and each change."""
+        return self._open(channel, StatusStream(params.transaction_hash), params, None)
+
+    def unsubscribe(self, channel: EventChannel, params: IdParams) -> bytes:
         """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.subscription_id.encode(errors="replace")):
             raise invalid_subscription_id()
         return b"true"
 
-    return subscribe, unsubscribe
+    def _open(
+        self, channel: EventChannel, stream: Stream, params: _Cursors, block_id: SubscriptionStart | None
+    ) -> bytes:
+        has_cursors = params.cursors or params.cursor is not None
+        if block_id is not None and not has_cursors and not isinstance(stream, type(HEADS) | EventStream):
+            raise invalid_params("Invalid params", {"reason": "block_id needs cursors here"})
+        form = NotificationForm(self._family, stream, has_cursors, _is_before_0_10(channel))
+        with self._hub.snapshot() as view:
+            _require_transactions(view, stream)
+            position = _position(view, stream, params.cursor, block_id)
+        self._require_room(channel, stream.weight)
+        subscription = BlockSubscription(channel, self._hub, form, position)
+        channel.subscriptions.add(subscription)
+        # Subtracted again when the subscription ends.
+        self._hub.parameters += stream.weight
+        return b'"%b"' % subscription.identity
+
+    def _require_room(self, channel: EventChannel, weight: int) -> None:
+        for limit, used in (
+            (MOST_PARAMETERS_A_CONNECTION, channel.subscriptions.weight),
+            (MOST_PARAMETERS, self._hub.parameters),
+        ):
+            if weight and used + weight > limit:
+                message = "subscriptions name too many addresses, keys and transactions"
+                raise limit_exceeded(message, {"parameters": limit})
 
 
-def _position(view: StarknetSnapshot, params: HeadsParams) -> StarknetPosition | None:
+def _is_before_0_10(channel: EventChannel) -> bool:
+    return channel.rpc_version == BEFORE_0_10
+
+
+def _senders(named: SenderList | None) -> frozenset[str]:
+    return frozenset(map(felt_text, named or ()))
+
+
+def _require_transactions(view: StarknetSnapshot, stream: Stream) -> None:
+    """Return unless the newest block lacks what the stream needs: then none that follows may have it.
+
+    Raises:
+        RpcError: The newest block was imported without its transactions.
+    """
+    head = view.head
+    if stream is not HEADS and head is not None and view.event_bloom(head) is None:
+        raise transactions_unavailable(head)
+
+
+def _position(
+    view: StarknetSnapshot, stream: Stream, cursor: str | None, block_id: SubscriptionStart | None
+) -> StarknetPosition | None:
     """Return the position where a subscription begins, None for the head.
 
     Raises:
         RpcError: The block does not exist or is too far back, or the cursor's block is unknown.
     """
-    if params.cursor is not None:
-        if params.block_id is not None:
+    if cursor is not None:
+        if block_id is not None:
             raise invalid_params("Invalid params", {"reason": "block_id and cursor exclude each other"})
-        return _cursor(view, params.cursor)
-    if params.block_id is None or (number := _first_block(view, params.block_id)) is None:
+        return _cursor(view, cursor)
+    if isinstance(stream, StatusStream):
+        place = view.transaction(stream.transaction_hash)
+        return None if place is None else position_at(view, place[0] - 1)
+    if block_id is None or (number := _first_block(view, block_id)) is None:
         return None
     return position_at(view, number - 1)
 
@@ -115,13 +204,3 @@ def _first_block(view: StarknetSnapshot, block_id: SubscriptionStart) -> int | N
     if number < view.first_block:
         raise history_unavailable(view.first_block)
     return number
-
-
-def _decode_first_block(value: object) -> SubscriptionStart:
-    choice = decode_block_id(value).choice
-    if isinstance(choice, Pending):
-        raise ValueError("the only block tag of a subscription is latest")  # noqa: TRY004
-    return SubscriptionStart(choice)
-
-
-register_type(SubscriptionStart, _decode_first_block, FIRST_BLOCK)

@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from wsnode.jsonrpc.work import RenderedJson
-from wsnode.starknet.body import ACCEPTED_ON_L2, StoredBody
-from wsnode.starknet.felt import felt_text
+from wsnode.starknet.body import (
+    ACCEPTED_ON_L2,
+    StoredBody,
+    flagged_transaction,
+    hashed_transaction,
+    placed_receipt,
+    transaction_status,
+)
 from wsnode.starknet.header_json import render_header, render_pending_header
 from wsnode.starknet.rpc.errors import (
     invalid_transaction_index,
@@ -29,16 +33,6 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 EMPTY = StoredBody(ACCEPTED_ON_L2, [], [], [], [])
 
 
-class _Outcome(msgspec.Struct, frozen=True):
-    """What a receipt says of the execution."""
-
-    execution_status: str
-    revert_reason: str | None = None
-
-
-_decode_outcome = msgspec.json.Decoder(_Outcome).decode
-
-
 def get_block_with_tx_hashes(snapshot: StarknetSnapshot, params: BlockParams) -> RenderedJson:
     """Return a block with the hashes of its transactions."""
     state = resolve(snapshot, params.block_id)
@@ -51,7 +45,8 @@ def get_block_with_txs(snapshot: StarknetSnapshot, params: FlaggedBlockParams) -
     _check_flags(snapshot, params.response_flags)
     state = resolve(snapshot, params.block_id)
     body = _body(snapshot, state)
-    items = (_hashed(body, index, params.response_flags) for index in range(len(body.hashes)))
+    wanted = bool(params.response_flags)
+    items = (hashed_transaction(body, index, with_proof_facts=wanted) for index in range(len(body.hashes)))
     return _block(snapshot, state, body, items)
 
 
@@ -60,8 +55,10 @@ def get_block_with_receipts(snapshot: StarknetSnapshot, params: FlaggedBlockPara
     _check_flags(snapshot, params.response_flags)
     state = resolve(snapshot, params.block_id)
     body = _body(snapshot, state)
+    wanted = bool(params.response_flags)
     items = (
-        b'{"transaction":%b,"receipt":%b}' % (_flagged(body, index, params.response_flags), receipt)
+        b'{"transaction":%b,"receipt":%b}'
+        % (flagged_transaction(body, index, with_proof_facts=wanted), receipt)
         for index, receipt in enumerate(body.receipts)
     )
     return _block(snapshot, state, body, items)
@@ -77,7 +74,7 @@ def get_transaction_by_hash(snapshot: StarknetSnapshot, params: FlaggedHashParam
     """Return the transaction of that hash."""
     _check_flags(snapshot, params.response_flags)
     _, index, body = _found(snapshot, params.transaction_hash)
-    return RenderedJson(_hashed(body, index, params.response_flags))
+    return RenderedJson(hashed_transaction(body, index, with_proof_facts=bool(params.response_flags)))
 
 
 def get_transaction_by_block_id_and_index(snapshot: StarknetSnapshot, params: IndexParams) -> RenderedJson:
@@ -87,7 +84,8 @@ def get_transaction_by_block_id_and_index(snapshot: StarknetSnapshot, params: In
     body = _body(snapshot, state)
     if params.index >= len(body.hashes):
         raise invalid_transaction_index()
-    return RenderedJson(_hashed(body, params.index, params.response_flags))
+    wanted = bool(params.response_flags)
+    return RenderedJson(hashed_transaction(body, params.index, with_proof_facts=wanted))
 
 
 def get_transaction_receipt(snapshot: StarknetSnapshot, params: TransactionParams) -> RenderedJson:
@@ -95,16 +93,13 @@ def get_transaction_receipt(snapshot: StarknetSnapshot, params: TransactionParam
     number, index, body = _found(snapshot, params.transaction_hash)
     if (block := snapshot.block(number)) is None:
         raise transaction_hash_not_found()
-    place = b',"block_hash":"%b","block_number":%d}' % (felt_text(block.hash).encode(), number)
-    return RenderedJson(bytes(body.receipts[index])[:-1] + place)
+    return RenderedJson(placed_receipt(body, index, block.hash, number))
 
 
 def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams) -> dict[str, Any]:
     """Return the finality and the outcome of a transaction; of a reverted one with the reason."""
     _, index, body = _found(snapshot, params.transaction_hash)
-    outcome = _decode_outcome(body.receipts[index])
-    status = {"finality_status": body.status, "execution_status": outcome.execution_status}
-    return status if outcome.revert_reason is None else status | {"failure_reason": outcome.revert_reason}
+    return transaction_status(body, index)
 
 
 def _check_flags(snapshot: StarknetSnapshot, flags: TransactionFlags) -> None:
@@ -143,15 +138,3 @@ def _block(
     header = render_header(snapshot, state.number, state.block)
     parts = (body.status.encode(), header[1:-1], b",".join(transactions))
     return RenderedJson(b'{"status":"%b",%b,"transactions":[%b]}' % parts)
-
-
-def _flagged(body: StoredBody, index: int, flags: TransactionFlags) -> bytes:
-    transaction, facts = bytes(body.transactions[index]), body.proof_facts[index]
-    if not flags or facts is None:
-        return transaction
-    return b'%b,"proof_facts":%b}' % (transaction[:-1], msgspec.json.encode(facts))
-
-
-def _hashed(body: StoredBody, index: int, flags: TransactionFlags) -> bytes:
-    transaction_hash = body.hashes[index].encode()
-    return b'%b,"transaction_hash":"%b"}' % (_flagged(body, index, flags)[:-1], transaction_hash)

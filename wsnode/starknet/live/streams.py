@@ -1,0 +1,218 @@
+"""What subscriptions of each kind send of a block, in the order of the block."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, Protocol, TypeAlias
+
+import msgspec
+
+from wsnode.starknet.body import StoredBody, hashed_transaction, placed_receipt, transaction_status
+from wsnode.starknet.events.filter import EventFilter
+from wsnode.starknet.events.search import without_places
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.header_json import without_commitments
+from wsnode.starknet.live.contents import BlockContents
+from wsnode.starknet.live.position import WHOLE
+from wsnode.starknet.snapshot import StarknetSnapshot
+
+Place: TypeAlias = tuple[int, int]
+"""A position within a block: transactions, and events of the next one."""
+Item: TypeAlias = tuple[Place, bytes]
+"""The place behind what is sent, and the result of its notification."""
+
+_FIRST: Final[Place] = (0, 0)
+
+
+class Stream(Protocol):
+    """What is sent of each block; equal ones are rendered once."""
+
+    @property
+    def kind(self) -> str:
+        """Return the name by which such subscriptions are counted."""
+        ...
+
+    @property
+    def notification(self) -> bytes:
+        """Return the end of its notifications' name."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """Return how many addresses, keys and hashes it names."""
+        ...
+
+    def next_block(self, view: StarknetSnapshot, first: int, last: int) -> int:
+        """Return the first block from `first` on of which something may be sent; above `last` if none."""
+        ...
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield what is sent of a block behind a place.
+
+        Raises:
+            BodyUnavailableError: The block has no transactions here.
+        """
+        ...
+
+
+class _OfEveryBlock(msgspec.Struct, frozen=True):
+    def next_block(self, _view: StarknetSnapshot, first: int, _last: int) -> int:
+        """Return `first`."""
+        return first
+
+
+class HeadStream(_OfEveryBlock, frozen=True):
+    """The header of each block."""
+
+    kind = "newHeads"
+    notification = b"NewHeads"
+    weight = 0
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield the header, which is behind all else of its block."""
+        if behind < (WHOLE, 0):
+            yield (WHOLE, 0), without_commitments(block.header) if is_before_0_10 else block.header
+
+
+class EventStream(_OfEveryBlock, frozen=True):
+    """Each event that matches a filter."""
+
+    addresses: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
+    accepted: bool = True
+    """Whether those of blocks are wanted, and not only those of a block under way."""
+
+    kind = "events"
+    notification = b"Events"
+
+    @property
+    def weight(self) -> int:
+        """Return the number of addresses and keys."""
+        return len(self.addresses) + sum(map(len, self.keys))
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield the events, each with the finality of its transaction."""
+        if not self.accepted:
+            return
+        wanted = _filter_of(self)
+        if not wanted.criteria.may_match(block.event_bloom):
+            return
+        finality = b',"finality_status":"%b"}' % block.body.status.encode()
+        for event in block.events_of(self.addresses):
+            assert isinstance(event.transaction_index, int)
+            assert isinstance(event.event_index, int)
+            place = (event.transaction_index, event.event_index + 1)
+            if place > behind and wanted.matches(event):
+                shown = without_places(event) if is_before_0_10 else event
+                yield place, msgspec.json.encode(shown)[:-1] + finality
+
+
+@lru_cache(maxsize=1024)
+def _filter_of(stream: EventStream) -> EventFilter:
+    return EventFilter(stream.addresses, stream.keys)
+
+
+class _Sender(msgspec.Struct, frozen=True):
+    sender_address: str | None = None
+    contract_address: str | None = None
+    type: str = ""
+
+
+_decode_sender = msgspec.json.Decoder(_Sender).decode
+
+
+def _sender_of(body: StoredBody, index: int) -> str | None:
+    """Return the account that pays for a transaction; of one that deploys an account, that account."""
+    transaction = _decode_sender(body.transactions[index])
+    if transaction.type == "DEPLOY_ACCOUNT":
+        return _decode_sender(body.receipts[index]).contract_address
+    if transaction.type == "INVOKE":
+        return transaction.sender_address or transaction.contract_address
+    return transaction.sender_address
+
+
+class TransactionStream(_OfEveryBlock, frozen=True):
+    """Each transaction of some senders, or of all."""
+
+    senders: frozenset[str] = frozenset()
+    accepted: bool = True
+    """Whether those of blocks are wanted, and not only those of a block under way."""
+    with_proof_facts: bool = False
+
+    kind = "newTransactions"
+    notification = b"NewTransaction"
+
+    @property
+    def weight(self) -> int:
+        """Return the number of senders."""
+        return len(self.senders)
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield the transactions with their hashes and their finality."""
+        del is_before_0_10
+        if not self.accepted:
+            return
+        finality = b',"finality_status":"%b"}' % block.body.status.encode()
+        for place, index in _of_senders(block.body, self.senders, behind):
+            text = hashed_transaction(block.body, index, with_proof_facts=self.with_proof_facts)
+            yield place, text[:-1] + finality
+
+
+class ReceiptStream(_OfEveryBlock, frozen=True):
+    """The receipt of each transaction of some senders, or of all."""
+
+    senders: frozenset[str] = frozenset()
+    accepted: bool = True
+    """Whether those of blocks are wanted, and not only those of a block under way."""
+
+    kind = "newTransactionReceipts"
+    notification = b"NewTransactionReceipts"
+
+    @property
+    def weight(self) -> int:
+        """Return the number of senders."""
+        return len(self.senders)
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield the receipts with hash and number of the block."""
+        del is_before_0_10
+        if not self.accepted:
+            return
+        for place, index in _of_senders(block.body, self.senders, behind):
+            yield place, placed_receipt(block.body, index, block.hash, block.number)
+
+
+class StatusStream(msgspec.Struct, frozen=True):
+    """The status of one transaction, whenever a block includes it."""
+
+    transaction_hash: bytes
+
+    kind = "transactionStatus"
+    notification = b"TransactionStatus"
+    weight = 1
+
+    def next_block(self, view: StarknetSnapshot, first: int, last: int) -> int:
+        """Return the transaction's block, if it has one from `first` on."""
+        place = view.transaction(self.transaction_hash)
+        return last + 1 if place is None or place[0] < first else place[0]
+
+    def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
+        """Yield the transaction's status, if it is in the block."""
+        del is_before_0_10
+        place = block.view.transaction(self.transaction_hash)
+        if place is None or place[0] != block.number or (place[1] + 1, 0) <= behind:
+            return
+        told: dict[str, Any] = {
+            "transaction_hash": felt_text(self.transaction_hash),
+            "status": transaction_status(block.body, place[1]),
+        }
+        yield (place[1] + 1, 0), msgspec.json.encode(told)
+
+
+def _of_senders(body: StoredBody, senders: frozenset[str], behind: Place) -> Iterator[tuple[Place, int]]:
+    indices: Sequence[int] = range(min(behind[0], len(body.hashes)), len(body.hashes))
+    for index in indices:
+        if not senders or _sender_of(body, index) in senders:
+            yield (index + 1, 0), index
+
+
+HEADS: Final = HeadStream()

@@ -1,0 +1,27 @@
+"""The bounds of the Starknet family's methods, as `rpc_limits` shows them; no setting changes them."""
+
+from typing import Final
+
+from wsnode.starknet.events.search import MOST_BLOCKS, MOST_BYTES
+from wsnode.starknet.rpc.events import MOST_EVENTS
+from wsnode.starknet.rpc.params import MOST_ADDRESSES, MOST_CONTRACTS
+from wsnode.starknet.rpc.subscription_params import MOST_SENDERS
+from wsnode.starknet.rpc.subscriptions import (
+    MOST_BLOCKS_BACK,
+    MOST_PARAMETERS,
+    MOST_PARAMETERS_A_CONNECTION,
+)
+from wsnode.starknet.storage.event_bloom import MOST_KEYS
+
+STARKNET_LIMITS: Final = {
+    "starknet_events": MOST_EVENTS,
+    "starknet_events_blocks": MOST_BLOCKS,
+    "starknet_events_bytes": MOST_BYTES,
+    "starknet_events_addresses": MOST_ADDRESSES,
+    "starknet_events_keys": MOST_KEYS,
+    "starknet_state_update_contracts": MOST_CONTRACTS,
+    "starknet_subscription_blocks_back": MOST_BLOCKS_BACK,
+    "starknet_subscription_senders": MOST_SENDERS,
+    "starknet_subscriptions_parameters": MOST_PARAMETERS,
+    "starknet_subscriptions_parameters_per_connection": MOST_PARAMETERS_A_CONNECTION,
+}
