@@ -48,7 +48,12 @@ from wsnode.starknet.dump.files import documents
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.dump.receipt_block import node_block
 from wsnode.starknet.errors import DumpError
-from wsnode.starknet.native import RefusedBlockError, verify_starknet_block
+from wsnode.starknet.native import (
+    RefusedBlockError,
+    RefusedProofError,
+    verify_starknet_block,
+    verify_starknet_proof,
+)
 from wsnode.sync.follow.beacon.identity import chain_of, decode_config, decode_identity
 from wsnode.sync.follow.blocks.block_client import decode_rpc_block
 from wsnode.sync.proofs.state_request import StateRequest, listed, proofs_of, unverified_code_hash, with_codes
@@ -77,6 +82,10 @@ UPSTREAM: Final[dict[str, tuple[Callable[[bytes], Any], type[Exception]]]] = {
     "an access list": (listed, UpstreamError),
     "a beacon node's identity": (lambda text: chain_of(decode_identity(text, text)), MalformedError),
     "a beacon chain's configuration": (lambda text: chain_of(decode_config(text)), MalformedError),
+    "a storage proof": (
+        lambda text: verify_starknet_proof(text, GENESIS, GENESIS, b"", [(GENESIS, GENESIS)]),
+        RefusedProofError,
+    ),
     "a result that is handed on": (lambda text: is_above(text, 1), RpcError),
 }
 JOURNAL: Final[dict[str, tuple[Callable[[bytes], Any], Any]]] = {

@@ -1,4 +1,4 @@
-"""Starknet's state commitment, state-diff commitment, class hashes, and blocks recomputed.
+"""Starknet's state commitment and its proofs, state-diff commitment, class hashes, and blocks recomputed.
 
 Field elements come as 32 bytes big-endian, packed one after another into records. All functions release the
 interpreter's lock while they hash.
@@ -31,6 +31,58 @@ class StarknetTries:
         `always_joined` is true from Starknet 0.14 on, where an empty class trie no longer lets the root of
         the contracts stand alone.
         """
+
+    def prove(
+        self, class_hashes: bytes, contracts: bytes, storage: list[tuple[bytes, bytes]], block_hash: bytes
+    ) -> bytes:
+        """Return the result of `starknet_getStorageProof` for the current state, as JSON.
+
+        `storage` has addresses and the keys of their slots, one behind the other. `block_hash` is that of the
+        block whose state this is. A contract that the state has not is null among the leaves.
+
+        Raises:
+            ValueError: The bytes are no whole number of field elements.
+        """
+
+class RefusedProofError(Exception):
+    """A storage proof is malformed, or does not lead from the state root to what it tells.
+
+    `rule` names what is wrong: malformed, too_many_keys, key_out_of_range, too_many_bytes, too_many_items,
+    other_value, missing_node, wrong_edge, several_roots or unknown_storage_root. The message has the member
+    and the values.
+    """
+
+    rule: str
+
+@final
+class StarknetProvedState:
+    """What a state root proves of some contracts and classes, in the order in which they were asked for."""
+
+    @property
+    def class_leaves(self) -> list[bytes | None]:
+        """The leaf of each class, a hash of its compiled class hash; None if it is not declared."""
+
+    @property
+    def contracts(self) -> list[tuple[bytes, bytes, bytes, list[bytes]] | None]:
+        """Class hash, nonce, storage root and values of the slots; None for one that the state has not."""
+
+def verify_starknet_proof(
+    proof: bytes,
+    block_hash: bytes,
+    state_root: bytes,
+    class_hashes: bytes,
+    contracts: list[tuple[bytes, bytes]],
+) -> StarknetProvedState:
+    """Verify a result of `starknet_getStorageProof` by the state root of a block.
+
+    `contracts` has the addresses that were asked for, in this order, each with the keys of its slots, one
+    behind the other; none for a contract without slots. Storage proofs may come in any order. At most 100
+    keys, contracts and classes included, and 16 MiB.
+
+    Raises:
+        RefusedProofError: The proof is malformed or false, or the keys are too many or too large.
+        ValueError: The bytes are no field elements.
+    """
 
 class RefusedBlockError(Exception):
     """A block is malformed, or its hash proves something else.

@@ -231,7 +231,7 @@ async def test_a_block_larger_than_a_part_is_sent_whole_and_resumed_anywhere(gro
 async def test_a_cursor_serves_any_kind_and_loses_nothing(filled: GrowingChain) -> None:
     async with open_node(filled) as node:
         client = await node.connect()
-        start = {"block_id": {"block_number": 1}, "cursors": True}
+        start: dict[str, Any] = {"block_id": {"block_number": 1}, "cursors": True}
         events = await client.watch(kind="Events", **start)
         transactions = await client.watch(kind="NewTransactions", **start)
         await wait_all_tasks_blocked()
@@ -254,7 +254,7 @@ async def test_transactions_have_a_beginning_only_with_cursors(filled: GrowingCh
     async with open_node(filled) as node:
         client = await node.connect()
         for kind in ("NewTransactions", "NewTransactionReceipts"):
-            start = {"block_id": {"block_number": 1}}
+            start: dict[str, Any] = {"block_id": {"block_number": 1}}
             refused = await client.call_named(f"starknet_subscribe{kind}", **start)
             assert refused["error"]["code"] == -32602
             identity = await client.watch(kind=kind, cursors=True, **start)

@@ -12,6 +12,7 @@ use alloy_rlp::{Decodable, Encodable};
 use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode};
 use alloy_trie::{Nibbles, TrieAccount, TrieMask};
 use sha2::{Digest, Sha256};
+use starknet_types_core::felt::Felt;
 
 use crate::beacon::{
     bootstrap, split_answers, take, BeaconConfig, LightClientStore, ScheduledFork, UpdateKind,
@@ -25,6 +26,8 @@ use crate::evm::chain_spec::{ChainSpec, Family};
 use crate::json::Text;
 use crate::starknet::block::verify as verify_starknet;
 use crate::starknet::felts::short_string;
+use crate::starknet::proof::{self, ContractQuestion, ProofQuestion, StateOfBlock};
+use crate::starknet::state::{StarknetStateTries, StateChange};
 use crate::state::Proved;
 
 const GENESIS: &str = r#"{"alloc": {}, "config": {"chainId": 1, "homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0,
@@ -115,7 +118,7 @@ pub fn beacon(data: &[u8]) {
     }
 }
 
-/// Read a Starknet block and, behind a zero byte, its state update.
+/// A Starknet block, and behind a zero its state update; or a proof of a small state.
 pub fn starknet(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let block = parts.next().unwrap_or_default();
@@ -124,7 +127,35 @@ pub fn starknet(data: &[u8]) {
         Ok(proof) => assert_eq!(proof.transaction_hashes.len() as u64, proof.transaction_count),
         Err(error) => assert!(!error.member().is_empty()),
     }
+    if let Ok(proved) = proof::verify(data, &PROOF_QUESTION, &PROVED_BLOCK) {
+        assert_eq!(proved.contracts.len(), PROOF_QUESTION.contracts.len());
+        assert_eq!(proved.contracts[0].as_ref().map(|found| found.nonce), Some(Felt::from(5)));
+    }
 }
+
+static PROOF_QUESTION: LazyLock<ProofQuestion> = LazyLock::new(|| {
+    let asked = |address: u64, keys: &[u64]| ContractQuestion {
+        address: address.into(),
+        keys: keys.iter().map(|key| Felt::from(*key)).collect(),
+    };
+    ProofQuestion {
+        class_hashes: vec![Felt::from(500), Felt::from(7)],
+        contracts: vec![asked(9, &[1, 3]), asked(10, &[5]), asked(12, &[])],
+    }
+});
+
+/// The block whose state the corpus has a proof of.
+static PROVED_BLOCK: LazyLock<StateOfBlock> = LazyLock::new(|| {
+    let felts = |numbers: &[[u64; 2]]| numbers.iter().map(|pair| pair.map(Felt::from)).collect();
+    let mut tries = StarknetStateTries::default();
+    tries.apply(&StateChange {
+        storage: [[9, 1, 2], [9, 2, 3], [10, 5, 1]].map(|slot| slot.map(Felt::from)).to_vec(),
+        class_hashes: felts(&[[9, 77], [10, 78], [11, 79]]),
+        nonces: felts(&[[9, 5]]),
+        compiled_classes: felts(&[[500, 501], [501, 502]]),
+    });
+    StateOfBlock { block_hash: Felt::ONE, state_root: tries.root(true) }
+});
 
 pub(crate) static LIGHT_CLIENT: LazyLock<LightClientStore> = LazyLock::new(|| {
     let root = b256!("0x01c6d211f3a2dc79886e709cf089d4602bf5268b27a188fbea681ab45639389b");

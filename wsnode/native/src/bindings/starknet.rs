@@ -3,6 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use starknet_types_core::felt::Felt;
 
@@ -10,7 +11,10 @@ use crate::starknet::block::{self, BlockError, BlockProof, Derived};
 use crate::starknet::class_hash::{self, EntryPoints};
 use crate::starknet::commitment;
 use crate::starknet::felts::{felts, records, short_string, PackingError};
-use crate::starknet::state::{StarknetStateTries, StateChange};
+use crate::starknet::proof::{
+    self, ContractQuestion, ProofQuestion, ProvedContract, ProvedState, StateOfBlock, StorageProofError,
+};
+use crate::starknet::state::{AskedPaths, StarknetStateTries, StateChange};
 
 create_exception!(
     wsnode._native.starknet,
@@ -34,6 +38,23 @@ impl From<BlockError> for PyErr {
                     value.setattr("actual", actual)
                 }
             });
+            set.err().unwrap_or(error)
+        })
+    }
+}
+
+create_exception!(
+    wsnode._native.starknet,
+    RefusedProofError,
+    PyException,
+    "A storage proof is malformed, or does not lead from the state root to what it tells."
+);
+
+impl From<StorageProofError> for PyErr {
+    fn from(refused: StorageProofError) -> Self {
+        Python::attach(|py| {
+            let error = RefusedProofError::new_err(refused.to_string());
+            let set = error.value(py).setattr("rule", refused.rule());
             set.err().unwrap_or(error)
         })
     }
@@ -73,6 +94,24 @@ impl StarknetTries {
     fn root<'py>(&mut self, py: Python<'py>, always_joined: bool) -> Bound<'py, PyBytes> {
         let root = py.detach(|| self.0.root(always_joined));
         to_bytes(py, root)
+    }
+
+    fn prove<'py>(
+        &mut self,
+        py: Python<'py>,
+        class_hashes: &[u8],
+        contracts: &[u8],
+        storage: Vec<(PyBackedBytes, PyBackedBytes)>,
+        block_hash: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let asked = AskedPaths {
+            class_hashes: felts(class_hashes)?,
+            contracts: felts(contracts)?,
+            storage: contracts_with_keys(&storage)?,
+        };
+        let block_hash = one(block_hash)?;
+        let text = py.detach(|| proof::render(&self.0.prove(&asked), block_hash));
+        Ok(PyBytes::new(py, &text))
     }
 }
 
@@ -176,6 +215,55 @@ fn verify_starknet_block(
     Ok(ProofObject(py.detach(|| block::verify(block, state_update, short_string(chain_id)))?))
 }
 
+/// What a state root proves of some contracts and classes.
+#[pyclass(name = "StarknetProvedState", frozen, module = "wsnode._native.starknet")]
+struct ProvedStateObject(ProvedState);
+
+#[pymethods]
+impl ProvedStateObject {
+    #[getter]
+    fn class_leaves<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
+        let leaf = |leaf: &Felt| (*leaf != Felt::ZERO).then(|| to_bytes(py, *leaf));
+        self.0.class_leaves.iter().map(leaf).collect()
+    }
+
+    #[getter]
+    fn contracts<'py>(&self, py: Python<'py>) -> Vec<Option<ProvedContractTuple<'py>>> {
+        self.0
+            .contracts
+            .iter()
+            .map(|contract| contract.as_ref().map(|found| contract_tuple(py, found)))
+            .collect()
+    }
+}
+
+/// Class hash, nonce, storage root and values.
+type ProvedContractTuple<'py> =
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
+
+fn contract_tuple<'py>(py: Python<'py>, found: &ProvedContract) -> ProvedContractTuple<'py> {
+    let values = found.values.iter().map(|value| to_bytes(py, *value)).collect();
+    (to_bytes(py, found.class_hash), to_bytes(py, found.nonce), to_bytes(py, found.storage_root), values)
+}
+
+#[pyfunction]
+fn verify_starknet_proof(
+    py: Python<'_>,
+    proof: &[u8],
+    block_hash: &[u8],
+    state_root: &[u8],
+    class_hashes: &[u8],
+    contracts: Vec<(PyBackedBytes, PyBackedBytes)>,
+) -> PyResult<ProvedStateObject> {
+    let asked = contracts_with_keys(&contracts)?;
+    let question = ProofQuestion {
+        class_hashes: felts(class_hashes)?,
+        contracts: asked.into_iter().map(|(address, keys)| ContractQuestion { address, keys }).collect(),
+    };
+    let block = StateOfBlock { block_hash: one(block_hash)?, state_root: one(state_root)? };
+    Ok(ProvedStateObject(py.detach(|| proof::verify(proof, &question, &block))?))
+}
+
 #[pyfunction]
 fn starknet_diff_commitment<'py>(
     py: Python<'py>,
@@ -224,7 +312,10 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StarknetTries>()?;
     module.add_class::<ProofObject>()?;
     module.add("RefusedBlockError", module.py().get_type::<RefusedBlockError>())?;
+    module.add_class::<ProvedStateObject>()?;
+    module.add("RefusedProofError", module.py().get_type::<RefusedProofError>())?;
     module.add_function(wrap_pyfunction!(verify_starknet_block, module)?)?;
+    module.add_function(wrap_pyfunction!(verify_starknet_proof, module)?)?;
     module.add_function(wrap_pyfunction!(starknet_diff_commitment, module)?)?;
     module.add_function(wrap_pyfunction!(sierra_class_hash, module)?)?;
     module.add_function(wrap_pyfunction!(cairo0_class_hash, module)?)
@@ -242,6 +333,16 @@ fn change(
         nonces: records(nonces)?,
         compiled_classes: records(compiled)?,
     })
+}
+
+/// One field element.
+fn one(packed: &[u8]) -> PyResult<Felt> {
+    let bytes = packed.try_into().map_err(|_| PyValueError::new_err("a field element has 32 bytes"))?;
+    Ok(Felt::from_bytes_be(bytes))
+}
+
+fn contracts_with_keys(packed: &[(PyBackedBytes, PyBackedBytes)]) -> PyResult<Vec<(Felt, Vec<Felt>)>> {
+    packed.iter().map(|(address, keys)| Ok((one(address)?, felts(keys)?))).collect()
 }
 
 fn entry_points(external: &[u8], l1_handler: &[u8], constructor: &[u8]) -> Result<EntryPoints, PackingError> {

@@ -9,7 +9,7 @@ use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
 
 use super::felts::short_string;
-use super::trie::BinaryTrie;
+use super::trie::{BinaryTrie, ProofNode};
 
 /// Fewer contracts are not worth a thread: starting one costs as much as hashing one of them.
 const CONTRACTS_A_THREAD: usize = 4;
@@ -25,6 +25,27 @@ pub struct StateChange {
     pub nonces: Vec<[Felt; 2]>,
     /// Class hash, compiled class hash: declared and migrated.
     pub compiled_classes: Vec<[Felt; 2]>,
+}
+
+/// Whose leaves are to be proved.
+pub struct AskedPaths {
+    pub class_hashes: Vec<Felt>,
+    pub contracts: Vec<Felt>,
+    /// Slots by their contract.
+    pub storage: Vec<(Felt, Vec<Felt>)>,
+}
+
+pub type Paths = Vec<(Felt, ProofNode)>;
+
+/// Nodes of the three kinds of tries, in the order of what was asked for.
+pub struct StatePaths {
+    pub classes: Paths,
+    pub contracts: Paths,
+    /// Class hash, nonce and storage root; None for a contract that the state has not.
+    pub leaves: Vec<Option<[Felt; 3]>>,
+    pub storage: Vec<Paths>,
+    /// Of the contracts and of the classes.
+    pub roots: [Felt; 2],
 }
 
 #[derive(Default)]
@@ -43,9 +64,7 @@ impl Contract {
             self.leaf = Felt::ZERO;
             return;
         }
-        let code_and_storage = Pedersen::hash(&self.class_hash, &storage_root);
-        let with_nonce = Pedersen::hash(&code_and_storage, &self.nonce);
-        self.leaf = Pedersen::hash(&with_nonce, &Felt::ZERO);
+        self.leaf = contract_leaf(self.class_hash, storage_root, self.nonce);
     }
 }
 
@@ -83,12 +102,27 @@ impl StarknetStateTries {
     /// The global state root; `always_joined` as of version 0.14, when an empty class trie no longer lets the
     /// contracts' root stand alone.
     pub fn root(&mut self, always_joined: bool) -> Felt {
-        let contracts = self.contract_trie.root();
-        let classes = self.class_trie.root();
-        if classes == Felt::ZERO && (contracts == Felt::ZERO || !always_joined) {
-            return contracts;
+        joined_root(self.contract_trie.root(), self.class_trie.root(), always_joined)
+    }
+
+    /// The nodes that prove classes, contracts, and slots of contracts, each list without duplicates.
+    pub fn prove(&mut self, asked: &AskedPaths) -> StatePaths {
+        let mut storage = Vec::new();
+        for (address, keys) in &asked.storage {
+            let trie = self.contracts.get_mut(address).map(|contract| &mut contract.storage);
+            storage.push(trie.map_or_else(Vec::new, |trie| paths(trie, keys)));
         }
-        Poseidon::hash_array(&[short_string("STARKNET_STATE_V0"), contracts, classes])
+        let mut leaf = |address| {
+            let contract = self.contracts.get_mut(address).filter(|contract| contract.leaf != Felt::ZERO)?;
+            Some([contract.class_hash, contract.nonce, contract.storage.root()])
+        };
+        StatePaths {
+            leaves: asked.contracts.iter().map(&mut leaf).collect(),
+            classes: paths(&mut self.class_trie, &asked.class_hashes),
+            contracts: paths(&mut self.contract_trie, &asked.contracts),
+            storage,
+            roots: [self.contract_trie.root(), self.class_trie.root()],
+        }
     }
 
     fn take_touched(&mut self, change: &StateChange) -> TouchedContracts {
@@ -100,6 +134,12 @@ impl StarknetStateTries {
             .map(|address| (*address, self.contracts.remove(address).unwrap_or_default()))
             .collect()
     }
+}
+
+fn paths<H: StarkHash>(trie: &mut BinaryTrie<H>, keys: &[Felt]) -> Paths {
+    let mut known = BTreeSet::new();
+    let nodes = keys.iter().flat_map(|key| trie.path(key));
+    nodes.filter(|(hash, _)| known.insert(*hash)).collect()
 }
 
 /// The contracts that a change concerns, while it is applied.
@@ -127,6 +167,20 @@ fn settle(touched: &mut TouchedContracts) {
 
 fn next<T>(waiting: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+/// The leaf of a contract that something was written to.
+pub fn contract_leaf(class_hash: Felt, storage_root: Felt, nonce: Felt) -> Felt {
+    let code_and_storage = Pedersen::hash(&class_hash, &storage_root);
+    Pedersen::hash(&Pedersen::hash(&code_and_storage, &nonce), &Felt::ZERO)
+}
+
+/// The global state root of two tries; `always_joined` as for `StarknetStateTries::root`.
+pub fn joined_root(contracts: Felt, classes: Felt, always_joined: bool) -> Felt {
+    if classes == Felt::ZERO && (contracts == Felt::ZERO || !always_joined) {
+        return contracts;
+    }
+    Poseidon::hash_array(&[short_string("STARKNET_STATE_V0"), contracts, classes])
 }
 
 /// The class trie's leaf; without a compiled class there is none.

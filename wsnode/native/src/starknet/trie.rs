@@ -8,10 +8,11 @@ use std::marker::PhantomData;
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::StarkHash;
 
-const HEIGHT: usize = 251;
+/// Bits of a key.
+pub const HEIGHT: usize = 251;
 
 type NodeId = u32;
-type PathKey = [u8; 32];
+pub type PathKey = [u8; 32];
 
 enum BinaryNode {
     Leaf(Felt),
@@ -26,6 +27,37 @@ enum BinaryNode {
         child: NodeId,
         hash: Option<Felt>,
     },
+}
+
+/// A node as proofs show it, its children by their hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProofNode {
+    Binary {
+        left: Felt,
+        right: Felt,
+    },
+    /// The `length` low bits of `path` lead to the child.
+    Edge {
+        path: Felt,
+        length: u64,
+        child: Felt,
+    },
+}
+
+impl ProofNode {
+    pub fn hash<H: StarkHash>(&self) -> Felt {
+        match self {
+            Self::Binary { left, right } => H::hash(left, right),
+            Self::Edge { path, length, child } => H::hash(child, path) + Felt::from(*length),
+        }
+    }
+
+    pub fn children(&self) -> [Felt; 2] {
+        match *self {
+            Self::Binary { left, right } => [left, right],
+            Self::Edge { child, .. } => [child, child],
+        }
+    }
 }
 
 /// A trie whose nodes hash with `H`.
@@ -55,6 +87,35 @@ impl<H: StarkHash> BinaryTrie<H> {
     /// The commitment to all leaves; only what changed since the last call is hashed again.
     pub fn root(&mut self) -> Felt {
         self.root.map_or(Felt::ZERO, |root| self.hash(root, 0))
+    }
+
+    /// The nodes from the root towards `key`, with their hashes: to its leaf, or to the edge that leads elsewhere.
+    pub fn path(&mut self, key: &Felt) -> Vec<(Felt, ProofNode)> {
+        let key = key.to_bytes_be();
+        let (mut next, mut depth) = (self.root, 0);
+        let mut path = Vec::new();
+        while let Some(id) = next {
+            let hash = self.hash(id, depth);
+            next = match self.nodes[id as usize] {
+                BinaryNode::Leaf(_) => None,
+                BinaryNode::Binary { children, .. } => {
+                    let [left, right] = children.map(|child| self.hash(child, depth + 1));
+                    path.push((hash, ProofNode::Binary { left, right }));
+                    let side = bit(&key, depth);
+                    depth += 1;
+                    Some(children[side])
+                }
+                BinaryNode::Edge { key: own, length, child, .. } => {
+                    let below = self.hash(child, depth + length);
+                    let bits = path_felt(&own, depth, length);
+                    path.push((hash, ProofNode::Edge { path: bits, length: length as u64, child: below }));
+                    let is_on_the_way = common_bits(&key, &own, depth, length) == length;
+                    depth += length;
+                    is_on_the_way.then_some(child)
+                }
+            };
+        }
+        path
     }
 
     fn insert(&mut self, id: NodeId, key: &PathKey, depth: usize, value: Felt) -> Option<NodeId> {
@@ -213,7 +274,7 @@ fn common_bits(left: &PathKey, right: &PathKey, depth: usize, length: usize) -> 
 }
 
 /// The `length` bits of `key` from `depth` on, as a number.
-fn path_felt(key: &PathKey, depth: usize, length: usize) -> Felt {
+pub fn path_felt(key: &PathKey, depth: usize, length: usize) -> Felt {
     let mut path = [0_u8; 32];
     for offset in 0..length {
         let position = 256 - length + offset;

@@ -1,0 +1,78 @@
+//! Why a storage proof is not taken.
+
+use starknet_types_core::felt::Felt;
+
+/// Longest text of others in a message, in characters.
+const MOST_QUOTED: usize = 120;
+
+/// What is wrong with a proof, or with the question that it is to answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageProofError {
+    #[error("{member}: {reason}")]
+    Malformed { member: String, reason: String },
+    #[error("{asked} keys are more than {most}")]
+    TooManyKeys { asked: usize, most: usize },
+    #[error("the key {key:#x} is not below 2^251")]
+    KeyOutOfRange { key: Felt },
+    #[error("{bytes} bytes are more than {most}")]
+    TooManyBytes { bytes: usize, most: usize },
+    #[error("{member}: {actual} items, more than the {most} that the keys have")]
+    TooManyItems { member: &'static str, actual: usize, most: usize },
+    #[error("{member}: expected {expected:#x}, got {actual:#x}")]
+    OtherValue { member: String, expected: Felt, actual: Felt },
+    #[error("{member}: the node {hash:#x} is missing")]
+    MissingNode { member: String, hash: Felt },
+    #[error("{member}: the node {hash:#x} is an edge of {length} bits at a height of {height}")]
+    WrongEdge { member: String, hash: Felt, length: u64, height: usize },
+    #[error("{member}: nodes of {roots} tries")]
+    SeveralRoots { member: String, roots: usize },
+    #[error("{member}: no storage root gives the leaf {leaf:#x} of the contract {address:#x}")]
+    UnknownStorageRoot { member: String, leaf: Felt, address: Felt },
+}
+
+impl StorageProofError {
+    /// Refuse what has not the form of its kind; the reason may quote the text itself, so it is cut.
+    pub fn malformed(member: impl ToString, reason: impl ToString) -> Self {
+        Self::Malformed { member: cut(&member.to_string()), reason: cut(&reason.to_string()) }
+    }
+
+    /// The name of the rule that is broken.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Malformed { .. } => "malformed",
+            Self::TooManyKeys { .. } => "too_many_keys",
+            Self::KeyOutOfRange { .. } => "key_out_of_range",
+            Self::TooManyBytes { .. } => "too_many_bytes",
+            Self::TooManyItems { .. } => "too_many_items",
+            Self::OtherValue { .. } => "other_value",
+            Self::MissingNode { .. } => "missing_node",
+            Self::WrongEdge { .. } => "wrong_edge",
+            Self::SeveralRoots { .. } => "several_roots",
+            Self::UnknownStorageRoot { .. } => "unknown_storage_root",
+        }
+    }
+}
+
+/// Refuse unless the proof has the value that it must have.
+pub fn check_value(
+    member: impl FnOnce() -> String,
+    expected: Felt,
+    actual: Felt,
+) -> Result<(), StorageProofError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(StorageProofError::OtherValue { member: member(), expected, actual })
+}
+
+/// Refuse a list that has more items than the question allows.
+pub fn check_count(member: &'static str, actual: usize, most: usize) -> Result<(), StorageProofError> {
+    if actual <= most {
+        return Ok(());
+    }
+    Err(StorageProofError::TooManyItems { member, actual, most })
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MOST_QUOTED).collect()
+}

@@ -1,0 +1,192 @@
+//! From the state root of a block down to the values that a proof gives.
+
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
+
+use starknet_types_core::felt::Felt;
+use starknet_types_core::hash::{Pedersen, Poseidon};
+
+use super::codec::{ContractLeaf, GlobalRoots, NamedNode, UnverifiedStorageProof};
+use super::error::{check_count, check_value, StorageProofError};
+use super::nodes::NodeSet;
+use crate::starknet::state::{contract_leaf, joined_root};
+use crate::starknet::trie::HEIGHT;
+
+/// Most keys that a proof is taken for, contracts and classes included, as pathfinder proves no more at once. The nodes of
+/// a hundred longest paths take half a second to hash.
+const MOST_KEYS: usize = 100;
+
+/// What a proof was asked for; the addresses of `contracts` stand in this order under `contract_addresses`.
+pub struct ProofQuestion {
+    pub class_hashes: Vec<Felt>,
+    pub contracts: Vec<ContractQuestion>,
+}
+
+pub struct ContractQuestion {
+    pub address: Felt,
+    pub keys: Vec<Felt>,
+}
+
+/// The block whose state is asked for, as this node has verified it.
+pub struct StateOfBlock {
+    pub block_hash: Felt,
+    pub state_root: Felt,
+}
+
+/// The values that a state root proves, in the order of the question.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProvedState {
+    /// The leaf of each class, 0 for one that is not declared.
+    pub class_leaves: Vec<Felt>,
+    /// None for a contract that the state has not.
+    pub contracts: Vec<Option<ProvedContract>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProvedContract {
+    pub class_hash: Felt,
+    pub nonce: Felt,
+    pub storage_root: Felt,
+    /// The value of each slot, 0 for one that was never written.
+    pub values: Vec<Felt>,
+}
+
+impl ProofQuestion {
+    fn check(&self) -> Result<(), StorageProofError> {
+        let asked = self.keys().count();
+        if asked > MOST_KEYS {
+            return Err(StorageProofError::TooManyKeys { asked, most: MOST_KEYS });
+        }
+        match self.keys().find(|key| key.bits() > HEIGHT) {
+            Some(key) => Err(StorageProofError::KeyOutOfRange { key: *key }),
+            None => Ok(()),
+        }
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Felt> {
+        let of_contracts =
+            self.contracts.iter().flat_map(|asked| [&asked.address].into_iter().chain(&asked.keys));
+        self.class_hashes.iter().chain(of_contracts)
+    }
+}
+
+/// Verify a result of `starknet_getStorageProof` and return what it proves.
+pub fn verify(
+    proof: &[u8],
+    question: &ProofQuestion,
+    block: &StateOfBlock,
+) -> Result<ProvedState, StorageProofError> {
+    question.check()?;
+    let proof = UnverifiedStorageProof::read(proof)?;
+    check_counts(&proof, question)?;
+    check_roots(&proof.global_roots, block)?;
+    let roots = proof.global_roots;
+    let mut classes = NodeSet::<Poseidon>::new("classes_proof", proof.classes_proof);
+    let class_leaves = question.class_hashes.iter().map(|key| classes.leaf(roots.classes_tree_root, key));
+    let class_leaves = class_leaves.collect::<Result<_, _>>()?;
+    let mut storage = StorageTries::new(proof.contracts_storage_proofs)?;
+    let mut nodes = NodeSet::<Pedersen>::new("contracts_proof.nodes", proof.contracts_proof.nodes);
+    let told = proof.contracts_proof.contract_leaves_data;
+    let contracts = question.contracts.iter().zip(told).enumerate().map(|(index, (asked, told))| {
+        let leaf = nodes.leaf(roots.contracts_tree_root, &asked.address)?;
+        contract(index, asked, leaf, told, &mut storage)
+    });
+    Ok(ProvedState { class_leaves, contracts: contracts.collect::<Result<_, _>>()? })
+}
+
+fn check_counts(proof: &UnverifiedStorageProof, question: &ProofQuestion) -> Result<(), StorageProofError> {
+    let (classes, contracts) = (question.class_hashes.len(), question.contracts.len());
+    let told = proof.contracts_proof.contract_leaves_data.len();
+    if told != contracts {
+        let reason = format!("{told} items, and {contracts} contracts");
+        return Err(StorageProofError::malformed("contracts_proof.contract_leaves_data", reason));
+    }
+    let with_keys = question.contracts.iter().filter(|asked| !asked.keys.is_empty()).count();
+    let keys = question.contracts.iter().map(|asked| asked.keys.len()).sum::<usize>();
+    let slots = proof.contracts_storage_proofs.iter().map(Vec::len).sum();
+    check_count("classes_proof", proof.classes_proof.len(), HEIGHT * classes)?;
+    check_count("contracts_proof.nodes", proof.contracts_proof.nodes.len(), HEIGHT * contracts)?;
+    check_count("contracts_storage_proofs", proof.contracts_storage_proofs.len(), with_keys)?;
+    check_count("contracts_storage_proofs[]", slots, HEIGHT * keys)
+}
+
+/// Before version 0.14 the contracts' root stands alone while there are no classes. Either form is taken for any
+/// version: a value that is a root in both ways would be a collision of the hashes.
+fn check_roots(told: &GlobalRoots, block: &StateOfBlock) -> Result<(), StorageProofError> {
+    check_value(|| "global_roots.block_hash".into(), block.block_hash, told.block_hash)?;
+    let (contracts, classes) = (told.contracts_tree_root, told.classes_tree_root);
+    if joined_root(contracts, classes, false) == block.state_root {
+        return Ok(());
+    }
+    check_value(|| "global_roots".into(), block.state_root, joined_root(contracts, classes, true))
+}
+
+fn contract(
+    index: usize,
+    asked: &ContractQuestion,
+    leaf: Felt,
+    told: Option<ContractLeaf>,
+    storage: &mut StorageTries,
+) -> Result<Option<ProvedContract>, StorageProofError> {
+    let member = || format!("contracts_proof.contract_leaves_data[{index}]");
+    let Some(told) = told else {
+        return check_value(member, leaf, Felt::ZERO).map(|()| None);
+    };
+    if leaf == Felt::ZERO {
+        // Some nodes tell zeros instead of null.
+        check_value(|| format!("{}.class_hash", member()), Felt::ZERO, told.class_hash)?;
+        check_value(|| format!("{}.nonce", member()), Felt::ZERO, told.nonce)?;
+        return Ok(None);
+    }
+    let storage_root = storage.root_of(index, &told, leaf).ok_or_else(|| {
+        StorageProofError::UnknownStorageRoot { member: member(), leaf, address: asked.address }
+    })?;
+    let values = asked.keys.iter().map(|key| storage.value(storage_root, key)).collect::<Result<_, _>>()?;
+    Ok(Some(ProvedContract { class_hash: told.class_hash, nonce: told.nonce, storage_root, values }))
+}
+
+/// The storage tries of a proof by their roots, which no contract is yet assigned to.
+struct StorageTries {
+    tries: HashMap<Felt, NodeSet<Pedersen>>,
+    /// In the order of the proof.
+    roots: Vec<Felt>,
+}
+
+impl StorageTries {
+    fn new(proofs: Vec<Vec<NamedNode>>) -> Result<Self, StorageProofError> {
+        let mut found = Self { tries: HashMap::new(), roots: Vec::new() };
+        for (index, nodes) in proofs.into_iter().enumerate() {
+            let nodes = NodeSet::new(format!("contracts_storage_proofs[{index}]"), nodes);
+            let root = nodes.root()?.unwrap_or(Felt::ZERO);
+            found.roots.push(root);
+            // Contracts with equal storage have equal tries.
+            match found.tries.entry(root) {
+                Entry::Occupied(mut entry) => entry.get_mut().extend(nodes),
+                Entry::Vacant(entry) => drop(entry.insert(nodes)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The storage root with which the told class and nonce give the leaf of a contract.
+    ///
+    /// Nodes assign storage proofs to contracts in different ways, so each root is tried: the told one, that of the list
+    /// with the contract's index, none, and all others.
+    fn root_of(&self, index: usize, told: &ContractLeaf, leaf: Felt) -> Option<Felt> {
+        let likely = [told.storage_root, self.roots.get(index).copied(), Some(Felt::ZERO)];
+        likely
+            .into_iter()
+            .flatten()
+            .chain(self.roots.iter().copied())
+            .find(|root| contract_leaf(told.class_hash, *root, told.nonce) == leaf)
+    }
+
+    fn value(&mut self, root: Felt, key: &Felt) -> Result<Felt, StorageProofError> {
+        if root == Felt::ZERO {
+            return Ok(Felt::ZERO);
+        }
+        let missing =
+            || StorageProofError::MissingNode { member: "contracts_storage_proofs".into(), hash: root };
+        self.tries.get_mut(&root).ok_or_else(missing)?.leaf(root, key)
+    }
+}
