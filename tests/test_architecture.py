@@ -140,7 +140,7 @@ FLOORS = {
         "roots",
         "snapshot verification",
         "chain header_json dump events",
-        "importer",
+        "importer proofs",
         "live",
         "rpc",
     ),

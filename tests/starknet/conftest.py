@@ -17,6 +17,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.work import CallTask
 from wsnode.server.access.router import Caller
 from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.proofs.prover import StateProver
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import ImportOutcome, import_folder
 
@@ -60,12 +61,12 @@ def dump(tmp_path: Path, mainnet: Path) -> Path:
     return Path(shutil.copytree(mainnet, tmp_path / "dump"))
 
 
-def caller_of(chain: StarknetChain, version: str | None = None) -> Call:
+def caller_of(chain: StarknetChain, version: str | None = None, *, prover: StateProver | None = None) -> Call:
     """Return a function that calls a method and returns its result, or its error as a dict with `code`.
 
     `version` is that of the specification, as paths end in it.
     """
-    dispatcher = Dispatcher(build_registry(), chain.snapshot)
+    dispatcher = Dispatcher(build_registry(prover=prover), chain.snapshot)
     caller = Caller(network="main", rpc_version=version)
 
     def call(method: str, params: Any = None) -> Any:

@@ -123,12 +123,13 @@ def network_of(
     rpc_versions: Sequence[str] = ()
     starknet_limits: Mapping[str, int] = {}
     if starknet is not None:
+        from wsnode.starknet.proofs.prover import StateProver
         from wsnode.starknet.rpc.limits import STARKNET_LIMITS
         from wsnode.starknet.rpc.methods import add_methods
         from wsnode.starknet.snapshot import SPEC_VERSIONS
 
         rpc_versions, starknet_limits = tuple(SPEC_VERSIONS), STARKNET_LIMITS
-        add_methods(registry, lambda view: view.starknet, starknet_hub)
+        add_methods(registry, lambda view: view.starknet, starknet_hub, StateProver(starknet))
     watches = [hub.watch, *hub.background, *([] if starknet_hub is None else [starknet_hub.watch])]
     grows = [each for each in (growth, followed) if each is not None]
     made = Network(
@@ -167,12 +168,13 @@ def starknet_network(
     followed: SyncService | None = None,
 ) -> Network:
     """Return a network with a Starknet chain and nothing else."""
+    from wsnode.starknet.proofs.prover import StateProver
     from wsnode.starknet.rpc.limits import STARKNET_LIMITS
     from wsnode.starknet.rpc.methods import build_registry
     from wsnode.starknet.snapshot import SPEC_VERSIONS
 
     unavailable = {"eth_": {"network": name, "family": ETHEREUM_FOLDER}}
-    registry = build_registry(unavailable, hub=hub)
+    registry = build_registry(unavailable, hub=hub, prover=StateProver(chain))
     _add_starknet_status(registry, followed)
     add_discovery(registry, title="wsnode", version=release)
     made = Network(

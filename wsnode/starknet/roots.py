@@ -21,6 +21,13 @@ ALWAYS_JOINED = (0, 14, 0)
 ENTRIES_A_CALL = 50_000
 
 
+class StateTooLargeError(Exception):
+    """The state has more values than its tries may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the state has more than {most} values")
+
+
 class StateRoots:
     """The tries of one state, in memory: about 370 bytes for each non-zero slot."""
 
@@ -28,16 +35,22 @@ class StateRoots:
         self.tries = StarknetTries()
 
     @classmethod
-    def of_head(cls, reader: Reader, last: int | None = None) -> "StateRoots":
+    def of_head(cls, reader: Reader, last: int | None = None, *, most: int | None = None) -> "StateRoots":
         """Return the tries of the state after the stored head, from the last entries of the histories.
 
         With `last`, of the state after that block.
+
+        Raises:
+            StateTooLargeError: The histories have more than `most` values.
         """
         roots = cls()
+        values = 0
         for table in (STORAGE_AT, CLASS_AT, NONCE_AT, COMPILED_AT):
             packed: list[bytes] = []
             for subject, value in _last_values(reader, table, MAX_NUMBER if last is None else last):
                 packed += (subject, _felt(table, value))
+                if most is not None and (values := values + 1) > most:
+                    raise StateTooLargeError(most)
                 if len(packed) >= 2 * ENTRIES_A_CALL:
                     roots._put(table, b"".join(packed))
                     packed.clear()

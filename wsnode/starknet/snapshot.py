@@ -13,6 +13,7 @@ from wsnode.starknet.storage.tables import (
     CHAIN_ID_KEY,
     CLASS_AT,
     CLASSES,
+    COMPILED_AT,
     DIFFS,
     DROPPED,
     EVENT_BLOOMS,
@@ -138,6 +139,10 @@ class StarknetSnapshot:
     def nonce_at(self, address: bytes, number: int) -> bytes | None:
         """Return the nonce after block `number`, None if none was written."""
         return value_at(self._reader, NONCE_AT, address, number)
+
+    def compiled_at(self, class_hash: bytes, number: int) -> bytes | None:
+        """Return the compiled class hash of a class after block `number`, None if it has none."""
+        return value_at(self._reader, COMPILED_AT, class_hash, number)
 
     def storage_at(self, address: bytes, key: bytes, number: int) -> tuple[bytes, int] | None:
         """Return a slot's value after block `number` and the block that wrote it, None if none did."""

@@ -11,16 +11,17 @@ from tests.reply_schemas import ReplySchemas, document_of
 from tests.starknet.conftest import Call, caller_of
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.proofs.prover import StateProver
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
 jsonschema = pytest.importorskip("jsonschema", reason="replies are validated with jsonschema")
-SCHEMAS, OF_TRANSACTIONS = (
+SCHEMAS, OF_TRANSACTIONS, OF_PROOFS = (
     json.loads(Path(__file__).with_name(f"{name}_schemas.json").read_text())
-    for name in ("reply", "transaction")
+    for name in ("reply", "transaction", "storage_proof")
 )
 for part in ("$defs", "results"):
-    SCHEMAS[part] |= OF_TRANSACTIONS[part]
+    SCHEMAS[part] |= OF_TRANSACTIONS[part] | OF_PROOFS[part]
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
 CLASS = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
 
@@ -75,10 +76,12 @@ def cases() -> Iterator[tuple[str, list[Any]]]:
             yield method, params
 
 
-def test_every_method_has_a_schema_and_a_request() -> None:
-    methods = {name for name in build_registry().methods if name.startswith("starknet_")}
-    # Blocks of the chain here have no transactions: test_transactions asks for those.
-    assert methods == set(SCHEMAS["results"]) == set(REQUESTS) | set(OF_TRANSACTIONS["results"])
+def test_every_method_has_a_schema_and_a_request(chain: StarknetChain) -> None:
+    registry = build_registry(prover=StateProver(chain))
+    methods = {name for name in registry.methods if name.startswith("starknet_")}
+    # Blocks of the chain here have no transactions: test_transactions and test_storage_proofs ask for others.
+    elsewhere = set(OF_TRANSACTIONS["results"]) | set(OF_PROOFS["results"])
+    assert methods == set(SCHEMAS["results"]) == set(REQUESTS) | elsewhere
 
 
 @pytest.mark.parametrize(("method", "params"), list(cases()), ids=lambda value: str(value)[:60])

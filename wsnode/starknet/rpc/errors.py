@@ -15,6 +15,7 @@ PAGE_SIZE_TOO_BIG: Final = 31
 NO_BLOCKS: Final = 32
 INVALID_CONTINUATION_TOKEN: Final = 33
 TOO_MANY_KEYS: Final = 34
+PROOF_TOO_OLD: Final = 42
 INVALID_SUBSCRIPTION_ID: Final = 66
 TOO_MANY_SENDERS: Final = 67
 TOO_MANY_BLOCKS_BACK: Final = 68
@@ -75,6 +76,17 @@ def too_many_keys() -> RpcError:
 def no_blocks() -> RpcError:
     """Return the error for an empty chain."""
     return RpcError(NO_BLOCKS, "There are no blocks")
+
+
+def proof_too_old() -> RpcError:
+    """Return the error for a proof of a block too far below the head."""
+    message = "the node doesn't support storage proofs for blocks that are too far in the past"
+    return RpcError(PROOF_TOO_OLD, message)
+
+
+def unprovable_state(reason: str) -> RpcError:
+    """Return the error for a state that this node has no tries of."""
+    return RpcError(SERVER_ERROR, f"the state cannot be proved: {reason}")
 
 
 def invalid_subscription_id() -> RpcError:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from wsnode.starknet.events.search import MOST_BLOCKS, MOST_BYTES
+from wsnode.starknet.proofs.prover import MOST_VALUES, PROVED_BLOCKS
 from wsnode.starknet.rpc.events import MOST_EVENTS
-from wsnode.starknet.rpc.params import MOST_ADDRESSES, MOST_CONTRACTS
+from wsnode.starknet.rpc.params import MOST_ADDRESSES, MOST_CONTRACTS, MOST_PROVED_KEYS
 from wsnode.starknet.rpc.subscription_params import MOST_SENDERS
 from wsnode.starknet.rpc.subscriptions import (
     MOST_BLOCKS_BACK,
@@ -20,6 +21,9 @@ STARKNET_LIMITS: Final = {
     "starknet_events_addresses": MOST_ADDRESSES,
     "starknet_events_keys": MOST_KEYS,
     "starknet_state_update_contracts": MOST_CONTRACTS,
+    "starknet_proof_keys": MOST_PROVED_KEYS,
+    "starknet_proof_blocks": PROVED_BLOCKS,
+    "starknet_proof_values": MOST_VALUES,
     "starknet_subscription_blocks_back": MOST_BLOCKS_BACK,
     "starknet_subscription_senders": MOST_SENDERS,
     "starknet_subscriptions_parameters": MOST_PARAMETERS,

@@ -17,6 +17,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, STRING, Schema
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family
+from wsnode.starknet.proofs.prover import StateProver
 from wsnode.starknet.rpc import blocks, classes, events, state, transactions
 from wsnode.starknet.rpc.errors import (
     block_not_found,
@@ -28,11 +29,13 @@ from wsnode.starknet.rpc.errors import (
     invalid_transaction_index,
     no_blocks,
     page_size_too_big,
+    proof_too_old,
     too_many_blocks_back,
     too_many_keys,
     too_many_senders,
     transaction_hash_not_found,
     transactions_unavailable,
+    unprovable_state,
 )
 from wsnode.starknet.rpc.schemas import (
     CLASS,
@@ -40,10 +43,13 @@ from wsnode.starknet.rpc.schemas import (
     FELT,
     HEAD,
     HEX,
+    PROOF_COMPONENTS,
     SLOT,
     STATE_UPDATES,
+    STORAGE_PROOF,
     SUBSCRIPTION,
 )
+from wsnode.starknet.rpc.storage_proofs import storage_proof_handler
 from wsnode.starknet.rpc.subscriptions import SubscriptionMethods
 from wsnode.starknet.rpc.transaction_schemas import (
     BLOCK_WITH_RECEIPTS,
@@ -71,10 +77,11 @@ def build_registry(
     unavailable: Mapping[str, Any] | None = None,
     *,
     hub: StarknetHub | None = None,
+    prover: StateProver | None = None,
 ) -> Registry:
     """Return the methods of a network with only a Starknet chain, whose views are snapshots."""
     registry = Registry(unavailable)
-    add_methods(registry, lambda view: cast(StarknetSnapshot, view), hub)
+    add_methods(registry, lambda view: cast(StarknetSnapshot, view), hub, prover)
     return registry
 
 
@@ -82,19 +89,22 @@ def add_methods(
     registry: Registry,
     snapshot_of: SnapshotOf,
     hub: StarknetHub | None = None,
+    prover: StateProver | None = None,
 ) -> None:
     """Register the Starknet family's methods, which read `snapshot_of(view)`.
 
-    Subscriptions need a `hub`.
+    Subscriptions need a `hub`, storage proofs a `prover`.
     """
-    registry.define(COMPONENTS | TRANSACTION_COMPONENTS)
+    registry.define(COMPONENTS | TRANSACTION_COMPONENTS | PROOF_COMPONENTS)
     for family in FAMILIES:
-        _add_reading(registry, family, snapshot_of)
+        _add_reading(registry, family, snapshot_of, prover)
         if hub is not None:
             _add_subscriptions(registry, family, hub)
 
 
-def _add_reading(registry: Registry, family: Family, snapshot_of: SnapshotOf) -> None:
+def _add_reading(
+    registry: Registry, family: Family, snapshot_of: SnapshotOf, prover: StateProver | None
+) -> None:
     def add(name: str, handler: Handler, **described: Any) -> None:
         struct = _parameters_of(handler)
         decoder = _decoder(family, struct)
@@ -136,6 +146,14 @@ def _add_reading(registry: Registry, family: Family, snapshot_of: SnapshotOf) ->
         errors=(*BLOCK_ERRORS, page_size_too_big(), invalid_continuation_token(), too_many_keys()),
         contracts=_named_emitters,
     )
+    if prover is not None:
+        add(
+            "getStorageProof",
+            storage_proof_handler(prover),
+            result=STORAGE_PROOF,
+            errors=(block_not_found(), proof_too_old(), unprovable_state("")),
+            contracts=_named_proved,
+        )
     # The one method with a different form under each name.
     update = state.get_flat_state_update if family == "alt" else state.get_nested_state_update
     add("getStateUpdate", update, result=STATE_UPDATES[family], errors=(block_not_found(),))
@@ -185,6 +203,11 @@ def _named_contract(params: Any) -> list[int]:
 
 def _named_emitters(params: Any) -> list[int] | None:
     return [int.from_bytes(address, "big") for address in params.filter.address or ()] or None
+
+
+def _named_proved(params: Any) -> list[int] | None:
+    named = [*params.contract_addresses, *(address for address, _ in params.contracts_storage_keys)]
+    return [int.from_bytes(address, "big") for address in named] or None
 
 
 def _decoder(family: Family, struct: type[msgspec.Struct] | None) -> NamedParameters | None:

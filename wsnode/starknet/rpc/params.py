@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from wsnode.jsonrpc.codec import register_encoder, register_type
-from wsnode.jsonrpc.schema import either, list_of
+from wsnode.jsonrpc.schema import either, list_of, record
 from wsnode.jsonrpc.session_limits import check_count
 from wsnode.starknet.block_id import BlockId, decode_block_id
 from wsnode.starknet.felt import Felt, decode_felt, felt_text
@@ -17,6 +17,8 @@ MOST_CONTRACTS: Final = 1024
 """Contracts that one getStateUpdate selects; an address takes two microseconds to decode."""
 MOST_ADDRESSES: Final = 100
 """Contracts that a filter of events names."""
+MOST_PROVED_KEYS: Final = 100
+"""Classes, contracts and slots of one getStorageProof, as pathfinder has it."""
 FLAGS: Final = ("INCLUDE_LAST_UPDATE_BLOCK",)
 TRANSACTION_FLAGS: Final = ("INCLUDE_PROOF_FACTS",)
 _MOST_FLAGS: Final = 16
@@ -36,6 +38,18 @@ class Emitters(tuple[Felt, ...]):
 
 class EmitterList(Emitters):
     """Contracts that emit events, written as a list, which starknet-specs 0.9 does not have."""
+
+    __slots__ = ()
+
+
+class ProvedFelts(tuple[Felt, ...]):
+    """Classes or contracts that are to be proved."""
+
+    __slots__ = ()
+
+
+class ProvedSlots(tuple[tuple[Felt, tuple[Felt, ...]], ...]):
+    """Contracts, each with the keys of slots that are to be proved."""
 
     __slots__ = ()
 
@@ -80,6 +94,41 @@ def _decode_event_keys(value: Any) -> EventKeys:
     return EventKeys(tuple(map(decode_felt, among)) for among in value)
 
 
+def _decode_proved_felts(value: Any) -> ProvedFelts:
+    if type(value) is not list:
+        raise ValueError("what is to be proved is an array")
+    check_count(len(value), MOST_PROVED_KEYS, "keys")
+    return ProvedFelts(map(decode_provable, value))
+
+
+def decode_provable(value: object) -> Felt:
+    """Return a key of a trie.
+
+    Raises:
+        ValueError: It is no felt, or not below 2^251, the height of tries.
+    """
+    key = decode_felt(value)
+    if key[0] >= 8:
+        raise ValueError("a key of a trie is below 2^251")
+    return key
+
+
+def _decode_proved_slots(value: Any) -> ProvedSlots:
+    if type(value) is not list:
+        raise ValueError("contracts_storage_keys is an array")
+    check_count(len(value), MOST_PROVED_KEYS, "contracts")
+    slots = ProvedSlots(map(_decode_contract_slots, value))
+    check_count(sum(len(keys) for _, keys in slots), MOST_PROVED_KEYS, "keys")
+    return slots
+
+
+def _decode_contract_slots(value: Any) -> tuple[Felt, tuple[Felt, ...]]:
+    if type(value) is not dict or type(value.get("storage_keys")) is not list:
+        raise ValueError("a contract's keys are {contract_address, storage_keys}")
+    check_count(len(value["storage_keys"]), MOST_PROVED_KEYS, "keys")
+    return decode_provable(value.get("contract_address")), tuple(map(decode_provable, value["storage_keys"]))
+
+
 def _flags_of(value: Any, known: tuple[str, ...]) -> list[str]:
     if type(value) is not list:
         raise ValueError("response flags are an array")
@@ -102,6 +151,17 @@ register_encoder(Felt, felt_text)
 register_type(BlockId, decode_block_id, BLOCK_ID)
 register_type(Contracts, _decode_contracts, list_of(WRITTEN_FELT, most=MOST_CONTRACTS))
 register_type(Emitters, _decode_emitters, either(WRITTEN_FELT, list_of(WRITTEN_FELT, most=MOST_ADDRESSES)))
+register_type(ProvedFelts, _decode_proved_felts, list_of(WRITTEN_FELT, most=MOST_PROVED_KEYS))
+register_type(
+    ProvedSlots,
+    _decode_proved_slots,
+    list_of(
+        record(
+            {"contract_address": WRITTEN_FELT, "storage_keys": list_of(WRITTEN_FELT, most=MOST_PROVED_KEYS)}
+        ),
+        most=MOST_PROVED_KEYS,
+    ),
+)
 register_type(EventKeys, _decode_event_keys, list_of(list_of(WRITTEN_FELT, most=MOST_KEYS), most=MOST_KEYS))
 register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=_MOST_FLAGS))
 
@@ -190,3 +250,12 @@ class StateUpdateParams(msgspec.Struct, frozen=True):
 
     block_id: BlockId
     contract_addresses: Contracts = Contracts()
+
+
+class StorageProofParams(msgspec.Struct, frozen=True):
+    """`block_id`; `class_hashes`, `contract_addresses` and `contracts_storage_keys` name what is proved."""
+
+    block_id: BlockId
+    class_hashes: ProvedFelts = ProvedFelts()
+    contract_addresses: ProvedFelts = ProvedFelts()
+    contracts_storage_keys: ProvedSlots = ProvedSlots()

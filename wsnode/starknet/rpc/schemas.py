@@ -91,3 +91,23 @@ STATE_UPDATES: Final = {"alt": _state_update("FLAT_STATE_DIFF"), "starknet": _st
 SLOT: Final = either(FELT, record({"value": FELT, "last_update_block": COUNT}))
 HEAD: Final = record({"block_hash": FELT, "block_number": COUNT})
 SUBSCRIPTION: Final = text("0x[0-9a-f]{32}")
+PROOF_COMPONENTS: Final[dict[str, Schema]] = {
+    "MERKLE_NODE": either(
+        record(dict.fromkeys(("left", "right"), FELT)), record({"path": HEX, "length": COUNT, "child": FELT})
+    )
+}
+_NODES: Final = list_of(record({"node_hash": FELT, "node": reference("MERKLE_NODE")}))
+_LEAF: Final = record(dict.fromkeys(("nonce", "class_hash", "storage_root"), FELT))
+STORAGE_PROOF: Final = record(
+    {
+        "classes_proof": _NODES,
+        # As pathfinder and juno have it, null stands for a contract that does not exist.
+        "contracts_proof": record(
+            {"nodes": _NODES, "contract_leaves_data": list_of(either(_LEAF, {"type": "null"}))}
+        ),
+        "contracts_storage_proofs": list_of(_NODES),
+        "global_roots": record(
+            dict.fromkeys(("contracts_tree_root", "classes_tree_root", "block_hash"), FELT)
+        ),
+    }
+)

@@ -1,0 +1,1 @@
+"""Storage proofs: made of stored states."""
