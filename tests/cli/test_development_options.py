@@ -203,7 +203,7 @@ def test_a_state_begins_new_chains_only(tmp_path: Path) -> None:
     with started("dev", "--listen", "0", "-q", "--data", str(data), "--dump-state", str(file)) as node:
         assert node.stop() == 0
     ended = run("dev", "--listen", "0", "--data", str(data), "--load-state", str(file))
-    assert (ended.returncode, "a state is for a new one" in ended.stderr) == (1, True)
+    assert (ended.returncode, "--load-state need a new folder" in ended.stderr) == (1, True)
 
 
 def test_anvil_and_wsnode_read_the_states_of_one_another(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ def test_wrong_usage_and_wrong_files_have_their_exit_status(cases: Path, tmp_pat
     (tmp_path / "bad.io").write_text("hello\n")
     ended = run("verify", "http://127.0.0.1:1", str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == f"error: {tmp_path / 'bad.io'}: bad line 'hello'\n"
+    expected = "bad line 'hello': expected >> REQUEST, then << REPLY, or // COMMENT"
+    assert ended.stderr == f"error: {tmp_path / 'bad.io'}: {expected}\n"
 
 
 def test_results_are_written_for_other_programs(node: Node, tmp_path: Path) -> None:

@@ -89,6 +89,6 @@ def test_wrong_usage_and_other_chains_have_their_exit_status(demo: Node, served:
     assert run("verify", url, "--against", "nowhere").returncode == 2
     ended = against(url, served.bare(served.http_url))
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("error: block 0 is 0x")
+    assert ended.stderr.startswith("error: the nodes have different chains: block 0 is 0x")
     ended = against(url, "http://127.0.0.1:1/")
     assert (ended.returncode, len(ended.stderr.splitlines())) == (1, 1)

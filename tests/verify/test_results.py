@@ -7,7 +7,7 @@ from wsnode.verify.results import CaseResult, document, junit
 RESULTS = [
     CaseResult("get-<balance>", "eth_getBalance", 0.25),
     CaseResult("get-\x00code", "eth_getCode", 0.5, ['FAIL over HTTP: got "0x0" & <more>', "second"]),
-    CaseResult("eth_never", "against", 0.0, skipped="one of the two does not have it"),
+    CaseResult("eth_never", "against", 0.0, skipped="one of the nodes does not have the method"),
 ]
 
 

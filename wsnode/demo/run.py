@@ -164,7 +164,9 @@ def serve_development(
             genesis = _genesis(served, beginning, None if init is None else init.accounts)
             begin(folder, genesis, durable=served.data is not None)
         elif beginning.state.source is not None:
-            raise ConfigurationError(f"{place.path} holds a chain already: a state is for a new one")
+            raise ConfigurationError(
+                f"{place.path} holds a chain already: --state and --load-state need a new folder"
+            )
         spec = require_development(place)
         _require_chosen(place, spec, beginning)
         source = _source(place, spec, beginning)

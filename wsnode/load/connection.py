@@ -145,7 +145,7 @@ class LoadHttpConnection(LoadConnection):
                     self._send_next()
                     return [message]
         except h11.RemoteProtocolError as error:
-            raise ConnectionError(f"the node does not speak HTTP: {error}") from error
+            raise ConnectionError(f"the node's answer is not HTTP: {error}") from error
         return []
 
 

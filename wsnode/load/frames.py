@@ -75,7 +75,7 @@ class ReplyReader:
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == CLOSE:
             code, reason = int.from_bytes(payload[:2]), payload[2:].decode(errors="replace")
-            raise ConnectionError(f"the node said goodbye: {code} {reason}".rstrip())
+            raise ConnectionError(f"the node closed the connection: {code} {reason}".rstrip())
         if opcode == PING:
             self.pings.append(payload)
 

@@ -72,7 +72,9 @@ def read_case(path: Path, folder: Path) -> Case:
         elif mark == "//":
             shape_only |= not requests and text.startswith("speconly:")
         elif line.strip():
-            raise CaseFileError(f"{path}: bad line {line[:60]!r}")
+            raise CaseFileError(
+                f"{path}: bad line {line[:60]!r}: expected >> REQUEST, then << REPLY, or // COMMENT"
+            )
     if len(requests) != len(replies):
         raise CaseFileError(f"{path}: {len(requests)} requests, {len(replies)} replies")
     name = str(path.relative_to(folder).with_suffix(""))

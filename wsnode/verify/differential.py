@@ -80,7 +80,10 @@ def common_head(first: Ask, second: Ask) -> int:
         blocks = [_result(ask, "eth_getBlockByNumber", hex(number), False) for ask in (first, second)]
         hashes = [_hash_of(block) for block in blocks]
         if hashes[0] != hashes[1]:
-            raise NodeMismatchError(f"block {number} is {hashes[0]} here and {hashes[1]} there")
+            raise NodeMismatchError(
+                f"the nodes have different chains: block {number} is {hashes[0]} at the first "
+                f"and {hashes[1]} at the second"
+            )
     return head
 
 
@@ -154,7 +157,7 @@ class DifferentialRun:
     def _result(self, method: str) -> CaseResult:
         asked, different, seconds = self._asked[method], self._different[method], self._seconds[method]
         if method in self._missing:
-            return CaseResult(method, "against", seconds, skipped="one of the two does not have it")
+            return CaseResult(method, "against", seconds, skipped="one of the nodes does not have the method")
         failures = self._shown.get(method, [])
         if different > len(failures):
             failures = [*failures, f"{different} of {asked} answers differ"]

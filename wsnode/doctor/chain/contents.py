@@ -105,7 +105,12 @@ class ContentCheck:
             self._findings.checked["transactions"] += verified.transaction_count
             self._findings.checked["logs"] += verified.log_count
             if verified.receipts != stored.receipts:
-                fault("receipts", "the row is not as it is written", stored.number, stored.named)
+                fault(
+                    "receipts",
+                    "the row differs from the one that an import writes",
+                    stored.number,
+                    stored.named,
+                )
         else:
             table = "receipts" if verified.rule in OF_RECEIPTS else "bodies"
             text = f"{verified.rule}: {verified.expected} expected, {verified.actual} found"

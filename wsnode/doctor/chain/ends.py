@@ -45,7 +45,7 @@ def find_ends(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck
     for name, mark in (("head", meta.HEAD), ("safe", meta.SAFE), ("finalized", meta.FINALIZED)):
         marked = meta.marked_head(reader, mark)
         if marked is not None and first <= marked.number and _hash(reader, marked.number) != marked.hash:
-            findings.fault("meta", f"the {name} block is no canonical one", marked.number, marked.hash)
+            findings.fault("meta", f"the {name} block is not canonical", marked.number, marked.hash)
         if marked is not None and head is not None and marked.number > head.number:
             findings.fault("meta", f"the {name} block is above the head", marked.number, marked.hash)
     for key, _ in scan(reader, META, b""):

@@ -174,8 +174,8 @@ class StarknetBlockCheck:
             self._found[table] += stored is not None
             self._findings.checked["changes"] += 1
             if stored != value:
-                text = f"what it sets at {subject.hex()} is " + (
-                    "not there" if stored is None else "another value"
+                text = f"the value that its diff sets at {subject.hex()} is " + (
+                    "missing" if stored is None else "another one"
                 )
                 self._findings.fault(table.name, text, number, row.hash)
 

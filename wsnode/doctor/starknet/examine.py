@@ -56,7 +56,7 @@ def examine(chain: StarknetChain, findings: FaultCollector) -> None:
 def _check_name(reader: Reader, first: int, block_hash: bytes, findings: FaultCollector) -> None:
     known, name = KNOWN_CHAINS.get(block_hash), StarknetSnapshot(reader).chain_id
     if known is not None and name != known:
-        findings.fault("meta", f"the chain is called {name}, and is {known}", first)
+        findings.fault("meta", f"the chain is named {name}, but its first block is that of {known}", first)
 
 
 def _first(reader: Reader, findings: FaultCollector) -> int:

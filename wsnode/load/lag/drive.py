@@ -57,7 +57,7 @@ def choose(node: NodeReader, way: str, logs: int) -> MiningCalls | None:
     if way == "none":
         return None
     if way == "mine" and logs:
-        raise DriveError("logs come from transactions: --drive send")
+        raise DriveError("logs come from transactions: use --drive send")
     refusals = list[str]()
     ways = [_mining] if way == "mine" else [_sending] if way == "send" or logs else [_mining, _sending]
     for each in ways:

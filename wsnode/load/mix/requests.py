@@ -102,9 +102,7 @@ def read_mix(text: str) -> dict[str, float]:
     for part in text.split(","):
         method, equals, weight = (piece.strip() for piece in part.partition("="))
         if method not in PARAMETERS:
-            raise MixError(
-                f"no requests can be made of {method!r}; there are {', '.join(sorted(PARAMETERS))}"
-            )
+            raise MixError(f"{method!r} is no method of a mix; there are {', '.join(sorted(PARAMETERS))}")
         mix[method] = _weight(weight, method) if equals else 1.0
     return mix
 

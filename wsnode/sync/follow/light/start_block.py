@@ -177,9 +177,8 @@ async def _head_at(upstream: Upstream, tag: str) -> Head | None:
 def total_difficulty_of(spec: ChainSpec) -> int:
     """Return the total difficulty of blocks of proof of stake.
 
-    A chain that is not known here is taken for one that was never mined. If its blocks have difficulties all
-    the same, the total is unknown and not shown: it is too high for the difficulties of earlier blocks to use
-    it up.
+    A chain that is not known here is taken for one without mined blocks. If its blocks have difficulties all
+    the same, the total is unknown and not shown: it is so high that subtracting them leaves it positive.
     """
     if spec.is_sealed_by_authority:
         return UNKNOWN_TOTAL
