@@ -40,7 +40,9 @@ class JournalStep(msgspec.Struct, frozen=True):
     change: Change
     after: ChainState
     is_latest: bool = False
-    """True if it is the chain's present state, and no other process lets the chain go on from elsewhere."""
+    """True if `after` is the chain's present state, and no other process lets the chain go on from
+    elsewhere.
+    """
 
 
 class ChainIdentity(msgspec.Struct, frozen=True):
@@ -49,7 +51,7 @@ class ChainIdentity(msgspec.Struct, frozen=True):
     chain_id: int
     """Chain id in the genesis file."""
     is_development: bool
-    """True if its blocks may have unsigned transactions, and fees and limits against the rules."""
+    """True if the chain's blocks may have unsigned transactions, and fees and limits against the rules."""
 
 
 def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainState:

@@ -89,7 +89,7 @@ class ChainSource(Protocol):
     """Chain that is published."""
 
     what: str
-    """Name of its blocks in the log."""
+    """Name of the chain's blocks in the log."""
     is_sole: bool
     """True if no other process has the chain, so that it is published even where it went back."""
 

@@ -18,12 +18,12 @@ MOST_NODES: Final = 1000
 
 
 class ClusterNode(msgspec.Struct, frozen=True):
-    """Node as it announces itself; only its URL is used, and nothing is believed."""
+    """Announcement of a node; only its URL is used, and nothing is believed."""
 
     name: str
-    """Name of its process, which is the name of the lease's holder if it writes the chain."""
+    """Name of the node's process, which is the name of the lease's holder if it writes the chain."""
     url: str
-    """URL at which it answers over HTTP."""
+    """URL at which the node answers over HTTP."""
     number: Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
     hash: str
 

@@ -117,7 +117,7 @@ class BlockRecord(msgspec.Struct, frozen=True, tag="block"):
     senders: dict[int, Address] = msgspec.field(default_factory=dict)
     """Impersonated senders of unsigned transactions, by index; only development chains have them."""
     is_free: bool = False
-    """True if its maker chose gas limit and base fee against the rules, as development chains may."""
+    """True if the block's maker chose gas limit and base fee against the rules, as development chains may."""
 
 
 class Rollback(msgspec.Struct, frozen=True, tag="down"):
@@ -146,7 +146,7 @@ class StarknetBlockRecord(msgspec.Struct, frozen=True, tag="alt-block"):
     """Block of a Starknet chain that follows the head and becomes it."""
 
     document: bytes
-    """JSON of its header and state update, as an import reads them."""
+    """JSON of the block's header and state update, as an import reads them."""
     chain_id: str = ""
     """Name of the chain, with its first block alone, if it is known."""
 

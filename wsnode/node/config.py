@@ -23,7 +23,7 @@ MOST_BEACONS = 8
 MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
 DEFAULT_WINDOW_SECONDS = 7_200
-"""Seconds of blocks that the window of a light folder keeps at least, whatever the chain's block time."""
+"""Seconds of blocks that the default window of a light folder keeps at least, whatever the block time."""
 SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 WINDOW_BLOCKS = r"^[1-9][0-9]{0,9}$"
 WINDOW_TIME = r"^[1-9][0-9]{0,4}[smhd]$"
@@ -401,13 +401,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def serves_metrics_to_clients(self) -> bool:
-        """Return True if clients can read `/metrics` at their own address."""
+        """Return True if clients can read `/metrics` at the node's main address."""
         return self.open and self.metrics.enabled and self.metrics.listen is None
 
 
 def advertised(url: str | None, config: Config) -> str | None:
-    """Return the URL at which other machines can ask a node: `url`, else its address; None if keys are
-    needed.
+    """Return the URL at which other machines can ask a node: `url`, else its address.
+
+    Return None without `url` if the node needs keys, or if the system chooses its port.
     """
     address = config.address
     if url is not None or not config.open or not address.port:

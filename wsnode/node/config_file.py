@@ -82,7 +82,7 @@ MOST_BYTES: Final = 16 << 20
 
 
 class ConfigurationReport(NamedTuple):
-    """Configuration without its invalid settings, and the mistakes, a line each."""
+    """Valid part of a configuration, and the mistakes, a line each."""
 
     config: Config | None
     """Valid part of the configuration, None if the file cannot be read."""

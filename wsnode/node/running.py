@@ -79,7 +79,7 @@ class RunningNode(NamedTuple):
     networks: Sequence[Network]
     tls: ssl.SSLContext | None
     beside: Sequence[Server] = ()
-    """Servers on ports of their own."""
+    """Servers beside the main one, each on its own port."""
     worker: int | None = None
     """Number of this worker, None if the node has one process."""
 

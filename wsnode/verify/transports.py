@@ -24,7 +24,7 @@ class RequestTransport(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name for people."""
+        """Return the transport's name for people."""
 
     async def ask(self, request: str) -> str:
         """Return the reply to one request.

@@ -39,7 +39,7 @@ OTHER_FORKS: Final = {
     "homestead": EARLIEST,
     "dao": EARLIEST,
 }
-"""Substitutes for forks that only anvil has."""
+"""Forks of anvil that wsnode does not have, and their substitutes."""
 MOST: Final = 2**63 - 1
 
 

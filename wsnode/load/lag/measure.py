@@ -64,7 +64,7 @@ class LagResult(msgspec.Struct, frozen=True):
     lost: list[str]
     """Reasons why connections were lost, one for each."""
     failure: str | None = None
-    """Reason why it ended before its time, None if it did not."""
+    """Reason why the measurement ended before its time, None if it did not."""
 
 
 def measure_lag(url: str, plan: LagPlan, show: Show) -> LagResult:

@@ -11,7 +11,7 @@ from wsnode.load.mix.window import LoadPattern
 MOST_STEPS: Final = 1000
 MOST_CONNECTIONS: Final = 20_000
 KEPT_UP: Final = 0.95
-"""Part of a rate below whose answers a node falls behind."""
+"""Part of a rate that a node has to answer; with less it falls behind."""
 
 
 class RampError(ValueError):

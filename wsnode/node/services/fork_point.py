@@ -83,7 +83,7 @@ class ForkBlock(msgspec.Struct, frozen=True):
     fork: str
     """Name of the fork in force at the block, as `--hardfork` takes it."""
     blobs: dict[str, int] | None = None
-    """Blob schedule in force, as its node reports it."""
+    """Blob schedule in force, as the block's node reports it."""
     absent: Sequence[str] = ()
     """Addresses of system contracts of the fork without code on the chain."""
     network: str | None = None

@@ -155,7 +155,7 @@ class ProvedHistoricalChain:
         self.chain = chain
         self.fetchers = ProofFetcher(provers.of_other_blocks(ForkPointProofStore(chain)))
         self.size = size
-        """Bytes of its blocks and receipts."""
+        """Bytes of the chain's blocks and receipts."""
 
     def snapshot(self, caller: CallerContext) -> Snapshot:
         """Return a snapshot of the chain for one call."""

@@ -39,7 +39,7 @@ class Start(WorkerMessage, frozen=True):
     number: int
     """Number of the worker, from 1 on; 0 for the process that follows."""
     slot: int
-    """Its row in the scoreboard."""
+    """Row of the worker in the scoreboard."""
     config: bytes
     """The node's configuration in JSON."""
     writes: bool = False

@@ -37,7 +37,7 @@ class SessionEvents(Protocol):
         """Take note that an upstream has announced another head."""
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and judge the last announced block.
+        """Fetch and judge the last announced block of an upstream.
 
         Raises:
             PeerError: Its blocks are invalid, or leave ours below the finalized one.

@@ -35,9 +35,9 @@ class PeerError(Exception):
     def __init__(self, why: str, *, is_forked: bool = False, permanent: bool = False) -> None:
         super().__init__(why)
         self.is_forked = is_forked
-        """True if its chain leaves ours below our finalized block."""
+        """True if the upstream's chain leaves ours below our finalized block."""
         self.permanent = permanent
-        """True if it is not to be asked again, since it sent an invalid block."""
+        """True if the upstream is not to be asked again, since it sent an invalid block."""
 
 
 class Upstream:
@@ -48,48 +48,46 @@ class Upstream:
         self.client = client
         self.standing = PeerState.CONNECTING
         self.why = ""
-        """Reason why it is quarantined, or not followed further."""
+        """Reason why the upstream is quarantined, or not followed further."""
         self.is_forked = False
         self.is_beyond = False
-        """True if its head is of a fork that is not known here."""
+        """True if the upstream's head is of a fork that is not known here."""
         self.is_unsupported = False
-        """True if its head is beyond the chain's rules, as far as they are known here."""
+        """True if the upstream's head is beyond the chain's rules, as far as they are known here."""
         self.is_banned = False
-        """True if it is quarantined for good."""
+        """True if the upstream is quarantined for good."""
         self.link: Link | None = None
-        """Connection by which it announces heads."""
+        """Connection by which the upstream announces heads."""
         self.announced: Head | None = None
-        """Head that it announced last; not verified."""
+        """Head that the upstream announced last; not verified."""
         self.head: Head | None = None
-        """The last of its heads that was fetched and executed."""
-        self.is_elsewhere = False
-        """Whether its head has been on another chain than the proved one for some slots."""
+        """Last of the upstream's heads that was fetched and executed."""
         self.went_back = False
-        """True if its head is below one that it had before, on the same chain."""
+        """True if the upstream's head is below an earlier one, on the same chain."""
         self.offers_raw: bool | None = None
-        """True if it gives blocks as RLP; None before it was asked."""
+        """True if the upstream gives blocks as RLP; None before it was asked."""
         self.offers_access_lists = True
-        """True if it is asked for access lists of blocks: until it lacked the method, or sent a wrong
-        list.
+        """True if the upstream is asked for access lists of blocks: until it lacked the method, or sent a
+        wrong list.
         """
         self.takes_batches = True
-        """True if it is asked for several blocks at once: until it refused two."""
+        """True if the upstream is asked for several blocks at once: until it refused two."""
         self.announces_heads = False
-        """True if it announces heads by itself; it is polled otherwise."""
+        """True if the upstream announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
         self.refusals = RepeatedWarning(logger, trio.current_time)
-        """Warnings about announced blocks that it does not give."""
+        """Warnings about announced blocks that the upstream does not give."""
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def is_usable(self) -> bool:
-        """Return True if it is followed now."""
+        """Return True if the upstream is followed now."""
         return self.standing is PeerState.FOLLOWED
 
     def announce(self, head: Head) -> bool:
-        """Take note of its head; return True if that is another one."""
+        """Take note of the upstream's head; return True if that is another one."""
         if self.announced == head:
             return False
         self.announced = head
@@ -97,7 +95,7 @@ class Upstream:
         return True
 
     def require_unreplaced(self, block: Head | None) -> None:
-        """Return unless it has announced another block since, at the height of `block` or below.
+        """Return unless the upstream has announced another block since, at the height of `block` or below.
 
         Raises:
             UpstreamError: `absent`: it has.
@@ -109,7 +107,7 @@ class Upstream:
             raise UpstreamError("absent", f"block {block}, which {told} has replaced")
 
     def quarantine(self, error: PeerError) -> None:
-        """Quarantine it, and log the reason unless that was logged before."""
+        """Quarantine the upstream, and log the reason unless that was logged before."""
         if self.why != str(error):
             logger.error("%s is quarantined: %s", self, error)
         self.standing, self.why, self.is_forked = PeerState.QUARANTINED, str(error), error.is_forked
@@ -119,12 +117,14 @@ class Upstream:
         self.woken.set()
 
     def leave(self) -> None:
-        """Forget its heads and its connection, since it can be asked no more."""
+        """Forget the upstream's heads and its connection, since it can be asked no more."""
         self.announced = self.head = self.link = None
         self.went_back = self.is_elsewhere = False
 
     def verified(self, head: Head, *, is_ancestor: bool) -> None:
-        """Take note that one of its heads is valid; `is_ancestor`: it is an ancestor of the one before."""
+        """Take note that a head of the upstream is valid; `is_ancestor`: it is an ancestor of the one
+        before.
+        """
         self.went_back = is_ancestor
         self.head = head
 

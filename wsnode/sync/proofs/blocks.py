@@ -57,7 +57,7 @@ class ProofStore(Protocol):
         """Return True if the code with a hash is known."""
 
     def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep their values.
+        """Verify proofs and keep the values that they prove.
 
         Raises:
             WrongProofError: A proof is wrong; none is kept.
@@ -111,7 +111,7 @@ class ForkPointProofStore:
         return self._chain.state.find_code(code_hash) is not None
 
     def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep their values."""
+        """Verify proofs and keep the values that they prove."""
         self._chain.state.keep_proofs(proofs)
 
     def carry(
@@ -172,7 +172,7 @@ class LightFolderProofStore:
             return False
 
     def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep their values."""
+        """Verify proofs and keep the values that they prove."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
     def carry(

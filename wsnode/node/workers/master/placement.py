@@ -9,12 +9,12 @@ class LoadedWorker(Protocol):
 
     @property
     def connections(self) -> int:
-        """Return the number of its connections."""
+        """Return the number of the worker's connections."""
         ...
 
     @property
     def last_given(self) -> int:
-        """Return the number of the last connection that was given to it."""
+        """Return the number of the last connection that was given to the worker."""
         ...
 
 

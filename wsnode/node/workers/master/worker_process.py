@@ -35,7 +35,7 @@ class WorkerStage(enum.Enum):
     """Stage of a process that is being started, or is about to be."""
     SERVING = enum.auto()
     RETIRING = enum.auto()
-    """Stage of a process that keeps its connections and gets no more."""
+    """Stage of a process that keeps its connections and gets no more of them."""
 
 
 class WorkerProcess:
@@ -53,51 +53,55 @@ class WorkerProcess:
         self.connections = 0
         self.last_given = 0
         self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
-        """Accepted connections that wait for it, each with its listener's kind; None if none may wait."""
+        """Accepted connections that wait for the worker, each with its listener's kind; None if none may
+        wait.
+        """
         self.ready, self.ended = trio.Event(), trio.Event()
         self.serving_since = 0.0
         self.is_full = False
-        """True if it has no free files for more connections."""
+        """True if the worker has no free files for more connections."""
         self.questions = trio.Semaphore(MOST_QUESTIONS)
-        """Permits for its questions to other processes; while all are taken, none of its messages is read."""
+        """Permits for the worker's questions to other processes; while all are taken, none of its messages is
+        read.
+        """
         self.silence = 0.0
-        """Seconds without a message of it, as far as this process ran in them."""
+        """Seconds without a message of the worker, as far as this process ran in them."""
         self.failure: str | None = None
-        """Reason why it could not start, as it reported it."""
+        """Reason why the worker could not start, as it reported it; None if it did not."""
         self.process: trio.Process | None = None
         self._channel: IpcChannel[ToParent] | None = None
         self._its_end: IpcChannel[ToWorker] | None = None
-        """Copy of the process's own end: its unread messages stay when the process ends."""
+        """Copy of the worker's own end of the channel: its unread messages stay when the process ends."""
 
     @property
     def follows(self) -> bool:
-        """Return True if it is the process that follows."""
+        """Return True if this is the process that follows."""
         return self.number == FOLLOWS
 
     @property
     def is_silent(self) -> bool:
-        """Return True if `SILENT_SECONDS` have passed without a message of it."""
+        """Return True if `SILENT_SECONDS` have passed without a message of the worker."""
         return self.silence >= SILENT_SECONDS
 
     @property
     def can_answer(self) -> bool:
-        """Return True if it serves and reports, so that it can be asked."""
+        """Return True if the worker serves and reports, so that it can be asked."""
         return self.stage is WorkerStage.SERVING and not self.is_silent
 
     @property
     def takes_connections(self) -> bool:
-        """Return True if it can be passed connections."""
+        """Return True if the worker can be passed connections."""
         return self.can_answer and not self.is_full
 
     @property
     def was_killed(self) -> bool:
-        """Return True if a signal has ended its process, so that its configuration may be right."""
+        """Return True if a signal has ended the process, so that its configuration may be right."""
         status = None if self.process is None else self.process.returncode
         return status is not None and status < 0
 
     @property
     def name(self) -> str:
-        """Return its name in the log."""
+        """Return the worker's name in the log."""
         return "the process that follows" if self.follows else f"worker {self.number}"
 
     async def start(self) -> IpcChannel[ToParent]:
@@ -124,7 +128,7 @@ class WorkerProcess:
             self._its_end = None
 
     def begin_serving(self) -> list[tuple[socket.socket, int]]:
-        """Note that it is ready, and return its waiting connections."""
+        """Note that the worker is ready, and return its waiting connections."""
         self.stage, self.serving_since = WorkerStage.SERVING, trio.current_time()
         self.ready.set()
         return self.give_up_held()
@@ -148,7 +152,7 @@ class WorkerProcess:
         return True
 
     def take_back_unread(self) -> list[tuple[socket.socket, int]]:
-        """Return the connections that it has not received; its other messages still wait for it."""
+        """Return the connections that the worker has not received; its other messages still wait for it."""
         if self._channel is None or self._its_end is None:
             return []
         unread = _read_unread(self._its_end)
@@ -157,13 +161,13 @@ class WorkerProcess:
         return unread.connections
 
     def give_up_held(self) -> list[tuple[socket.socket, int]]:
-        """Return the connections that wait for it, for other workers; no more wait for it from now on."""
+        """Return the connections that wait for the worker, for others; no more wait for it from now on."""
         held, self.held = self.held or [], None
         self.connections -= len(held)
         return held
 
     def post(self, message: ToWorker) -> None:
-        """Send it a message if it has started; kill it if more than `MOST_UNREAD` wait for it."""
+        """Send the worker a message if it has started; kill it if more than `MOST_UNREAD` wait for it."""
         if self._channel is not None:
             self._channel.post(message)
             if self._channel.waiting > MOST_UNREAD:
@@ -171,7 +175,7 @@ class WorkerProcess:
                 self.kill()
 
     def retire(self, *, restarts: bool) -> None:
-        """Have it end unless it was asked to before; a process that is not ready yet is killed."""
+        """Have the worker end unless it was asked to before; a process that is not ready yet is killed."""
         stage, self.stage = self.stage, WorkerStage.RETIRING
         if stage is WorkerStage.SERVING:
             self.post(Drain(restarts))

@@ -33,7 +33,7 @@ class LightFolder:
 
     @property
     def trust(self) -> str:
-        """Return in words which checks its blocks rest on."""
+        """Return the checks that the folder's blocks rest on, as text."""
         checkpoint = self.beginning.checkpoint
         begun = "" if checkpoint is None else f", begun at checkpoint {hexadecimal(checkpoint)}"
         left_out = unproved_members(self._family)
