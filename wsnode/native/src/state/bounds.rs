@@ -1,4 +1,5 @@
-//! Bounds of rewinding: the older a block, the more has changed since, and all of it is undone in memory.
+//! Bounds on rewinding the state: all changes since the requested block are undone in memory, so older blocks
+//! cost more.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -9,23 +10,23 @@ use super::environment::Snapshot;
 use super::StateError;
 use crate::trie::{NodeStore, TrieError};
 
-/// What a look back may take.
+/// Limits of one read of an older state: memory, bytes found, and cancellation.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'b> {
-    /// Ends it when set.
+    /// Flag by which another thread cancels the read.
     pub cancel: &'b AtomicBool,
-    /// Bytes of the lists of what changed since: about 32 a slot and 22 an account.
+    /// Most bytes of change lists to undo: about 32 a slot and 22 an account.
     pub changes: usize,
-    /// Bytes of what is found.
+    /// Most bytes of results, such as the nodes of a witness.
     pub found: usize,
 }
 
-/// Bytes of lists that all bounded looks back of the process may have taken back at once; in memory they are 25 times
-/// as large.
+/// Most bytes of change lists that all bounded reads of the process may undo at once; the undone values take
+/// 25 times as much memory.
 const MOST_TAKEN: usize = 32 << 20;
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Room for undone changes, until it is dropped.
+/// Reservation of some of the process's `MOST_TAKEN` bytes, given back when it is dropped.
 #[derive(Debug)]
 pub struct Taken(usize);
 
@@ -38,21 +39,25 @@ impl Drop for Taken {
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Bounds<'static> {
-    /// As far as need be.
+    /// Return bounds without any limit, never cancelled.
     pub fn none() -> Self {
         Self { cancel: &NEVER, changes: usize::MAX, found: usize::MAX }
     }
 }
 
 impl<'b> Bounds<'b> {
-    /// As far as `changes` bytes of lists allow, until `cancel` is set, if there is one.
+    /// Return bounds of `changes` bytes of change lists, cancelled once `cancel` is set; results are
+    /// unlimited.
     pub fn back(cancel: Option<&'b AtomicBool>, changes: usize) -> Self {
         Self { cancel: cancel.unwrap_or(&NEVER), changes, found: usize::MAX }
     }
 }
 
 impl Bounds<'_> {
-    /// Room to take `bytes` of lists back; an error if others have taken it.
+    /// Reserve `bytes` of change lists until the reservation is dropped.
+    ///
+    /// Unbounded reads, and the only read of the moment, always succeed; any other fails with
+    /// `TooManyLookBack` if the process would exceed `MOST_TAKEN`.
     pub(super) fn take(&self, bytes: usize) -> Result<Taken, StateError> {
         let before = TAKEN.fetch_add(bytes, Ordering::Relaxed);
         let taken = Taken(bytes);
@@ -62,7 +67,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// An error if `bytes` were found and that is too much.
+    /// Check that `bytes` of results are within `found`, else fail with `TooMuchFound`.
     pub fn check_found(&self, bytes: usize) -> Result<(), StateError> {
         match bytes > self.found {
             true => Err(StateError::TooMuchFound { limit: self.found }),
@@ -70,7 +75,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// An error once it is cancelled.
+    /// Check that the read is not cancelled, else fail with `Cancelled`.
     pub fn check(&self) -> Result<(), StateError> {
         match self.cancel.load(Ordering::Relaxed) {
             true => Err(StateError::Cancelled),
@@ -79,7 +84,7 @@ impl Bounds<'_> {
     }
 }
 
-/// The nodes of a snapshot's head, until a cancellation.
+/// Trie nodes of a snapshot's head, whose reads by path fail once the bounds are cancelled.
 pub(super) struct BoundedNodes<'s, 'e>(pub(super) &'s Snapshot<'e>, pub(super) Bounds<'s>);
 
 impl NodeStore for BoundedNodes<'_, '_> {
@@ -97,7 +102,7 @@ impl NodeStore for BoundedNodes<'_, '_> {
     }
 }
 
-/// The errors of bounded reads of nodes, as their readers see them.
+/// Wrap an error of a bounded read for the trie, as an error of its node store.
 pub(super) fn unreadable(reason: StateError) -> TrieError {
     TrieError::Store(Box::new(reason))
 }

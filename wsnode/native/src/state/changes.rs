@@ -1,10 +1,10 @@
-//! The rows of `changes`: which accounts and slots the blocks of one commit changed, under the number of
-//! its last block; for unwinding and for proofs at older blocks.
+//! Rows of `changes`: the accounts and slots changed by the blocks of one commit, under the number of its
+//! last block. They serve unwinding and proofs at older blocks.
 //!
-//! Both may take a value back that did not change: so a list serves many blocks, which in a bulk import
-//! change the same values over and over. A list is a sequence of: address, twice the number of slots
-//! plus one if the account itself changed (LEB128), slots. It is cut into parts, for a longer row would
-//! fill whole pages of its own.
+//! Undoing a list may write back a value that did not change. So one list serves many blocks, and a bulk
+//! import, which changes the same values over and over, names each once. A list is a sequence of: address,
+//! twice the number of slots plus one if the account itself changed (LEB128), slots (32 bytes each). It is
+//! cut into parts because a longer row would fill whole pages of its own.
 
 use super::bounds::{Bounds, Taken};
 use super::delta::{Delta, TouchedState};
@@ -13,10 +13,10 @@ use super::layout::keys::{changes_key, LATEST};
 use super::StateError;
 use alloy_primitives::{Address, U256};
 
-/// Three parts fill a page.
+/// Bytes of one part of a list; three parts fill a page.
 const PART: usize = 1330;
 
-/// The list of what was changed.
+/// Encode the changed accounts and slots as one list, not yet cut into parts.
 pub(super) fn encode(changed: &TouchedState) -> Vec<u8> {
     let mut list = Vec::new();
     for (address, touched) in &changed.0 {
@@ -32,7 +32,7 @@ pub(super) fn encode(changed: &TouchedState) -> Vec<u8> {
     list
 }
 
-/// Add what `list` names to `changed`; none if it is malformed.
+/// Add the accounts and slots of `list` to `changed`; return None if the list is malformed.
 fn decode(list: &[u8], changed: &mut TouchedState) -> Option<()> {
     let mut rest = list;
     while !rest.is_empty() {
@@ -50,25 +50,25 @@ fn decode(list: &[u8], changed: &mut TouchedState) -> Option<()> {
     Some(())
 }
 
-/// Keys and values of the rows of the list that ends with block `number`.
+/// Cut the list that ends with block `number` into rows, each with its key.
 pub(super) fn parts(number: u64, list: &[u8]) -> impl Iterator<Item = ([u8; 12], &[u8])> {
     (0u32..).zip(list.chunks(PART)).map(move |(part, row)| (changes_key(number, part), row))
 }
 
-/// A list's last block, and the list.
+/// Number of a list's last block, and the list's bytes.
 type ChangeList = (u64, Vec<u8>);
 
-/// What is left of a list, when no block that it names changes of is returned to any more.
+/// Change list that ends below every block still kept, with the values not yet pruned.
 #[derive(Debug)]
 pub(super) struct Outdated {
-    /// The list's last block.
+    /// Number of the list's last block.
     pub(super) last: u64,
-    /// Accounts, and slots of them.
+    /// Accounts (None) and slots of accounts whose older versions are still to be dropped, sorted.
     pub(super) values: Vec<(Address, Option<U256>)>,
 }
 
 impl Snapshot<'_> {
-    /// The oldest list, if it ends up to block `number`.
+    /// Return the oldest list and all values it names, or None if it ends above block `number`.
     pub(super) fn outdated(&self, number: u64) -> Result<Option<Outdated>, StateError> {
         let oldest = self.tables.changes.first(&self.txn)?;
         let last = oldest.and_then(|(key, _)| key.first_chunk()).map(|last| u64::from_be_bytes(*last));
@@ -83,18 +83,21 @@ impl Snapshot<'_> {
         Ok(Some(Outdated { last, values }))
     }
 
-    /// The lists that end above block `number`; the first may begin with earlier blocks.
+    /// Return the lists that end above block `number`, oldest first; the first one may also cover blocks
+    /// before it.
     pub(super) fn lists_above(&self, number: u64) -> Result<Vec<ChangeList>, StateError> {
         self.lists_between(number, LATEST, usize::MAX)
     }
 
-    /// The list that ends with block `last`.
+    /// Return the list that ends with block `last`, empty if there is none.
     fn list(&self, last: u64) -> Result<Vec<ChangeList>, StateError> {
         self.lists_between(last.saturating_sub(1), last, usize::MAX)
     }
 
-    /// The lists that name all changes after block `number` up to block `end`, and others; an error if they have more
-    /// than `limit` bytes.
+    /// Return the lists with all changes after block `number` up to block `end`, oldest first; the first and
+    /// the last may cover further blocks.
+    ///
+    /// Fail with `TooMuchChanged` if the lists exceed `limit` bytes.
     fn lists_between(&self, number: u64, end: u64, limit: usize) -> Result<Vec<ChangeList>, StateError> {
         let mut lists: Vec<ChangeList> = Vec::new();
         let mut bytes = 0;
@@ -116,7 +119,8 @@ impl Snapshot<'_> {
         Ok(lists)
     }
 
-    /// The values at block `number` of everything that later blocks changed.
+    /// Return the values after block `number` of everything changed by later blocks, and the reservation of
+    /// memory for them.
     pub(super) fn values_at(&self, number: u64, bounds: Bounds<'_>) -> Result<(Delta, Taken), StateError> {
         let lists = self.lists_between(number, LATEST, bounds.changes)?;
         let taken = bounds.take(lists.iter().map(|(_, list)| list.len()).sum())?;
@@ -127,7 +131,8 @@ impl Snapshot<'_> {
         Ok((values, taken))
     }
 
-    /// What may have changed after block `number` up to block `last`.
+    /// Return the accounts and slots named by the lists of the blocks after `number` up to `last`: all that
+    /// changed, and perhaps more.
     pub(super) fn touched_between(
         &self,
         number: u64,
@@ -138,7 +143,8 @@ impl Snapshot<'_> {
     }
 }
 
-/// Everything that some list names.
+/// Decode lists and return the union of the accounts and slots in them; fail with `Corrupt` if one is
+/// malformed.
 pub(super) fn merged(lists: &[ChangeList]) -> Result<TouchedState, StateError> {
     let mut changed = TouchedState::default();
     for (number, list) in lists {

@@ -1,4 +1,4 @@
-//! What a block changed, as flat values.
+//! Changes of a block as flat values.
 
 use super::layout::account::Account;
 use super::StateError;
@@ -8,13 +8,13 @@ use revm::bytecode::Bytecode;
 use revm::database::states::BundleAccount;
 use revm::database::BundleState;
 
-/// The changes of one account.
+/// Changes of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AccountDelta {
     pub(super) address: Address,
-    /// The account after the block, if that changed; the inner none: it is gone.
+    /// Account after the block, or None if only its slots changed; `Some(None)` if it was removed.
     pub(super) account: Option<Option<Account>>,
-    /// Changed slots and their values.
+    /// Changed slots with their values after the block.
     pub(super) slots: Vec<(U256, U256)>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// What `bundle` changes on top of `before`.
+    /// Return the changes of `bundle` to the state `before`; accounts without a change are left out.
     pub(super) fn of(bundle: &BundleState, before: &impl LiveSlots) -> Result<Self, StateError> {
         let mut accounts = Vec::with_capacity(bundle.state.len());
         for (address, account) in &bundle.state {
@@ -54,8 +54,10 @@ impl AccountDelta {
     }
 }
 
-/// The bundle does not name the slots that a destroyed account had; every one of them is set to zero,
-/// or to what the account wrote after it was created again.
+/// Return the changed slots of a destroyed account, with their values.
+///
+/// revm's bundle does not name the slots of a destroyed account. Each of them becomes zero, or the value
+/// written after the account was created again.
 fn slots_after_destruction(
     address: Address,
     account: &BundleAccount,
@@ -70,19 +72,19 @@ fn slots_after_destruction(
     Ok(old.chain(new).collect())
 }
 
-/// A state that knows every slot of an account.
+/// State that can list every slot of an account.
 pub(super) trait LiveSlots {
-    /// Every slot of `address` that is not zero, and its value.
+    /// Return all slots of `address` with a value other than zero.
     fn live_slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError>;
 }
 
-/// Which accounts and slots were changed, without their values.
+/// Accounts and slots that were changed, without their values.
 #[derive(Debug, Default)]
 pub(super) struct TouchedState(pub(super) AddressMap<TouchedAccount>);
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct TouchedAccount {
-    /// The account itself, not only its slots.
+    /// True if the account itself was changed, not only its slots.
     pub(super) account: bool,
     pub(super) slots: HashSet<U256>,
 }
@@ -96,7 +98,7 @@ impl TouchedState {
         }
     }
 
-    /// All that was touched and that `delta` leaves alone.
+    /// Return the accounts and slots of `self` without those of `delta`.
     pub(super) fn without(&self, delta: &Delta) -> Self {
         let newer = delta.accounts.iter().map(|changed| (changed.address, changed));
         let newer: AddressMap<_> = if self.0.is_empty() { <_>::default() } else { newer.collect() };
@@ -113,7 +115,8 @@ impl TouchedState {
         Self(left.filter(|(_, left)| left.account || !left.slots.is_empty()).collect())
     }
 
-    /// The values that `account` and `storage` read of all that was touched.
+    /// Read each touched account with `account` and each touched slot with `storage`, and return the values
+    /// read.
     pub(super) fn values(
         &self,
         account: impl Fn(&Address) -> Result<Option<Account>, StateError>,

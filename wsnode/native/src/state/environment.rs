@@ -1,4 +1,4 @@
-//! The environment of the state's tables: read snapshots, which know the head, and write transactions.
+//! Environment of the state's tables: read snapshots with their head, and write transactions.
 
 use super::layout::tables::{Head, Tables};
 use super::proved::{Backing, BlockStates, ForkBase, ProvedView};
@@ -10,19 +10,19 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An open environment and its tables.
+/// LMDB environment with its tables.
 #[derive(Debug)]
 pub(super) struct Environment {
     store: store::Environment,
     tables: Tables,
-    /// The head that the latest snapshot found, and the version that it is of.
+    /// Head of the latest snapshot, with the number of the transaction that committed it.
     head: Mutex<Option<(usize, Head)>>,
     backing: Backing,
 }
 
-/// A version that several snapshots read, one after another: all of them see the same commit.
+/// Commit that several snapshots read, one after another.
 pub(super) struct Pinned {
-    /// None while a snapshot has it, and once it is lost.
+    /// Read transaction of the commit; None while a snapshot borrows it, and once it is lost.
     txn: Arc<SharedReadTxn>,
     head: Head,
 }
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Pinned {
     }
 }
 
-/// The transaction of a snapshot: its own, or a pinned one, which goes back.
+/// Transaction of a snapshot: its own, or a pinned one lent until the snapshot is dropped.
 pub(super) enum SnapshotTxn<'e> {
     Own(PinnedTxn),
     Lent { txn: Option<ReadTxn<'static>>, pinned: &'e Pinned, _pin: Pin },
@@ -66,20 +66,20 @@ impl Drop for SnapshotTxn<'_> {
     }
 }
 
-/// One read transaction: the store as of one commit.
+/// View of the store as of one commit, by one read transaction.
 pub(super) struct Snapshot<'e> {
     pub(super) txn: SnapshotTxn<'e>,
     pub(super) tables: &'e Tables,
-    /// The committed head; the default one before the genesis state is written.
+    /// Committed head; the default one before the genesis state is written.
     pub(super) head: Head,
-    /// What is read where this chain has no value.
+    /// Proved state that supplies the values missing from the tables; None for a chain with a whole state.
     pub(super) base: Option<ProvedView<'e>>,
-    /// Whether that is all there is to read: the tables say nothing of this block.
+    /// True if `base` supplies all values, because the tables hold none of this block.
     pub(super) is_proved: bool,
 }
 
 impl Environment {
-    /// Open the environment in the folder `path`; a writer creates what is missing.
+    /// Open the environment in the folder `path`; a writer creates missing files and tables.
     pub(super) fn open(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
         let names = Tables::names();
         let (path, durability) = (path.to_owned(), Durability::Full);
@@ -98,12 +98,12 @@ impl Environment {
         Ok(Self { store, tables, head, backing })
     }
 
-    /// Read what has no value here from the state below.
+    /// Set the source of values that the tables do not have.
     pub(super) fn set_backing(&mut self, backing: Backing) {
         self.backing = backing;
     }
 
-    /// The state below the first block, where that is another chain's.
+    /// Return the state below the first block, if the first block is another chain's.
     pub(super) fn base(&self) -> Option<&ForkBase> {
         match &self.backing {
             Backing::ForkBase(base) => Some(base),
@@ -111,7 +111,7 @@ impl Environment {
         }
     }
 
-    /// The states after each block, where nothing is executed.
+    /// Return the proved states of single blocks; None if this node executes the chain's blocks.
     pub(super) fn block_states(&self) -> Option<&BlockStates> {
         match &self.backing {
             Backing::PerBlock(block_states) => Some(block_states),
@@ -119,7 +119,10 @@ impl Environment {
         }
     }
 
-    /// `snapshot` for reading the state after a block, which it must have.
+    /// Return `snapshot` for reads of the state after `block`.
+    ///
+    /// Fail with `Reorganised` if the block is not in the snapshot, and with `Unknown` if its state root is
+    /// not known.
     pub(super) fn after<'e>(
         &'e self,
         mut snapshot: Snapshot<'e>,
@@ -135,14 +138,15 @@ impl Environment {
         Ok(snapshot)
     }
 
-    /// The store as of the last commit.
+    /// Return a snapshot of the last commit.
     pub(super) fn read(&self) -> Result<Snapshot<'_>, StateError> {
         let txn = self.store.read_alone().map_err(|error| self.store.explained(error))?;
         let head = self.head_of(&txn)?;
         self.snapshot(SnapshotTxn::Own(txn), head)
     }
 
-    /// The store as of the commit of a pinned transaction, unless another snapshot has that.
+    /// Return a snapshot of the pinned commit, or of the last commit while another snapshot borrows the
+    /// pinned one.
     pub(super) fn read_at<'e>(&'e self, pinned: &'e Pinned) -> Result<Snapshot<'e>, StateError> {
         let pin = self.store.pin_kept().map_err(|error| self.store.explained(error))?;
         let lent = pinned.held().take();
@@ -152,7 +156,7 @@ impl Environment {
         }
     }
 
-    /// Keep the last commit for snapshots to come.
+    /// Keep the last commit readable and return it for later snapshots.
     pub(super) fn pin(&self) -> Result<Pinned, StateError> {
         let txn = self.store.keep_version()?;
         let head = match &*txn.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -190,27 +194,27 @@ impl Environment {
         })
     }
 
-    /// Return if the file is where it was opened, and is open again after a failed write, or may soon be.
+    /// Check that the file is in its place and usable: open, or soon open again after a failed write.
     pub(super) fn require_usable(&self) -> Result<(), StoreError> {
         self.store.require_usable()
     }
 
-    /// Return if no read has met a damaged row since the file was opened.
+    /// Check that no read has met a damaged row since the file was opened.
     pub(super) fn require_undamaged(&self) -> Result<(), StoreError> {
         self.store.require_undamaged()
     }
 
-    /// How often a read has met a damaged row since the file was opened.
+    /// Return the number of reads of damaged rows since the file was opened.
     pub(super) fn damaged(&self) -> u64 {
         self.store.damaged()
     }
 
-    /// Bring everything committed to the disk.
+    /// Flush all committed changes to the disk.
     pub(super) fn sync(&self) -> Result<(), StateError> {
         Ok(self.store.sync()?)
     }
 
-    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    /// Copy the last commit to the file `target`, without free pages.
     pub(super) fn copy(&self, target: &mut File) -> Result<(), StateError> {
         Ok(self.store.copy(target)?)
     }

@@ -1,21 +1,22 @@
-//! The ways in which the state store fails.
+//! Errors of the state store.
 
 use crate::store::{FileError, IntegrityError, StoreError};
 use crate::trie::TrieError;
 use alloy_primitives::{Address, B256, U256};
 use revm::database_interface::DBErrorMarker;
 
-/// A value of a state that is not known.
+/// Value of a state that was not fetched yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Miss {
     Account(Address),
     Slot(Address, U256),
     BlockHash(u64),
-    /// After which block these are unknown, where states of several may be read; alone, its state root is unknown.
+    /// Block, by number and hash, after which the other misses are unknown, if the states of several blocks
+    /// can be read; alone: the block's state root is unknown.
     After(u64, B256),
 }
 
-/// Why the state cannot be read or written.
+/// Reason for which the state cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Reading values as of a block.
+//! Reads of values as of a block.
 
 use super::environment::Snapshot;
 use super::layout::account::{decode_value, Account};
@@ -13,7 +13,7 @@ use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_trie::{Nibbles, KECCAK_EMPTY};
 
 impl Snapshot<'_> {
-    /// The account after block `number`.
+    /// Return the account after block `number`; None if it does not exist.
     pub(super) fn account_at(&self, address: &Address, number: u64) -> Result<Option<Account>, StateError> {
         let own = self.own(|| value_at(&self.txn, self.tables.accounts, address.as_slice(), number))?;
         match (own, &self.base) {
@@ -23,7 +23,10 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The blocks from `start` on, or those up to it, up to block `number`, in which the account changed.
+    /// Return the numbers of the blocks, none above `number`, in which the account itself changed, `limit` of
+    /// them at most.
+    ///
+    /// They are those from `start` on, oldest first, if `is_forward`, else those up to `start`, newest first.
     pub(super) fn changes_of(
         &self,
         address: &Address,
@@ -42,7 +45,7 @@ impl Snapshot<'_> {
         Ok(numbers)
     }
 
-    /// The slot's value after block `number`.
+    /// Return the value of `slot` after block `number`, zero if it was never set.
     pub(super) fn storage_at(&self, address: &Address, slot: &U256, number: u64) -> Result<U256, StateError> {
         let key = slot_key(address, slot);
         let own = self.own(|| value_at(&self.txn, self.tables.storage, &key, number))?;
@@ -53,7 +56,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Every account that existed after block `number`, in the order of their addresses.
+    /// Return the addresses of all accounts after block `number`, sorted.
     pub(super) fn addresses_at(&self, number: u64) -> Result<Vec<Address>, StateError> {
         self.require_whole("list of accounts")?;
         let mut live = Vec::new();
@@ -72,7 +75,10 @@ impl Snapshot<'_> {
         Ok(live)
     }
 
-    /// An error if the account has slots that are not listed here: those of a first block known by proofs alone.
+    /// Check that the account's slots can be listed.
+    ///
+    /// A proved state cannot list them: fail with `Unlisted` for an account with storage at a fork's first
+    /// block, and with `Unproved` where all states are proved.
     pub(super) fn require_listed(&self, address: &Address) -> Result<(), StateError> {
         match &self.base {
             Some(base) if base.has_storage(address)? => match self.is_proved {
@@ -83,7 +89,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// An error if states are known by proofs alone, and these values without one.
+    /// Check that each account and slot has a proof, if the whole state is known by proofs alone; else fail
+    /// with `Unknown`.
     pub(super) fn require_nodes(&self, values: &[(Address, Vec<U256>)]) -> Result<(), StateError> {
         match &self.base {
             Some(base) if self.is_proved => base.require_nodes(values),
@@ -91,7 +98,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// An error if states are known by proofs alone, which list nothing.
+    /// Check that the state is whole; fail with `Unproved(what)` if it is known by proofs alone, for these
+    /// list nothing.
     pub(super) fn require_whole(&self, what: &'static str) -> Result<(), StateError> {
         match self.is_proved {
             true => Err(StateError::Unproved(what)),
@@ -99,7 +107,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// What a table has, unless it says nothing of this block.
+    /// Return the result of `read` on the tables; None for a proved state, for the tables hold nothing of it.
     fn own<T>(&self, read: impl FnOnce() -> Result<Option<T>, StateError>) -> Result<Option<T>, StateError> {
         if self.is_proved {
             return Ok(None);
@@ -107,7 +115,7 @@ impl Snapshot<'_> {
         read()
     }
 
-    /// Every slot of `address` that was not zero after block `number`, and its value.
+    /// Return all slots of `address` with a value other than zero after block `number`.
     pub(super) fn live_slots_at(
         &self,
         address: &Address,
@@ -121,7 +129,8 @@ impl Snapshot<'_> {
         Ok(live)
     }
 
-    /// Have `visit` see each of them, in the order of the slots.
+    /// Call `visit` with each slot of `address`, and its value, that is not zero after block `number`, in the
+    /// order of the slots.
     pub(super) fn each_live_slot_at(
         &self,
         address: &Address,
@@ -150,7 +159,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The code with this hash.
+    /// Return the code with this hash; fail if it is missing, because an account refers to it.
     pub(super) fn code(&self, hash: &B256) -> Result<Bytes, StateError> {
         match self.find_code(hash)? {
             Some(code) => Ok(code),
@@ -158,7 +167,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// As `code`, of a hash that no account need have.
+    /// Return the code with this hash, or None if it is not stored; no account need refer to it.
     pub(super) fn find_code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         if *hash == KECCAK_EMPTY {
             return Ok(Some(Bytes::new()));
@@ -170,7 +179,8 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The committed block that is meant, if it still is one.
+    /// Return the committed block with this number and hash; fail with `Reorganised` if another one took its
+    /// place.
     pub(super) fn require(&self, block: BlockNumHash) -> Result<Head, StateError> {
         let BlockNumHash { number, hash: wanted } = block;
         let is_head = number == self.head.number;
@@ -183,19 +193,19 @@ impl Snapshot<'_> {
         })
     }
 
-    /// A block whose state is there.
+    /// Return block `number`, or None if its state is not kept.
     pub(super) fn kept_block(&self, number: u64) -> Result<Option<Head>, StateError> {
         let block = self.block(number)?;
         let is_kept = self.is_proved || number >= self.earliest()?;
         Ok(block.filter(|_| is_kept))
     }
 
-    /// The first block whose state is there.
+    /// Return the number of the first block with a readable state.
     pub(super) fn earliest(&self) -> Result<u64, StateError> {
         self.tables.earliest(&self.txn)
     }
 
-    /// A block's hash and state root.
+    /// Return the hash and state root of block `number`; None if it is not stored.
     pub(super) fn block(&self, number: u64) -> Result<Option<Head>, StateError> {
         self.own(|| self.tables.block(&self.txn, number))
     }

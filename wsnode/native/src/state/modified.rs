@@ -1,4 +1,4 @@
-//! Which accounts and slots differ between two blocks.
+//! Accounts and slots that differ between two blocks.
 
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{keccak256, Address, B256, U256};
@@ -11,8 +11,10 @@ use super::store::root_of;
 use super::StateError;
 
 impl StateReader {
-    /// The accounts that are there after block `last` and were not, or were different, after block `first`, slots included,
-    /// in the order of their hashes.
+    /// Return the accounts after block `last` that did not exist or differed, slots included, after block
+    /// `first`, in the order of their hashes.
+    ///
+    /// Accounts removed since are left out.
     pub fn modified_accounts(
         &self,
         first: BlockNumHash,
@@ -34,11 +36,12 @@ impl StateReader {
     }
 }
 
-/// An account, true if more than its slots may have changed, and the slots that may have.
+/// Address, true if the account itself may have changed, and the slots that may have changed.
 pub type ChangedKeys = (Address, bool, Vec<U256>);
 
 impl StateReader {
-    /// What may have changed after block `first` up to block `last`, patches of that block included.
+    /// Return the accounts and slots that may have changed after block `first` up to block `last`, patches of
+    /// `last` included.
     pub fn changed_keys(
         &self,
         first: u64,
@@ -54,7 +57,7 @@ impl StateReader {
         Ok(touched.into_iter().map(keys).collect())
     }
 
-    /// The state root after a block: that of its header, unless the state was patched.
+    /// Return the state root after a block: its header's, unless the state was patched.
     pub fn root_after(&self, block: BlockNumHash) -> Result<B256, StateError> {
         let snapshot = self.read_after(block)?;
         Ok(root_of(&snapshot.require(block)?))

@@ -1,4 +1,4 @@
-//! The values of recent blocks in memory: all that is not committed yet, and for a while what is.
+//! Values of recent blocks in memory: of all uncommitted blocks, and for a while of committed ones.
 
 use super::delta::Delta;
 use super::layout::account::Account;
@@ -6,10 +6,10 @@ use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
 
-/// Values kept once they are committed, before all are dropped.
+/// Most values kept after their commit; beyond it all are dropped.
 const KEPT: usize = 500_000;
 
-/// The latest values, as far as known.
+/// Latest values of the accounts, slots and code changed lately.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
     accounts: AddressMap<Recent>,
@@ -24,7 +24,7 @@ struct Recent {
 }
 
 impl Overlay {
-    /// Lay a block's values over the others.
+    /// Set the values to those after a further block.
     pub(super) fn add(&mut self, delta: &Delta) {
         for changed in &delta.accounts {
             let recent = self.accounts.entry(changed.address).or_default();
@@ -35,7 +35,7 @@ impl Overlay {
         self.code.extend(delta.code.iter().cloned());
     }
 
-    /// Drop all values when they are many; none may be uncommitted.
+    /// Drop all values if there are more than `KEPT`; call it only when all are committed.
     pub(super) fn shrink(&mut self) {
         if self.size > KEPT {
             *self = Self::default();
@@ -50,7 +50,7 @@ impl Overlay {
         self.accounts.get(address)?.slots.get(slot).copied()
     }
 
-    /// The known slots of an account, those set to zero included.
+    /// Return the known slots of an account with their values, those set to zero included.
     pub(super) fn slots(&self, address: &Address) -> impl Iterator<Item = (&U256, &U256)> {
         self.accounts.get(address).into_iter().flat_map(|recent| &recent.slots)
     }

@@ -1,4 +1,4 @@
-//! Reading what is committed, beside a store that may be busy writing.
+//! Reads of committed blocks, beside a store that may be writing.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::view::{HistoryView, StateAfter};
 use super::StateError;
 use crate::store::StoreError;
 
-/// The committed blocks of a store, for any thread.
+/// Reader of a store's committed blocks, for any thread.
 #[derive(Debug, Clone)]
 pub struct StateReader {
     pub(super) environment: Arc<Environment>,
     pub(super) codes: Arc<CodeCache>,
-    /// The commit that all reads see; None for the last one of each time.
+    /// Commit that all reads see; None if each read sees the last commit of its time.
     pinned: Option<Arc<Pinned>>,
 }
 
@@ -28,15 +28,15 @@ impl StateReader {
         Self { environment, codes, pinned: None }
     }
 
-    /// A reader whose reads, one after another, all see the last commit of now.
+    /// Return a reader whose reads, one after another, all see the last commit of this moment.
     ///
-    /// It keeps pages from being used again, and a larger map waits for it.
+    /// It keeps LMDB from reusing pages, and the map is not enlarged before it is dropped.
     pub fn pin(&self) -> Result<Self, StateError> {
         let pinned = Arc::new(self.environment.pin()?);
         Ok(Self { pinned: Some(pinned), ..self.clone() })
     }
 
-    /// The store as of the last commit, or of the pinned one.
+    /// Return a snapshot of the last commit, or of the pinned one.
     pub(super) fn read(&self) -> Result<Snapshot<'_>, StateError> {
         match &self.pinned {
             Some(pinned) => self.environment.read_at(pinned),
@@ -44,19 +44,22 @@ impl StateReader {
         }
     }
 
-    /// The same for reading the state after a block, which it must have.
+    /// Return a snapshot for reads of the state after `block`; fail with `Reorganised` if it is not
+    /// committed.
     pub(super) fn read_after(&self, block: BlockNumHash) -> Result<Snapshot<'_>, StateError> {
         self.environment.after(self.read()?, block)
     }
 
-    /// The state after a committed block, as long as it is one, or after one that was built on it.
+    /// Return the state after a committed block, or after uncommitted blocks on top of it; fail with
+    /// `Reorganised` if the block is not committed any more.
     pub fn at<'a>(&'a self, block: impl Into<StateAfter<'a>>) -> Result<HistoryView<'a>, StateError> {
         let StateAfter { committed, above } = block.into();
         let snapshot = self.read_after(committed)?;
         Ok(HistoryView::of(snapshot.into(), &self.codes, committed.number, above))
     }
 
-    /// The code with this hash, if any contract ever had it.
+    /// Return the code with this hash, or None if it is not stored; fail with `Unproved` where only proved
+    /// code is known.
     pub fn find_code(&self, hash: B256) -> Result<Option<Bytes>, StateError> {
         match (self.read()?.find_code(&hash)?, self.block_states()) {
             (None, Some(block_states)) => block_states.code(&hash),
@@ -64,43 +67,43 @@ impl StateReader {
         }
     }
 
-    /// The state below the first block, where that is another chain's.
+    /// Return the state below the first block, if the first block is another chain's.
     pub fn base(&self) -> Option<&ForkBase> {
         self.environment.base()
     }
 
-    /// The states after each block, where nothing is executed here.
+    /// Return the proved states of single blocks; None if this node executes the chain's blocks.
     pub fn block_states(&self) -> Option<&BlockStates> {
         self.environment.block_states()
     }
 
-    /// The head as of now in LMDB, whichever process wrote it.
+    /// Return the last committed head, whichever process wrote it; for a pinned reader, the pinned one.
     pub fn committed_head(&self) -> Result<Head, StateError> {
         Ok(self.read()?.head)
     }
 
-    /// The head as of now in LMDB, and the number of the transaction that has committed what is there.
+    /// Return the number of the LMDB transaction of the last commit, and the committed head.
     pub fn committed(&self) -> Result<(usize, Head), StateError> {
         let snapshot = self.read()?;
         Ok((snapshot.txn.id(), snapshot.head))
     }
 
-    /// Return if the file is where it was opened, and is open again after a failed write, or may soon be.
+    /// Check that the file is in its place and usable: open, or soon open again after a failed write.
     pub fn require_usable(&self) -> Result<(), StoreError> {
         self.environment.require_usable()
     }
 
-    /// Return if no read has met a damaged row since the file was opened.
+    /// Check that no read has met a damaged row since the file was opened.
     pub fn require_undamaged(&self) -> Result<(), StoreError> {
         self.environment.require_undamaged()
     }
 
-    /// How often a read has met a damaged row since the file was opened.
+    /// Return the number of reads of damaged rows since the file was opened.
     pub fn damaged(&self) -> u64 {
         self.environment.damaged()
     }
 
-    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    /// Copy the last commit to the file `target`, without free pages.
     pub fn copy(&self, target: &mut File) -> Result<(), StateError> {
         self.environment.copy(target)
     }

@@ -1,4 +1,4 @@
-//! The state of one chain: its head, what is sealed but not committed, and the block being applied.
+//! State of one chain: its committed head, sealed blocks above it, and the block being applied.
 
 use super::caches::code::CodeCache;
 use super::caches::hashes::Hashes;
@@ -18,31 +18,32 @@ use revm::database::BundleState;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// State in LMDB, and the latest blocks in memory on top of it.
+/// Committed state in LMDB, with the latest blocks in memory on top.
 #[derive(Debug)]
 pub struct StateStore {
     pub(super) environment: Arc<Environment>,
     pub(super) writer: bool,
     pub(super) overlay: Overlay,
     pub(super) codes: Arc<CodeCache>,
-    /// Behind a lock so that a root can be had in the middle of a block, while views read.
+    /// Tries of the latest state, behind a lock so that a root can be computed in the middle of a block while
+    /// views read.
     pub(super) working: Mutex<Working>,
-    /// Blocks above `committed`, ascending.
+    /// Sealed blocks above `committed`, ascending.
     pub(super) sealed: Vec<Sealed>,
-    /// The last head that this process read or wrote.
+    /// Last head that this process read or wrote.
     pub(super) committed: Head,
-    /// What is being pruned.
+    /// Change list being pruned.
     pub(super) outdated: Option<Outdated>,
 }
 
-/// An accepted block that is not committed.
+/// Accepted block that is not committed.
 #[derive(Debug)]
 pub(super) struct Sealed {
     pub(super) head: Head,
     pub(super) delta: Delta,
 }
 
-/// The tries at the head, and what an unfinished block did to them.
+/// Tries at the head, with the changes of an unfinished block.
 #[derive(Debug)]
 pub(super) struct Working {
     pub(super) tries: StateTries,
@@ -50,23 +51,23 @@ pub(super) struct Working {
     open: OpenBlock,
 }
 
-/// What was applied since the last seal.
+/// Changes applied since the last seal.
 #[derive(Debug, Default)]
 struct OpenBlock {
     touched: TouchedState,
     applied: Option<Delta>,
-    /// The tries differ from the head.
+    /// True if the tries differ from the head's.
     begun: bool,
 }
 
 impl Working {
-    /// The tries of a committed head.
+    /// Return the tries of a committed head.
     pub(super) fn at(head: &Head) -> Mutex<Self> {
         let (hashes, open) = (Hashes::default(), OpenBlock::default());
         Mutex::new(Self { tries: StateTries::new(root_of(head)), hashes, open })
     }
 
-    /// Apply a block's changes and return the state root.
+    /// Apply a block's changes to the tries and return the state root.
     pub(super) fn apply(&mut self, store: &impl NodeStore, delta: &Delta) -> Result<B256, TrieError> {
         self.tries.apply(store, self.hashes.changes(delta))
     }
@@ -78,7 +79,7 @@ impl StateStore {
         Self::open_sized(path, writer, FIRST_MAP_SIZE)
     }
 
-    /// Open the store of a chain of whose values it has not all.
+    /// Open the store of a chain that lacks some values; `backing` supplies them.
     pub fn open_on(path: &Path, writer: bool, backing: Backing) -> Result<Self, StateError> {
         Self::open_with(path, writer, FIRST_MAP_SIZE, backing)
     }
@@ -103,18 +104,18 @@ impl StateStore {
         })
     }
 
-    /// Whether even the genesis state is missing.
+    /// Return true if the store has no block, not even the genesis block.
     pub fn is_empty(&self) -> bool {
         self.head() == Head::default()
     }
 
-    /// The genesis hash that the store was begun with.
+    /// Return the hash of the genesis block that the store was initialised with; None before.
     pub fn genesis_hash(&self) -> Result<Option<B256>, StateError> {
         let snapshot = self.environment.read()?;
         snapshot.tables.genesis_hash(&snapshot.txn)
     }
 
-    /// The head, sealed blocks included; for a reader the committed one.
+    /// Return the head, sealed blocks included; for a reading process the committed head.
     pub fn head(&self) -> Head {
         if !self.writer {
             return self.committed_head().unwrap_or(self.committed);
@@ -122,24 +123,27 @@ impl StateStore {
         self.sealed.last().map_or(self.committed, |sealed| sealed.head)
     }
 
-    /// The head as of now in LMDB, whichever process wrote it.
+    /// Return the last committed head, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, StateError> {
         Ok(self.environment.read()?.head)
     }
 
-    /// What reads committed blocks while this store is written to.
+    /// Return a reader of committed blocks, for use while this store is written to.
     pub fn reader(&self) -> StateReader {
         StateReader::new(self.environment.clone(), self.codes.clone())
     }
 
-    /// The state root with the changes so far of an unfinished block; only the tries learn of them,
-    /// until the block is applied whole or rolled back.
+    /// Return the state root after the changes so far of an unfinished block.
+    ///
+    /// The changes stay in the tries alone until the block is applied as a whole or rolled back.
     pub fn intermediate_root(&self, changes: &BundleState) -> Result<B256, StateError> {
         self.update_tries(Delta::of(changes, &self.latest())?)
     }
 
-    /// Apply a finished block on top of the head and return its state root; `seal` accepts it. The changes
-    /// are those of this block alone: their original values are the head's.
+    /// Apply block `number`, the one after the head, and return its state root; `seal` accepts it.
+    ///
+    /// The changes are those of this block alone: their original values are the head's. Fail with `NotNext`
+    /// for another number.
     pub fn apply(&mut self, number: u64, changes: &BundleState) -> Result<B256, StateError> {
         let head = self.head().number;
         if number != head + 1 {
@@ -148,7 +152,7 @@ impl StateStore {
         self.update_tries(Delta::of(changes, &self.latest())?)
     }
 
-    /// Accept the applied block: it becomes the head, to be committed later.
+    /// Accept the applied block as the head, to be committed later.
     pub fn seal(&mut self, head: Head) {
         let open = std::mem::take(&mut self.working_mut().open);
         let delta = open.applied.unwrap_or_default();
@@ -156,7 +160,7 @@ impl StateStore {
         self.sealed.push(Sealed { head, delta });
     }
 
-    /// Forget what was applied since the last seal.
+    /// Undo the changes applied since the last seal.
     pub fn rollback(&mut self) -> Result<(), StateError> {
         let mut working = self.working();
         if working.open.begun {
@@ -165,14 +169,15 @@ impl StateStore {
         Ok(())
     }
 
-    /// Forget every block that is not committed.
+    /// Drop every sealed block that is not committed.
     pub fn discard_uncommitted(&mut self) {
         self.sealed.clear();
         self.overlay = Overlay::default();
         self.working = Working::at(&self.committed);
     }
 
-    /// Bring the tries to the head changed by `delta`, whatever part of this block they have already.
+    /// Bring the tries to the head's state changed by `delta`, whatever part of this block was applied
+    /// before; return the root.
     fn update_tries(&self, delta: Delta) -> Result<B256, StateError> {
         let mut working = self.working();
         let updated = self.try_update(&mut working, &delta);
@@ -225,7 +230,7 @@ impl StateStore {
     }
 }
 
-/// The state root of `head`; an empty store's head has none.
+/// Return the state root of `head`; the root of an empty trie for an empty store's head.
 pub(super) fn root_of(head: &Head) -> B256 {
     if head.state_root.is_zero() {
         EMPTY_ROOT_HASH

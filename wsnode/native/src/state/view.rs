@@ -1,4 +1,4 @@
-//! The state as revm reads it after a committed block.
+//! State after a committed block as revm reads it, with uncommitted blocks on top.
 
 use super::caches::code::CodeCache;
 use super::delta::LiveSlots;
@@ -18,15 +18,15 @@ use revm::DatabaseRef;
 use std::fmt;
 use std::rc::Rc;
 
-/// A block that is not committed, as the state after it sees it.
+/// Block that is not committed, as the state after it needs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Uncommitted<'a> {
     pub hash: B256,
-    /// What it changes in its parent's state.
+    /// Changes to its parent's state.
     pub changes: &'a BundleState,
 }
 
-/// A committed block, and the blocks on it that are not committed, lowest first.
+/// Committed block, and uncommitted blocks on top of it, lowest first.
 #[derive(Debug, Clone)]
 pub struct StateAfter<'a> {
     pub committed: BlockNumHash,
@@ -39,17 +39,17 @@ impl From<BlockNumHash> for StateAfter<'_> {
     }
 }
 
-/// The state after one committed block, or one that lies on it.
+/// State after one committed block, or after uncommitted blocks on top of it.
 pub struct HistoryView<'s> {
     codes: &'s CodeCache,
-    /// Shared with whatever must see the same commit.
+    /// Snapshot shared with other views and tries of the same commit.
     snapshot: Rc<Snapshot<'s>>,
     number: u64,
     above: Vec<Uncommitted<'s>>,
 }
 
 impl<'s> HistoryView<'s> {
-    /// The state after block `number` of a snapshot, with the blocks `above` on top.
+    /// Return the state after block `number` of a snapshot, with the blocks `above` on top.
     pub(super) fn of(
         snapshot: Rc<Snapshot<'s>>,
         codes: &'s CodeCache,
@@ -59,23 +59,24 @@ impl<'s> HistoryView<'s> {
         Self { codes, snapshot, number, above }
     }
 
-    /// The state after another committed block, in the same snapshot.
+    /// Return the state after another committed block, in the same snapshot; fail with `Reorganised` if it is
+    /// not committed there.
     pub fn after(&self, block: BlockNumHash) -> Result<Self, StateError> {
         self.snapshot.require(block)?;
         Ok(Self::of(self.snapshot.clone(), self.codes, block.number, Vec::new()))
     }
 
-    /// The committed block after which this is the state, but for those on top.
+    /// Return the number of the committed block, below any uncommitted ones.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The committed head in this view's snapshot.
+    /// Return the committed head in this view's snapshot.
     pub fn head(&self) -> Head {
         self.snapshot.head
     }
 
-    /// The account, if it existed.
+    /// Return the account; None if it does not exist.
     pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
         match self.changed(&address).next() {
             Some(changed) => Ok(changed.info.as_ref().map(Account::from)),
@@ -83,7 +84,7 @@ impl<'s> HistoryView<'s> {
         }
     }
 
-    /// The slot's value.
+    /// Return the slot's value, zero if it was never set.
     pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
         match self.changed(&address).find_map(|changed| changed.storage_slot(slot)) {
             Some(value) => Ok(value),
@@ -91,8 +92,10 @@ impl<'s> HistoryView<'s> {
         }
     }
 
-    /// The blocks in which nonce, balance or code of an account changed: up to the committed block, from `start` on,
-    /// oldest first, or up to `start`, newest first; `limit` of them at most.
+    /// Return the blocks up to the committed one in which nonce, balance or code of an account changed,
+    /// `limit` of them at most.
+    ///
+    /// They are those from `start` on, oldest first, if `is_forward`, else those up to `start`, newest first.
     pub fn changes_of(
         &self,
         address: Address,
@@ -103,17 +106,20 @@ impl<'s> HistoryView<'s> {
         self.snapshot.changes_of(&address, start, self.number, is_forward, limit)
     }
 
-    /// Every account of the committed block.
+    /// Return the addresses of all accounts after the committed block, sorted; uncommitted blocks are left
+    /// out.
     pub fn addresses(&self) -> Result<Vec<Address>, StateError> {
         self.snapshot.addresses_at(self.number)
     }
 
-    /// Every slot of an account that was not zero after the committed block, and its value.
+    /// Return all slots of an account with a value other than zero after the committed block; uncommitted
+    /// blocks are left out.
     pub fn slots(&self, address: Address) -> Result<HashMap<U256, U256>, StateError> {
         self.snapshot.live_slots_at(&address, self.number)
     }
 
-    /// Have `visit` see each of them, in the order of the slots; what it fails with ends it.
+    /// Call `visit` with each slot, and its value, that is not zero after the committed block, in the order
+    /// of the slots; its first error ends the call.
     pub fn each_slot(
         &self,
         address: Address,
@@ -123,7 +129,7 @@ impl<'s> HistoryView<'s> {
         self.snapshot.each_live_slot_at(&address, self.number, visit)
     }
 
-    /// The bytes of the code with this hash.
+    /// Return the bytes of the code with this hash.
     pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
         match self.new_code(&hash) {
             Some(code) => Ok(code.original_bytes()),
@@ -131,7 +137,7 @@ impl<'s> HistoryView<'s> {
         }
     }
 
-    /// What the uncommitted blocks made of the account, the last one first.
+    /// Return the account's changes by the uncommitted blocks, those of the last block first.
     fn changed<'v>(
         &'v self,
         address: &'v Address,
@@ -143,7 +149,7 @@ impl<'s> HistoryView<'s> {
         self.above.iter().find_map(|block| block.changes.contracts.get(hash))
     }
 
-    /// The hash of a block: of an uncommitted one, or up to the committed head; zero for one beyond.
+    /// Return the hash of an uncommitted block, or of one up to the committed head; zero for any other.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         let index = number.checked_sub(self.number + 1).and_then(|index| usize::try_from(index).ok());
         match index.and_then(|index| self.above.get(index)) {
@@ -153,7 +159,7 @@ impl<'s> HistoryView<'s> {
     }
 }
 
-/// What was read, or in a run that goes on without what is unknown `otherwise`.
+/// Return the result of a read, or `otherwise` for an unknown value within `collecting_misses`.
 pub(super) fn known_or<T>(read: Result<T, StateError>, otherwise: T) -> Result<T, StateError> {
     match read {
         Err(StateError::Unknown(misses)) if records_miss(&misses) => Ok(otherwise),

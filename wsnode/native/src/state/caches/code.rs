@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 const LIMIT: usize = 64 << 20;
 
-/// Code that was read lately.
+/// Cache of analysed code by hash, emptied as a whole when it exceeds 64 MiB.
 #[derive(Debug, Default)]
 pub(in crate::state) struct CodeCache(Mutex<Held>);
 
@@ -18,7 +18,7 @@ struct Held {
 }
 
 impl CodeCache {
-    /// The code `hash`, read by `read` when it is not held.
+    /// Return the analysed code with `hash`; `read` supplies its bytes if it is not cached.
     pub(in crate::state) fn get<E>(
         &self,
         hash: B256,
@@ -42,7 +42,10 @@ impl CodeCache {
     }
 }
 
-/// Old chains may hold code that begins like a delegation and is none.
+/// Convert bytes of code to revm's form, with the valid jump destinations.
+///
+/// Old chains may hold code with the prefix of a delegation (EIP-7702) but another length; such code counts
+/// as plain code.
 pub(in crate::state) fn analyse(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }

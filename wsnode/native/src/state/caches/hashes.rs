@@ -1,4 +1,4 @@
-//! Hashes of addresses and slots, remembered while they are few; most blocks touch the same ones.
+//! Cache of the hashes of addresses and slots: most blocks touch the same ones.
 
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::layout::account::Account;
@@ -6,10 +6,10 @@ use crate::trie::{AccountChange, AccountUpdate};
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{keccak256, Address, B256, U256};
 
-/// Entries of each map before it is emptied.
+/// Most entries of each map; a fuller map is emptied.
 const KEPT: usize = 1 << 17;
 
-/// Keccak-256 of addresses and slots.
+/// Keccak-256 hashes of addresses and slots.
 #[derive(Debug, Default)]
 pub(in crate::state) struct Hashes {
     addresses: AddressMap<B256>,
@@ -17,7 +17,7 @@ pub(in crate::state) struct Hashes {
 }
 
 impl Hashes {
-    /// `delta` in the terms of the tries.
+    /// Convert `delta` to changes of the tries, one for each account, with hashed keys.
     pub(in crate::state) fn changes<'d>(
         &'d mut self,
         delta: &'d Delta,
@@ -25,7 +25,7 @@ impl Hashes {
         delta.accounts.iter().map(|account| self.change(account))
     }
 
-    /// The same of one account.
+    /// Convert one account's changes to a change of the tries, with hashed keys; `is_emptied` is left false.
     pub(in crate::state) fn change(&mut self, delta: &AccountDelta) -> AccountChange {
         AccountChange {
             hashed_address: self.address(delta.address),

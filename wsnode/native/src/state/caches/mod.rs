@@ -1,4 +1,4 @@
-//! What is kept in memory because it costs to make: analysed code, and hashes of keys.
+//! Caches in memory of results that are costly to compute: analysed code, and hashes of keys.
 
 pub(super) mod code;
 pub(super) mod hashes;

@@ -1,4 +1,4 @@
-//! An account's flat state and its row.
+//! Account without its storage, and the encoding of its row.
 
 use crate::state::StateError;
 use crate::trie::AccountUpdate;
@@ -6,7 +6,7 @@ use alloy_primitives::{B256, U256};
 use alloy_trie::KECCAK_EMPTY;
 use revm::state::AccountInfo;
 
-/// What an account is apart from its storage.
+/// Account without its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     pub nonce: u64,
@@ -14,11 +14,12 @@ pub struct Account {
     pub code_hash: B256,
 }
 
-/// Set in a row's first byte when the code hash follows; the other bits count the nonce's bytes.
+/// Flag of a row's first byte: a code hash follows. The other bits are the number of bytes of the nonce.
 const HAS_CODE: u8 = 0x80;
 
 impl Account {
-    /// The row: first byte, nonce, balance, code hash if there is code; numbers without leading zeros.
+    /// Append the account's row: first byte, nonce, balance, and the code hash if there is code; numbers
+    /// without leading zeros.
     pub(in crate::state) fn encode(&self, row: &mut Vec<u8>) {
         let nonce = self.nonce.to_be_bytes();
         let nonce = &nonce[self.nonce.leading_zeros() as usize / 8..];
@@ -31,7 +32,7 @@ impl Account {
         }
     }
 
-    /// The account that `row` holds; the empty row says that there is none.
+    /// Decode an account's row; an empty row is a removed account, None.
     pub(in crate::state) fn decode(row: &[u8]) -> Result<Option<Self>, StateError> {
         let Some((first, rest)) = row.split_first() else {
             return Ok(None);
@@ -51,20 +52,20 @@ impl Account {
         }))
     }
 
-    /// The account in the form of the trie.
+    /// Convert an account, None if it is removed, to an update of the trie.
     pub(in crate::state) fn update(account: Option<Self>) -> AccountUpdate {
         let set = |Self { nonce, balance, code_hash }| AccountUpdate::Set { nonce, balance, code_hash };
         account.map_or(AccountUpdate::Removed, set)
     }
 }
 
-/// Append `value` without its leading zeros.
+/// Append `value` big-endian without leading zeros.
 pub fn encode_value(value: &U256, row: &mut Vec<u8>) {
     let bytes = value.to_be_bytes::<32>();
     row.extend_from_slice(&bytes[value.leading_zeros() / 8..]);
 }
 
-/// The value that `row` holds.
+/// Decode a slot's value from its big-endian bytes; fail with `Corrupt` beyond 32 bytes.
 pub fn decode_value(row: &[u8]) -> Result<U256, StateError> {
     U256::try_from_be_slice(row)
         .ok_or_else(|| StateError::Corrupt(format!("storage row of {} bytes", row.len())))

@@ -1,4 +1,4 @@
-//! The keys of the tables. Numbers are big-endian, so the order of keys is the order of blocks.
+//! Keys of the tables. Numbers are big-endian, so the order of keys is the order of blocks.
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::Nibbles;
@@ -6,12 +6,12 @@ use alloy_trie::Nibbles;
 pub const ADDRESS: usize = 20;
 pub const SLOT: usize = ADDRESS + 32;
 
-/// `accounts`: address, block.
+/// Key of `accounts`: address, block.
 pub type AccountKey = [u8; ADDRESS + 8];
-/// `storage`: address, slot, block.
+/// Key of `storage`: address, slot, block.
 pub type StorageKey = [u8; SLOT + 8];
 
-/// The block number after every block: reads the latest value.
+/// Block number above every block, by which the latest value is read.
 pub const LATEST: u64 = u64::MAX;
 
 pub fn account_key(address: &Address, number: u64) -> AccountKey {
@@ -21,7 +21,7 @@ pub fn account_key(address: &Address, number: u64) -> AccountKey {
     key
 }
 
-/// The part of a storage key before the block.
+/// Return the address and slot of a storage key, without the block.
 pub fn slot_key(address: &Address, slot: &U256) -> [u8; SLOT] {
     let mut key = [0; SLOT];
     key[..ADDRESS].copy_from_slice(address.as_slice());
@@ -36,7 +36,7 @@ pub fn storage_key(address: &Address, slot: &U256, number: u64) -> StorageKey {
     key
 }
 
-/// A key of some table with its block, on the stack: one is made for every read.
+/// Key with a block number, on the stack because each read makes one.
 pub struct Numbered {
     bytes: [u8; SLOT + 8],
     length: usize,
@@ -50,7 +50,7 @@ impl std::ops::Deref for Numbered {
     }
 }
 
-/// `key`, of at most `SLOT` bytes, and the block that it is to end with.
+/// Append block `number` to `key`, of at most `SLOT` bytes.
 pub fn append_number(key: &[u8], number: u64) -> Numbered {
     let mut bytes = [0; SLOT + 8];
     let length = key.len() + 8;
@@ -59,13 +59,13 @@ pub fn append_number(key: &[u8], number: u64) -> Numbered {
     Numbered { bytes, length }
 }
 
-/// A key without the block that it ends with, and the block.
+/// Split a key into the part before its block number, and the number.
 pub fn split_number(key: &[u8]) -> (&[u8], u64) {
     let (rest, number) = key.split_last_chunk().unwrap_or((key, &[0; 8]));
     (rest, u64::from_be_bytes(*number))
 }
 
-/// `changes`: block, part.
+/// Return a key of `changes`: block, part.
 pub fn changes_key(number: u64, part: u32) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.to_be_bytes());
@@ -73,8 +73,10 @@ pub fn changes_key(number: u64, part: u32) -> [u8; 12] {
     key
 }
 
-/// `account_nodes`: path; `storage_nodes`: owner, path. A path is its nibbles packed, an odd one ending
-/// in a zero nibble, and their count; so a node stands beside those below it.
+/// Return a key of `account_nodes`, a path, or of `storage_nodes`, an owner (hash of the address) and a path.
+///
+/// A path is its packed nibbles, padded with a zero nibble if their count is odd, and the count; so a node is
+/// stored next to its descendants.
 pub fn node_key(owner: Option<&B256>, path: &Nibbles) -> Vec<u8> {
     let mut key = Vec::with_capacity(65);
     key.extend_from_slice(owner.map_or(&[], B256::as_slice));

@@ -1,4 +1,4 @@
-//! How the state lies in its tables: their keys, and the versions of a value.
+//! Layout of the state in its tables: their keys, and the versions of a value.
 
 pub(super) mod account;
 pub(super) mod keys;

@@ -1,13 +1,13 @@
-//! The tables, the schema version, and the rows of `meta` and `hashes`.
+//! Tables, schema version, and rows of `meta` and `hashes`.
 
 use crate::state::StateError;
 use crate::store::{ReadTxn, StoreError, Table, WriteTxn};
 use alloy_primitives::B256;
 
-/// The version of this layout.
+/// Version of this layout.
 pub const SCHEMA: u32 = 2;
 
-/// Every table; `docs/reference/storage.md` describes keys and values.
+/// Tables of the state; `docs/reference/storage.md` describes keys and values.
 #[derive(Debug)]
 pub struct Tables {
     pub meta: Table,
@@ -23,7 +23,7 @@ pub struct Tables {
 const NAMES: [&str; 8] =
     ["meta", "accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"];
 
-/// Where the state stands.
+/// Block with its hash and state root, such as the head of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Head {
     pub number: u64,
@@ -32,26 +32,26 @@ pub struct Head {
 }
 
 impl Tables {
-    /// The tables of an environment that was opened with their names.
+    /// Return the tables of an environment that was opened with `names`.
     pub fn new() -> Self {
         let [meta, accounts, storage, code, changes, hashes, account_nodes, storage_nodes] =
             Table::first_ones();
         Self { meta, accounts, storage, code, changes, hashes, account_nodes, storage_nodes }
     }
 
-    /// The tables by their names.
+    /// Return each table with its name.
     pub fn named(&self) -> [(&'static str, Table); NAMES.len()] {
         std::array::from_fn(|index| (NAMES[index], Table::at(index)))
     }
 
-    /// Their names.
+    /// Return the names of the tables, in the order of their creation.
     pub fn names() -> Vec<String> {
         NAMES.map(String::from).to_vec()
     }
 
-    /// The version of the layout that a store has; none before a writer has begun it.
+    /// Return the schema version of a store; None before a writer has initialised it.
     ///
-    /// Rows of version 1 have no checksums, so that of the version is no row either.
+    /// Fail with `OldSchema` if the row has no valid checksum: rows of version 1 have none.
     pub fn schema(&self, txn: &ReadTxn<'_>) -> Result<Option<u32>, StateError> {
         let row = match self.meta.get(txn, b"schema") {
             Err(StoreError::DamagedRow(_)) => return Err(StateError::OldSchema { known: SCHEMA }),
@@ -64,7 +64,7 @@ impl Tables {
         Ok(self.meta.put(txn, b"schema", &SCHEMA.to_be_bytes())?)
     }
 
-    /// Return if a store has this layout.
+    /// Check that a store's schema version is the known one, else fail with `UnknownSchema`.
     pub fn require_schema(&self, found: u32) -> Result<(), StateError> {
         match found {
             SCHEMA => Ok(()),
@@ -72,7 +72,7 @@ impl Tables {
         }
     }
 
-    /// The committed head; none before the genesis state is written.
+    /// Return the committed head; None before the genesis state is written.
     pub fn head(&self, txn: &ReadTxn<'_>) -> Result<Option<Head>, StateError> {
         let Some(row) = self.meta.get(txn, b"head")? else {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Tables {
         Ok(self.meta.put(txn, b"head", &row)?)
     }
 
-    /// The first block whose state can be read.
+    /// Return the number of the first block with a readable state, 0 if none was pruned.
     pub fn earliest(&self, txn: &ReadTxn<'_>) -> Result<u64, StateError> {
         let row = self.meta.get(txn, b"earliest")?;
         row.map_or(Ok(0), |row| row.try_into().map(u64::from_be_bytes).map_err(|_| corrupt("earliest")))
@@ -102,7 +102,7 @@ impl Tables {
         row.map(|row| B256::try_from(row).map_err(|_| corrupt("genesis"))).transpose()
     }
 
-    /// Hash and state root of a block.
+    /// Return the hash and state root of block `number`; None if it is not stored.
     pub fn block(&self, txn: &ReadTxn<'_>, number: u64) -> Result<Option<Head>, StateError> {
         let Some(row) = self.hashes.get(txn, &number.to_be_bytes())? else {
             return Ok(None);

@@ -1,17 +1,17 @@
-//! The rows of `accounts` and `storage`: several versions of one value, newest first.
+//! Rows of `accounts` and `storage`: several versions of one value, newest first.
 //!
 //! The key ends with the block of the row's oldest version. A version is the number of blocks since then
-//! (LEB128), the value's length (one byte) and the value. With a row a version, keys would be most of
+//! (LEB128), the value's length (one byte) and the value. With a row for each version, keys would be most of
 //! the store: 80 bytes for a changed slot instead of some 12.
 
 use super::keys::{append_number, split_number, LATEST};
 use crate::state::StateError;
 use crate::store::{ReadTxn, Table, WriteTxn};
 
-/// A row this long takes no more versions: to read is to scan half a row, 0.1 us.
+/// Length in bytes from which a row takes no more versions: a read scans half a row, in 0.1 us.
 const FULL: usize = 400;
 
-/// The value after block `number`, of the versions under `key` without its block.
+/// Return the value after block `number`, of the versions under `key`; None if there is no version up to it.
 pub fn value_at<'t>(
     txn: &'t ReadTxn<'_>,
     table: Table,
@@ -25,7 +25,7 @@ pub fn value_at<'t>(
     Ok(Some(split(kept).ok_or_else(corrupt)?.1))
 }
 
-/// The blocks up to `last` that have a version under `key`, newest first, `limit` of them at most.
+/// Return the blocks up to `last` with a version under `key`, newest first, `limit` of them at most.
 pub fn numbers_up_to(
     txn: &ReadTxn<'_>,
     table: Table,
@@ -46,7 +46,7 @@ pub fn numbers_up_to(
     Ok(numbers)
 }
 
-/// The blocks from `first` on that have a version under `key`, oldest first, `limit` of them at most.
+/// Return the blocks from `first` on with a version under `key`, oldest first, `limit` of them at most.
 pub fn numbers_from(
     txn: &ReadTxn<'_>,
     table: Table,
@@ -72,12 +72,12 @@ pub fn numbers_from(
     Ok(numbers)
 }
 
-/// The blocks of a row's versions, newest first.
+/// Return the blocks of a row's versions, newest first; `first` is the block of the oldest.
 fn numbers_in(row: &[u8], first: u64) -> Result<Vec<u64>, StateError> {
     Ok(versions_in(row, first)?.into_iter().map(|(number, _)| number).collect())
 }
 
-/// The versions of a row, newest first: the block of each, and its value.
+/// Return the versions of a row, newest first, each with its block; `first` is the block of the oldest.
 pub fn versions_in(mut row: &[u8], first: u64) -> Result<Vec<(u64, &[u8])>, StateError> {
     let mut versions = Vec::new();
     while !row.is_empty() {
@@ -88,7 +88,7 @@ pub fn versions_in(mut row: &[u8], first: u64) -> Result<Vec<(u64, &[u8])>, Stat
     Ok(versions)
 }
 
-/// Add versions, sorted by key: each key ends with its version's block.
+/// Write versions, sorted by key; the last 8 bytes of a key are its version's block.
 pub fn put<const N: usize, V>(
     txn: &mut WriteTxn<'_>,
     table: Table,
@@ -114,7 +114,7 @@ pub fn put<const N: usize, V>(
     Ok(())
 }
 
-/// Drop the versions under `key` of block `number` and of later ones.
+/// Drop the versions under `key` of block `number` and of later blocks.
 pub fn drop_from(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     while let Some((first, row)) = row_at(txn, table, key, LATEST)? {
         let name = append_number(key, first);
@@ -127,8 +127,9 @@ pub fn drop_from(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64) 
     Ok(())
 }
 
-/// Drop the versions under `key` that later ones up to block `number` replace, and one that is left of them if it is
-/// empty: so is what has no version.
+/// Drop the versions under `key` that are older than the last one up to block `number`.
+///
+/// The last one is dropped too if its value is empty, because a value without a version is empty as well.
 pub fn drop_before(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<(), StateError> {
     let Some((first, row)) = row_at(txn, table, key, number)? else {
         return Ok(());
@@ -149,7 +150,7 @@ pub fn drop_before(txn: &mut WriteTxn<'_>, table: Table, key: &[u8], number: u64
     Ok(())
 }
 
-/// Write a row of these versions, newest first.
+/// Write one row of versions, given newest first.
 fn put_row(
     txn: &mut WriteTxn<'_>,
     table: Table,
@@ -164,7 +165,7 @@ fn put_row(
     Ok(table.put(txn, &append_number(key, *first), &row.encoded())?)
 }
 
-/// The row whose oldest version is the last up to block `number`, and that version's block.
+/// Return the row with the versions under `key` up to block `number`, and the block of its oldest version.
 fn row_at<'t>(
     txn: &'t ReadTxn<'_>,
     table: Table,
@@ -176,7 +177,7 @@ fn row_at<'t>(
     Ok(found.map(|(found, row)| (split_number(found).1, row)))
 }
 
-/// The part of `row` with the versions up to block `number`.
+/// Return the part of `row` with the versions up to block `number`.
 fn without_later(mut row: &[u8], first: u64, number: u64) -> Result<&[u8], StateError> {
     loop {
         let (since, _, older) = split(row).ok_or_else(corrupt)?;
@@ -187,7 +188,7 @@ fn without_later(mut row: &[u8], first: u64, number: u64) -> Result<&[u8], State
     }
 }
 
-/// The newest version of `row`: blocks since the oldest, value; and the older versions.
+/// Split `row` after its newest version into: blocks since the row's oldest version, value, older versions.
 fn split(row: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     let (mut since, mut shift, mut rest) = (0, 0, row);
     loop {
@@ -207,18 +208,18 @@ fn corrupt() -> StateError {
     StateError::Corrupt("row of versions".into())
 }
 
-/// A row being extended.
+/// Row to which versions are added.
 #[derive(Default)]
 struct GrowingRow {
     first: u64,
     old: Vec<u8>,
-    /// New versions, oldest first, and where each begins.
+    /// New versions, oldest first.
     new: Vec<u8>,
     begins: Vec<usize>,
 }
 
 impl GrowingRow {
-    /// The last row under `key`, or a new one that begins with block `number`.
+    /// Return the last row under `key`, or a new one that begins with block `number`.
     fn last(txn: &ReadTxn<'_>, table: Table, key: &[u8], number: u64) -> Result<Self, StateError> {
         let found = row_at(txn, table, key, LATEST)?;
         let (first, old) = found.map_or((number, Vec::new()), |(first, row)| (first, row.to_vec()));

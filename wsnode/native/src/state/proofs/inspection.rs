@@ -1,7 +1,8 @@
-//! The whole state after the head, its parts held against each other: tries, accounts, slots, code and hashes.
+//! Inspection of the whole state after the head: its tries, accounts, slots, code and hashes are compared.
 //!
-//! Nothing is kept in memory but a path of a trie, the upper nodes of two tries and a row. That the tries have all that
-//! the tables have, and nothing else, follows from counting: each value of the tables is looked up in its trie.
+//! Memory holds only one path of a trie, the upper nodes of two tries, and a row. Each value of the tables is
+//! looked up in its trie. If the numbers of values are equal too, the tries hold the values of the tables and
+//! no others.
 
 use alloy_primitives::{hex, keccak256, Address, B256, U256};
 use alloy_rlp::Decodable;
@@ -18,18 +19,18 @@ use crate::state::StateError;
 use crate::store::Table;
 use crate::trie::{inspect, Trie, TrieError, TrieItem};
 
-/// Nodes that a trie keeps in memory from one look-up to the next: some 300 bytes each.
+/// Most nodes of a trie kept in memory from one look-up to the next: some 300 bytes each.
 const NODES_KEPT: usize = 50_000;
 
-/// Receives what an inspection finds, and how far it has come.
+/// Receiver of an inspection's findings and progress.
 pub trait Watcher {
-    /// Entries of a table were looked at, of how many; an error ends the inspection.
+    /// Take note of `done` entries inspected of `of` in `table`; an error ends the inspection.
     fn progress(&mut self, table: &'static str, done: u64, of: u64) -> Result<(), StateError>;
-    /// Something in a table is not as it must be.
+    /// Take note of a fault in a table, described by `text`.
     fn fault(&mut self, table: &'static str, text: String);
 }
 
-/// What was looked at.
+/// Head, and numbers of accounts, slots, trie nodes and codes inspected.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Inspected {
     pub head: Head,
@@ -40,7 +41,7 @@ pub struct Inspected {
 }
 
 impl StateReader {
-    /// Check the checksum of each row; return how many do not have theirs.
+    /// Check the checksum of each row and return the number of damaged rows.
     pub fn check_rows(&self, watcher: &mut impl Watcher) -> Result<u64, StateError> {
         let snapshot = self.read()?;
         let mut damaged = 0;
@@ -58,7 +59,10 @@ impl StateReader {
         Ok(damaged)
     }
 
-    /// Look at all of the state after the head of this moment, whose rows have their checksums.
+    /// Inspect the state after the last committed head and return the numbers of values; faults go to
+    /// `watcher`.
+    ///
+    /// The rows' checksums must have been verified.
     pub fn inspect(&self, watcher: &mut impl Watcher) -> Result<Inspected, StateError> {
         let snapshot = self.read()?;
         let inspected = Inspected { head: snapshot.head, ..Inspected::default() };
@@ -73,7 +77,9 @@ impl StateReader {
         Ok(inspection.inspected)
     }
 
-    /// Hash and state root of blocks from `first` on, at most `limit`, each with the root that its header has.
+    /// Return the blocks from `first` on, `limit` of them at most, each with the state root in its header.
+    ///
+    /// The state root of a returned head is the latest one, so the two differ after a patch.
     pub fn blocks(&self, first: u64, limit: usize) -> Result<Vec<(Head, B256)>, StateError> {
         let snapshot = self.read()?;
         let mut blocks = Vec::new();
@@ -85,14 +91,14 @@ impl StateReader {
     }
 }
 
-/// Values and rows that the tries have.
+/// Numbers of values and rows found in the tries.
 #[derive(Default)]
 struct Counts {
     accounts: u64,
     slots: u64,
     account_rows: u64,
     storage_rows: u64,
-    /// Nodes that cannot be read: then nothing can be counted.
+    /// Nodes that cannot be read; if there are any, the numbers are not compared.
     broken: u64,
 }
 
@@ -214,7 +220,8 @@ impl<W: Watcher> Inspection<'_, '_, W> {
         })
     }
 
-    /// The value at a key of a trie; nothing where a node on the way cannot be read, which was reported.
+    /// Return the value at a key of a trie, `Some(None)` if it has none; None if a node on the path cannot be
+    /// read, a fault already reported.
     fn leaf(&mut self, trie: &mut Trie, key: &B256) -> Result<Option<Option<Vec<u8>>>, StateError> {
         if trie.held() > NODES_KEPT {
             trie.unload();
@@ -226,7 +233,8 @@ impl<W: Watcher> Inspection<'_, '_, W> {
         }
     }
 
-    /// Have `visit` see the latest version of each value of a table; before the block a key has `length` bytes.
+    /// Call `visit` with the key and the latest version of each value of a table; a key has `length` bytes
+    /// before its block.
     fn latest(
         &mut self,
         name: &'static str,
@@ -283,7 +291,7 @@ impl<W: Watcher> Inspection<'_, '_, W> {
         Ok(())
     }
 
-    /// What the tries have and the tables have not, or the other way round.
+    /// Compare the numbers of values and rows in the tries with those in the tables.
     fn counts(&mut self) -> Result<(), StateError> {
         if self.in_tries.broken > 0 {
             return Ok(());
@@ -308,7 +316,8 @@ fn account_of(mut leaf: &[u8]) -> Option<TrieAccount> {
     TrieAccount::decode(&mut leaf).ok()
 }
 
-/// Whether versions go back from a block up to the head to the row's own, and all follow the row before.
+/// Return true if versions descend from a block not above `head` to `first`, the row's own, and all follow
+/// the row `before` of the same value.
 fn are_in_order(versions: &[(u64, &[u8])], first: u64, head: u64, before: Option<(&[u8], u64)>) -> bool {
     versions.is_sorted_by(|later, earlier| later.0 > earlier.0)
         && versions.first().is_some_and(|newest| newest.0 <= head)

@@ -1,4 +1,5 @@
-//! What the tries of a committed state tell: proofs, witnesses, whether it is whole, and roots after changes that are only tried.
+//! Uses of a committed state's tries: proofs, witnesses, inspection, and roots after changes that are only
+//! tried.
 
 pub(super) mod inspection;
 pub(super) mod past;

@@ -1,4 +1,5 @@
-//! The state taken back from the head, block by block, each root held against the one that is stored for its block.
+//! Check of past states: the head's state is rewound block by block, and each root compared with the stored
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +18,14 @@ use crate::state::StateError;
 use crate::store::Table;
 use crate::trie::StateTries;
 
-/// What each block of a list changed.
+/// Accounts and slots changed by each block, by its number.
 type ByBlock = BTreeMap<u64, TouchedState>;
 
 impl StateReader {
-    /// Take the state back to block `first`, or until the tries have more than `nodes` in memory; the block reached.
+    /// Rewind the state to block `first`, or until the tries hold more than `nodes` nodes, and return the
+    /// block reached.
     ///
-    /// A fault is reported, and ends it.
+    /// The first wrong root is reported to `watcher` and ends the check.
     pub fn inspect_past(
         &self,
         first: u64,
@@ -63,7 +65,7 @@ impl StateReader {
     }
 }
 
-/// The tries after some block.
+/// Tries after some block, in memory.
 struct Past<'s, 'e> {
     tries: StateTries,
     root: B256,
@@ -85,7 +87,7 @@ impl Past<'_, '_> {
         Ok(false)
     }
 
-    /// Go to the state before block `number`, which changed this.
+    /// Rewind the tries to before block `number`, given the accounts and slots it changed.
     fn take_back(&mut self, number: u64, changed: Option<&TouchedState>) -> Result<(), StateError> {
         let Some(changed) = changed else { return Ok(()) };
         let before = changed.values(
@@ -98,7 +100,8 @@ impl Past<'_, '_> {
 }
 
 impl Snapshot<'_> {
-    /// The last list of changes that ends with this block or before, and its own last block.
+    /// Return the last change list that ends with block `number` or before, after the number of its last
+    /// block.
     fn list_at_or_before(&self, number: u64) -> Result<Option<(u64, Vec<u8>)>, StateError> {
         let (table, txn) = (self.tables.changes, &self.txn);
         let Some((key, _)) = table.at_or_before(txn, &changes_key(number, u32::MAX))? else {
@@ -118,7 +121,8 @@ impl Snapshot<'_> {
         Ok(Some((last, list)))
     }
 
-    /// What a list names, by the blocks after `lowest` up to `last` that have a version of it.
+    /// Group the accounts and slots of a list by block: those after `lowest` up to `last` with a version of
+    /// the value.
     fn changed_by_block(&self, last: u64, lowest: u64, list: Vec<u8>) -> Result<ByBlock, StateError> {
         let mut by_block = ByBlock::new();
         for (address, touched) in merged(&[(last, list)])?.0 {

@@ -1,4 +1,4 @@
-//! Proofs of accounts and slots, at the head from its nodes, at older blocks by going back in memory.
+//! Proofs of accounts and slots: at the head from its nodes, at older blocks after rewinding in memory.
 
 use super::trial::TrialTries;
 use crate::state::bounds::Bounds;
@@ -8,20 +8,20 @@ use crate::state::StateError;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{TrieAccount, EMPTY_ROOT_HASH};
 
-/// An account or its absence, proved under a block's state root.
+/// Account or its absence, proved under a block's state root.
 #[derive(Debug, Clone)]
 pub struct AccountProof {
-    /// The account with its storage root, if it existed.
+    /// Account with its storage root; None if it does not exist.
     pub account: Option<TrieAccount>,
-    /// The empty trie's root for an account that did not exist.
+    /// Storage root of the account; the empty trie's root if it does not exist.
     pub storage_root: B256,
     /// RLP of the nodes from the state root down.
     pub nodes: Vec<Bytes>,
-    /// One for each slot asked for, in that order.
+    /// Proofs of the slots, in the order of the request.
     pub slots: Vec<SlotProof>,
 }
 
-/// A slot's value, proved under its account's storage root.
+/// Value of a slot, proved under its account's storage root.
 #[derive(Debug, Clone)]
 pub struct SlotProof {
     pub slot: B256,
@@ -31,7 +31,7 @@ pub struct SlotProof {
 }
 
 impl StateReader {
-    /// Prove an account and some of its slots after a block.
+    /// Prove an account and `slots` of it after a block.
     pub fn proof<'a>(
         &'a self,
         address: Address,

@@ -1,4 +1,4 @@
-//! The tries after a committed block, changed in memory only: the state roots of blocks that are not kept.
+//! Tries after a block, changed in memory only, for state roots of blocks that are not kept.
 
 use crate::state::bounds::{BoundedNodes, Bounds, Taken};
 use crate::state::caches::code::CodeCache;
@@ -17,17 +17,17 @@ use revm::database::BundleState;
 use std::fmt;
 use std::rc::Rc;
 
-/// An account after a change, none if it is gone, and its slots that changed.
+/// Account after a change, None if it is removed, and its changed slots.
 #[derive(Debug)]
 pub struct ChangedAccount {
     pub address: Address,
     pub account: Option<Account>,
-    /// Whether every slot that is not among these is zero now.
+    /// True if every slot not listed in `slots` becomes zero.
     pub is_emptied: bool,
     pub slots: Vec<(U256, U256)>,
 }
 
-/// Tries that are never written.
+/// Tries after a block, changed in memory and never written.
 pub struct TrialTries<'s> {
     pub(super) snapshot: Rc<Snapshot<'s>>,
     codes: &'s CodeCache,
@@ -38,7 +38,9 @@ pub struct TrialTries<'s> {
     _taken: Taken,
 }
 
-/// The tries after a committed block.
+/// Return the tries after a committed block, and the reservation of memory for rewinding to it.
+///
+/// Fail with `RootMismatch` if their root is not the block's.
 pub fn tries_at(
     snapshot: &Snapshot<'_>,
     block: BlockNumHash,
@@ -56,8 +58,8 @@ pub fn tries_at(
 }
 
 impl StateReader {
-    /// The tries after a block; the older the committed one, the longer: all that changed since is taken back in
-    /// memory.
+    /// Return the tries after a block; the time grows with the changes since the committed block, all undone
+    /// in memory.
     pub fn trial<'a>(
         &'a self,
         block: impl Into<StateAfter<'a>>,
@@ -80,12 +82,13 @@ impl StateReader {
 }
 
 impl<'s> TrialTries<'s> {
-    /// The state after the block, as of the same commit.
+    /// Return the state after the block, in the same snapshot; changes made by `apply` are left out.
     pub fn view(&self) -> HistoryView<'s> {
         HistoryView::of(self.snapshot.clone(), self.codes, self.number, self.above.clone())
     }
 
-    /// The state root with `changes` on top of all earlier ones. An account that is gone must be emptied.
+    /// Return the state root after `changes` on top of all earlier ones; an account that is removed must be
+    /// emptied.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = ChangedAccount>) -> Result<B256, StateError> {
         let changes: Vec<_> = changes.into_iter().collect();
         // Of a trie that is emptied no node is read.
@@ -101,7 +104,7 @@ impl<'s> TrialTries<'s> {
         moved(&self.snapshot, self.tries.apply(&*self.snapshot, hashed))
     }
 
-    /// The state root of the next block, which changes what `changes` says.
+    /// Return the state root after `changes` of the next block.
     pub fn next_root(mut self, changes: &BundleState) -> Result<B256, StateError> {
         let delta = Delta::of(changes, &self.view())?;
         self.update(&delta)
@@ -114,7 +117,8 @@ impl<'s> TrialTries<'s> {
     }
 }
 
-/// An error if a snapshot is known by proofs alone and lacks those of accounts or slots that change.
+/// Check that the changed accounts and slots have proofs, if the state is known by proofs alone; else fail
+/// with `Unknown`.
 fn require_nodes<'c>(
     snapshot: &Snapshot<'_>,
     changes: impl Iterator<Item = (Address, &'c [(U256, U256)])>,
@@ -128,7 +132,9 @@ fn require_nodes<'c>(
     known_or(snapshot.require_nodes(&values), ())
 }
 
-/// The root that tries were moved to, by the nodes of a snapshot.
+/// Return the root of changed tries.
+///
+/// For a proved state a missing node becomes the error `Unproved`.
 fn moved(snapshot: &Snapshot<'_>, applied: Result<B256, TrieError>) -> Result<B256, StateError> {
     match applied {
         // Where a branch loses a child, the root depends on a sibling that no proof needs to show.

@@ -1,5 +1,5 @@
-//! The trie nodes of a block's parent that its execution needs: those that prove what it read, and those that its changes
-//! read besides.
+//! Witness of a block: the nodes of its parent's tries that prove the values read, and those needed to
+//! compute the root after its changes.
 
 use std::cell::RefCell;
 
@@ -18,22 +18,22 @@ use crate::state::store::root_of;
 use crate::state::StateError;
 use crate::trie::{AccountChange, AccountUpdate, NodeRows, NodeStore, StateTries, TrieError};
 
-/// The accounts that a block read, there or not, each with the slots that it read.
+/// Accounts that a block read, existing or not, each with the slots read.
 pub type StateRead = AddressMap<HashSet<U256>>;
 
-/// What proves the execution of a block.
+/// Trie nodes that prove the execution of a block, with its roots.
 #[derive(Debug)]
 pub struct ProvingNodes {
-    /// The parent's state root.
+    /// State root of the parent.
     pub before: B256,
     /// RLP of each node once, in the order of their bytes.
     pub nodes: Vec<Bytes>,
-    /// The state root after the block, which follows from them and the block's changes.
+    /// State root after the block, which follows from the nodes and the block's changes.
     pub root: B256,
 }
 
 impl StateReader {
-    /// The nodes of the tries after `parent` that prove `read`, and those needed to make `changes`.
+    /// Return the nodes of the tries after `parent` that prove `read`, and those needed to apply `changes`.
     pub fn proving_nodes(
         &self,
         parent: BlockNumHash,
@@ -69,7 +69,7 @@ impl StateReader {
 
 type Path = (Option<B256>, Nibbles);
 
-/// Rows that are not as in the store, none where there is no node any more.
+/// Return the rows that differ from the store's, by owner and path; None for a deleted node.
 fn changed_rows(rows: Vec<NodeRows>) -> HashMap<Path, Option<Vec<u8>>> {
     let mut changed = HashMap::default();
     for rows in rows {
@@ -79,7 +79,7 @@ fn changed_rows(rows: Vec<NodeRows>) -> HashMap<Path, Option<Vec<u8>>> {
     changed
 }
 
-/// What was read, each node once.
+/// Nodes that were read, each once.
 #[derive(Debug, Default)]
 struct ReadNodes {
     nodes: HashSet<Bytes>,
@@ -101,7 +101,7 @@ impl ReadNodes {
     }
 }
 
-/// A store of nodes that remembers which were read.
+/// Node store that records the nodes read from it.
 struct RecordedNodes<'s, S> {
     changed: HashMap<Path, Option<Vec<u8>>>,
     store: &'s S,
@@ -134,8 +134,10 @@ impl<S: NodeStore> NodeStore for RecordedNodes<'_, S> {
     }
 }
 
-/// The changes, what is set before what is removed: a removal reads the one node that is left beside it, which a value set
-/// there spares it (geth's order).
+/// Convert the changes to those of the tries, updates before removals, each in a fixed order.
+///
+/// A removal reads the sibling left alone beside it. If an update adds a node there first, that read is not
+/// needed; geth has this order.
 fn ordered(changes: &BundleState) -> Vec<AccountChange> {
     let (mut set, mut removed) = (Vec::new(), Vec::new());
     for (address, account) in &changes.state {
@@ -164,7 +166,7 @@ fn change(address: Address, account: &BundleAccount) -> Option<AccountChange> {
     (is_changed || !slots.is_empty()).then_some(AccountChange { hashed_address, update, is_emptied, slots })
 }
 
-/// The hashed slots that change, those that are set first.
+/// Return the changed slots by their hashes, those with a value before those that become zero.
 fn slots(account: &BundleAccount, is_emptied: bool) -> Vec<(B256, U256)> {
     let changed = account.storage.iter().filter(|(_, slot)| match is_emptied {
         true => !slot.present_value.is_zero(),

@@ -1,4 +1,4 @@
-//! The states after any of a chain's blocks, none of which was executed here: their roots come from verified headers.
+//! States after any block of a chain that is not executed here; their roots come from verified headers.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use crate::state::error::Miss;
 use crate::state::layout::tables::Head;
 use crate::state::StateError;
 
-/// Roots kept in memory; all are forgotten beyond that, for they are asked for again.
+/// Most roots kept in memory; beyond it all are dropped, and noted again when they are needed.
 const MOST_ROOTS: usize = 8192;
 
-/// States known by proofs alone, each by its block.
+/// States known by proofs alone, by block.
 #[derive(Debug)]
 pub struct BlockStates {
     store: Arc<ProvedStore>,
@@ -26,12 +26,12 @@ pub struct BlockStates {
 }
 
 impl BlockStates {
-    /// The states of which the store in the folder `path` has what is known.
+    /// Open the states whose known values are stored in the folder `path`.
     pub fn open(path: &Path) -> Result<Self, StateError> {
         Ok(Self { store: ProvedStore::open(path)?, roots: Mutex::default() })
     }
 
-    /// Take note of a block with its state root, which the caller has verified.
+    /// Take note of a block and its state root, verified by the caller.
     pub fn note(&self, block: Head) {
         let mut roots = self.roots();
         if roots.len() >= MOST_ROOTS {
@@ -40,17 +40,19 @@ impl BlockStates {
         roots.insert(block.hash, block);
     }
 
-    /// Verify what was fetched of the state with a root, and keep it.
+    /// Verify fetched values of the state with `state_root` and keep them.
     pub fn keep(&self, state_root: B256, proved: &[Proved]) -> Result<(), StateError> {
         self.store.keep(state_root, proved)
     }
 
-    /// How many of the blocks with these state roots, newest first, lead down to all of `wanted` that is known.
+    /// Return how many of `roots`, state roots from the newest block down, reach a block with a known value
+    /// for each of `wanted`; values known at none of them do not count.
     pub fn depth(&self, roots: &[B256], wanted: &[Miss]) -> Result<usize, StateError> {
         self.store.depth(roots, wanted)
     }
 
-    /// Keep what follows of the state with a root from earlier ones by verified lists, and return what does not.
+    /// Keep the values of the state with `state_root` that follow from earlier ones by verified access lists;
+    /// return the rest of `wanted`.
     pub fn carry(
         &self,
         state_root: B256,
@@ -60,12 +62,12 @@ impl BlockStates {
         self.store.carry(state_root, steps, wanted)
     }
 
-    /// Keep the hashes of blocks before the block `of`, which the caller has verified.
+    /// Keep the hashes of ancestors of the block `of`, verified by the caller, each with its number.
     pub fn keep_hashes(&self, of: B256, hashes: &[(u64, B256)]) -> Result<(), StateError> {
         self.store.keep_hashes(of, hashes)
     }
 
-    /// The state after a block; an error if its root is not known.
+    /// Return the state after a block; fail with `Unknown` if its state root was not noted.
     pub(in crate::state) fn view(&self, block: BlockNumHash) -> Result<ProvedView<'_>, StateError> {
         let BlockNumHash { number, hash } = block;
         let known = self.roots().get(&hash).copied();
@@ -75,7 +77,8 @@ impl BlockStates {
         }
     }
 
-    /// The code with this hash; an error if it is not known, for a contract may have it nevertheless.
+    /// Return the code with this hash; fail with `Unproved` if it is not known, because a contract may have
+    /// it nevertheless.
     pub(in crate::state) fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         let found = self.store.code_of(hash)?;
         found.map_or(Err(StateError::Unproved("code with this hash")), |code| Ok(Some(code)))

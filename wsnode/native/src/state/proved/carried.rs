@@ -1,5 +1,5 @@
-//! Values that block access lists carry from block to block (EIP-7928): what a list does not name has not changed, and
-//! what it names has the list's last value.
+//! Values carried from block to block by block access lists (EIP-7928): a value not named by a list has not
+//! changed, and a named one has the list's last value.
 
 use crate::store::ReadTxn;
 use alloy_eips::eip7928::{AccountChanges, BlockAccessList};
@@ -11,12 +11,12 @@ use crate::state::error::Miss;
 use crate::state::layout::account::Account;
 use crate::state::StateError;
 
-/// A block's access list, and the state root of its parent.
+/// RLP of a block's access list, and the state root of its parent.
 pub type Step<'l> = (&'l [u8], B256);
 
 impl ProvedStore {
-    /// How many of the blocks with these state roots, newest first, lead down to values of all of `wanted` that are
-    /// known after one of them.
+    /// Return how many of `roots`, state roots from the newest block down, reach a block with a known value
+    /// for each of `wanted`; values known at none of them do not count.
     pub(super) fn depth(&self, roots: &[B256], wanted: &[Miss]) -> Result<usize, StateError> {
         let txn = self.read()?;
         let mut depth = 0;
@@ -31,9 +31,10 @@ impl ProvedStore {
         Ok(depth)
     }
 
-    /// Keep those values of the state with a root that follow from the states before it, and return what does not.
+    /// Keep the values of `wanted` in the state with `state_root` that follow from earlier states, and return
+    /// the rest.
     ///
-    /// `steps` lead down from the block with that state. The caller has verified the lists by headers.
+    /// `steps` lead down from the block with this state root. The caller has verified their lists by headers.
     pub(super) fn carry(
         &self,
         state_root: B256,
@@ -57,7 +58,8 @@ impl ProvedStore {
         Ok(others)
     }
 
-    /// The value after the first of `lists`: the newest known one before it, with the changes since.
+    /// Return the value after the block of the first list: the newest known one before it, with all changes
+    /// since; None if none is known.
     fn value_after(
         &self,
         txn: &ReadTxn<'_>,
@@ -81,7 +83,7 @@ fn decoded(list: &[u8]) -> Result<BlockAccessList, StateError> {
 }
 
 impl Carried {
-    /// The value after a block, by its list.
+    /// Return the value after a block with this access list.
     fn after(self, list: &BlockAccessList, miss: &Miss) -> Self {
         let named = |address: &Address| list.iter().find(|account| account.address == *address);
         match (self, miss) {
@@ -100,7 +102,7 @@ impl Carried {
     }
 }
 
-/// The account after a block that touched it; one that is empty then is removed (EIP-161).
+/// Return the account after a block that touched it; None if it is empty then and so removed (EIP-161).
 fn account_after(before: Option<Account>, changes: &AccountChanges) -> Option<Account> {
     let before = before.unwrap_or(Account { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY });
     let after = Account {

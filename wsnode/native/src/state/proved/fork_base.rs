@@ -1,5 +1,5 @@
-//! The state after one block, as far as it is known: below a chain whose first block is another chain's it is read
-//! where the chain itself has no value.
+//! State after one block, known in parts. A fork of another chain reads from it the values that it has not
+//! set itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,39 +16,39 @@ use crate::state::layout::tables::Head;
 use crate::state::StateError;
 use crate::trie::TrieError;
 
-/// How many blocks before it a block can name by their hashes.
+/// Number of ancestors of which BLOCKHASH can return the hash.
 const NAMED: u64 = 256;
 
-/// The state after another chain's block, as far as it is known.
+/// State after another chain's block, known in parts.
 #[derive(Debug)]
 pub struct ForkBase {
     store: Arc<ProvedStore>,
-    /// That block.
+    /// Block after which this is the state.
     pub block: Head,
 }
 
 impl ForkBase {
-    /// The state after `block`, of which the store in the folder `path` has what is known.
+    /// Open the state after `block`, whose known values are stored in the folder `path`.
     pub fn open(path: &Path, block: Head) -> Result<Self, StateError> {
         Ok(Self { store: ProvedStore::open(path)?, block })
     }
 
-    /// Verify what was fetched, and keep it.
+    /// Verify fetched values and keep them.
     pub fn keep(&self, proved: &[Proved]) -> Result<(), StateError> {
         self.store.keep(self.block.state_root, proved)
     }
 
-    /// Keep the hashes of blocks before its own, which the caller has verified.
+    /// Keep the hashes of the block's ancestors, verified by the caller, each with its number.
     pub fn keep_hashes(&self, hashes: &[(u64, B256)]) -> Result<(), StateError> {
         self.store.keep_hashes(self.block.hash, hashes)
     }
 }
 
-/// The state after a block as of one moment.
+/// State after a block as of one read transaction.
 pub struct ProvedView<'e> {
     store: &'e ProvedStore,
     pub block: Head,
-    /// Whether it is one of several: what is unknown is said with the block then.
+    /// True if the states of several blocks are served: an error `Unknown` then ends with the block.
     is_named: bool,
     txn: PinnedTxn,
 }
@@ -69,13 +69,14 @@ impl<'e> ProvedView<'e> {
         StateError::Unknown(misses)
     }
 
-    /// The account; an error if it is not known.
+    /// Return the account, None if it does not exist; fail with `Unknown` if it is not known.
     pub fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
         let found = self.store.account(&self.txn, &self.block.state_root, address)?;
         found.ok_or_else(|| self.unknown(vec![Miss::Account(*address)]))
     }
 
-    /// The slot's value; an error if it is not known.
+    /// Return the slot's value; fail with `Unknown` if it is not known, naming the account too if this is
+    /// unknown.
     pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
         let root = &self.block.state_root;
         if let Some(value) = self.store.slot(&self.txn, root, address, slot)? {
@@ -88,14 +89,15 @@ impl<'e> ProvedView<'e> {
         Err(self.unknown(misses))
     }
 
-    /// Whether the account has any storage; an error if it is not proved.
+    /// Return true if the account has any storage; fail with `Unknown` if the account is not proved.
     pub fn has_storage(&self, address: &Address) -> Result<bool, StateError> {
         let proved = self.store.proved_account(&self.txn, &self.block.state_root, address)?;
         let account = proved.ok_or_else(|| self.unknown(vec![Miss::Account(*address)]))?;
         Ok(account.is_some_and(|account| account.storage_root != EMPTY_ROOT_HASH))
     }
 
-    /// An error if accounts and slots are not proved: the trie's nodes on the way to other values are not known.
+    /// Check that accounts and slots are proved, because only proofs supply nodes of the trie; else fail with
+    /// `Unknown`.
     pub fn require_nodes(&self, values: &[(Address, Vec<U256>)]) -> Result<(), StateError> {
         let (root, mut misses) = (&self.block.state_root, Vec::new());
         for (address, slots) in values {
@@ -115,12 +117,14 @@ impl<'e> ProvedView<'e> {
         }
     }
 
-    /// The code with this hash, if it is known: an account is kept with its code.
+    /// Return the code with this hash, or None if it is not stored; each known account's code is.
     pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         self.store.code_in(&self.txn, hash)
     }
 
-    /// The hash of the base's block, or of one before it; zero for those that no block can name.
+    /// Return the hash of the block or of one of its last 256 ancestors; zero for any other number.
+    ///
+    /// Fail with `Unknown` if the ancestor's hash is not stored.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         let block = &self.block;
         if number == block.number {
@@ -134,7 +138,7 @@ impl<'e> ProvedView<'e> {
         found.unwrap_or_else(|| Err(self.unknown(vec![Miss::BlockHash(number)])))
     }
 
-    /// The trie's node with this hash, if it is known.
+    /// Return the trie node with this hash; None if it is not stored.
     pub fn node(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
         let unreadable = |error| TrieError::Store(Box::new(StateError::from(error)));
         known(self.store.nodes, &self.txn, hash.as_slice()).map_err(unreadable)

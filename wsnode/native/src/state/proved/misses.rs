@@ -1,19 +1,19 @@
-//! What a read finds unknown of a state that is known by proofs alone, and how a run goes on to find more of it.
+//! Values missing in a state known by proofs alone, and runs that go on without them to find more.
 
 use std::cell::RefCell;
 
 use crate::state::error::Miss;
 use alloy_primitives::map::HashSet;
 
-/// A run that lacks more than this is not gone on with: its next steps follow from too many wrong values.
+/// Most values that a run may lack before it ends: later steps would follow from too many wrong values.
 const MAX_MISSES: usize = 1024;
 
 thread_local! {
-    /// What the run of this thread lacked so far, if it is one that goes on.
+    /// Values lacked so far by the run of this thread; None outside `collecting_misses`.
     static MISSES: RefCell<Option<HashSet<Miss>>> = const { RefCell::new(None) };
 }
 
-/// Puts back what was there before, in a panic too.
+/// Guard that restores the previous value of `MISSES`, in a panic too.
 struct RestoreMisses(Option<HashSet<Miss>>);
 
 impl Drop for RestoreMisses {
@@ -22,10 +22,9 @@ impl Drop for RestoreMisses {
     }
 }
 
-/// What `work` returns, whose reads take what is unknown for empty, and all that was unknown: unless that is nothing,
-/// the result is void.
+/// Run `work` with unknown values read as empty, and return its result and all unknown values.
 ///
-/// `work` must write nothing.
+/// The result is wrong unless no value was unknown. `work` must write nothing.
 pub fn collecting_misses<T>(work: impl FnOnce() -> T) -> (T, Vec<Miss>) {
     let _before = RestoreMisses(MISSES.replace(Some(HashSet::default())));
     let done = work();
@@ -33,7 +32,8 @@ pub fn collecting_misses<T>(work: impl FnOnce() -> T) -> (T, Vec<Miss>) {
     (done, found.into_iter().collect())
 }
 
-/// Whether the run of this thread goes on without these values; it will be void.
+/// Record unknown values and return true if the run of this thread goes on without them; its result is wrong
+/// then.
 pub(in crate::state) fn records_miss(misses: &[Miss]) -> bool {
     MISSES.with_borrow_mut(|found| match found {
         Some(found) if found.len() + misses.len() <= MAX_MISSES => {

@@ -1,5 +1,5 @@
-//! States of which only what was proved is known: accounts, slots and code of a block, each fetched and verified
-//! against its state root, and the trie nodes that prove them.
+//! States known by proofs alone: accounts, slots and code of a block, each fetched and verified against its
+//! state root, and the trie nodes of their proofs.
 
 mod block_states;
 mod carried;
@@ -14,13 +14,13 @@ pub use fork_base::ForkBase;
 pub(super) use fork_base::ProvedView;
 pub use proof::Proved;
 
-/// Where values come from that a chain has none of.
+/// Source of the values that a chain's own tables do not have.
 #[derive(Debug, Default)]
 pub enum Backing {
     #[default]
     None,
-    /// The state after the first block, which is another chain's.
+    /// State after the first block, if this is another chain's.
     ForkBase(ForkBase),
-    /// The state after each block: nothing is executed here.
+    /// State after each block of a chain that this node does not execute.
     PerBlock(BlockStates),
 }

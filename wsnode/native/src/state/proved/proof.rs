@@ -1,4 +1,4 @@
-//! Verifying proofs: a walk of the trie from its root, whose store is what was sent.
+//! Verification of proofs by a walk of the trie from its root; the nodes sent are its store.
 
 use alloy_primitives::map::B256Map;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
@@ -8,19 +8,19 @@ use alloy_trie::{Nibbles, TrieAccount, EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use crate::state::StateError;
 use crate::trie::{NodeStore, Trie, TrieError};
 
-/// What another node sends of an account, not verified yet.
+/// Account as another node proves it, not verified yet.
 #[derive(Debug, Clone)]
 pub struct Proved {
     pub address: Address,
     /// RLP of the nodes from the state root down.
     pub nodes: Vec<Bytes>,
-    /// Slots, each with the nodes from the storage root down.
+    /// Slots, each with the RLP of the nodes from the storage root down.
     pub slots: Vec<(B256, Vec<Bytes>)>,
-    /// None: the code is known already.
+    /// Code of the account; None if it is known already.
     pub code: Option<Bytes>,
 }
 
-/// What follows from it under a state root.
+/// Account and slots with their values, verified under a state root.
 #[derive(Debug)]
 pub(super) struct Verified {
     pub(super) account: Option<TrieAccount>,
@@ -28,7 +28,10 @@ pub(super) struct Verified {
 }
 
 impl Proved {
-    /// The values that are proved, there or not.
+    /// Verify the proofs under `state_root` and return the account, None if it does not exist, and the slots'
+    /// values.
+    ///
+    /// Fail with `WrongProof`, also if the code does not have the account's code hash.
     pub(super) fn verify(&self, state_root: B256) -> Result<Verified, StateError> {
         let leaf = proved_value(state_root, keccak256(self.address), &self.nodes)?;
         let account = leaf.map(|leaf| TrieAccount::decode(&mut leaf.as_slice()));
@@ -44,7 +47,7 @@ impl Proved {
         Ok(Verified { account, slots })
     }
 
-    /// Verify without keeping what follows.
+    /// Check the proofs under `state_root` without returning the values.
     pub fn check(&self, state_root: B256) -> Result<(), StateError> {
         self.verify(state_root).map(drop)
     }
@@ -61,10 +64,11 @@ impl Proved {
     }
 }
 
-/// The nodes on the way to a value: a branch for each nibble of its key, and a leaf.
+/// Most nodes from a root to a value: a branch for each nibble of its key, and a leaf.
 const MOST_NODES: usize = 65;
 
-/// The value at a key, or that there is none, in the trie with this root.
+/// Return the value at `key` in the trie with this root, by its proof; None if the proof shows that there is
+/// none.
 fn proved_value(root: B256, key: B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>>, StateError> {
     if nodes.len() > MOST_NODES {
         return Err(StateError::WrongProof(format!("{} nodes, more than a proof can have", nodes.len())));
@@ -79,7 +83,7 @@ fn wrong(reason: TrieError) -> StateError {
     StateError::WrongProof(reason.to_string())
 }
 
-/// Nodes by their hashes.
+/// Nodes of a proof by their hashes.
 struct ProofNodes<'p>(B256Map<&'p [u8]>);
 
 impl NodeStore for ProofNodes<'_> {

@@ -29,15 +29,15 @@ use crate::store::{
 };
 use crate::trie::TrieError;
 
-/// The largest file, unless said otherwise: some three million slots.
+/// Default bytes of the file's map: some three million slots.
 const LIMIT: usize = 1 << 30;
 const TABLES: [&str; 7] =
     ["accounts", "slots", "code", "nodes", "hashes", "carried_accounts", "carried_slots"];
 
-/// The stores that this process has open: LMDB must open a file once only.
+/// Stores open in this process by path: LMDB must open a file once only.
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<ProvedStore>>>> = LazyLock::new(Mutex::default);
 
-/// A file of proved values, of any number of states; several processes may share it.
+/// File of proved values of any number of states; several processes may share it.
 #[derive(Debug)]
 pub struct ProvedStore {
     environment: Environment,
@@ -48,20 +48,20 @@ pub struct ProvedStore {
     pub(super) hashes: Table,
     carried_accounts: Table,
     carried_slots: Table,
-    /// A code cannot be read.
+    /// True once a row of code cannot be read.
     is_damaged: AtomicBool,
 }
 
-/// A value that is known without a proof of its own: it follows from one before it and block access lists.
+/// Value without a proof of its own, derived from an earlier one by block access lists.
 #[derive(Debug)]
 pub(super) enum Carried {
-    /// The account, or none, and its code where a list brought that.
+    /// Account, None if it does not exist, and its code if a list named it.
     Account(Option<Account>, Option<Bytes>),
     Slot(U256),
 }
 
 impl ProvedStore {
-    /// Open the store in the folder `path`, which is made if it is not there.
+    /// Open the store in the folder `path`, created if it is missing.
     pub fn open(path: &Path) -> Result<Arc<Self>, StateError> {
         Self::open_sized(path, LIMIT)
     }
@@ -108,7 +108,8 @@ impl ProvedStore {
         Ok(self.environment.read_alone().map_err(|error| self.environment.explained(error))?)
     }
 
-    /// The account with its storage root in the state with a root, if it is proved.
+    /// Return the account with its storage root in the state with `state_root`: None if it is not proved,
+    /// `Some(None)` if its absence is proved.
     pub(super) fn proved_account(
         &self,
         txn: &ReadTxn<'_>,
@@ -122,7 +123,8 @@ impl ProvedStore {
         }
     }
 
-    /// The account in the state with a root, if it is known.
+    /// Return the account in the state with `state_root`, proved or carried: None if it is not known,
+    /// `Some(None)` if it does not exist.
     pub(super) fn account(
         &self,
         txn: &ReadTxn<'_>,
@@ -137,7 +139,7 @@ impl ProvedStore {
         row.map(Account::decode).transpose()
     }
 
-    /// The value of a slot in the state with a root, if it is known.
+    /// Return the value of a slot in the state with `state_root`, proved or carried; None if it is not known.
     pub(super) fn slot(
         &self,
         txn: &ReadTxn<'_>,
@@ -154,7 +156,7 @@ impl ProvedStore {
         }
     }
 
-    /// The value of a slot in the state with a root, if it is proved.
+    /// Return the value of a slot in the state with `state_root`; None if it is not proved.
     pub(super) fn proved_slot(
         &self,
         txn: &ReadTxn<'_>,
@@ -171,7 +173,8 @@ impl ProvedStore {
         }
     }
 
-    /// What is known of an account or a slot in the state with a root.
+    /// Return the account or slot named by `miss` in the state with `state_root`; None if it is not known,
+    /// and for other kinds.
     pub(super) fn value(
         &self,
         txn: &ReadTxn<'_>,
@@ -187,7 +190,7 @@ impl ProvedStore {
         })
     }
 
-    /// Keep values of the state with a root, and return those that are not kept because their code is not known.
+    /// Keep values of the state with `state_root`, and return those not kept because their code is not known.
     pub(super) fn keep_carried(
         &self,
         state_root: B256,
@@ -238,18 +241,20 @@ impl ProvedStore {
         Ok(true)
     }
 
-    /// Whether a code is known, as that of no code is.
+    /// Return true if the code is stored, or is the empty code.
     fn has_code(&self, txn: &WriteTxn<'_>, code_hash: &B256) -> Result<bool, StateError> {
         Ok(*code_hash == KECCAK_EMPTY || known(self.code, txn, code_hash.as_slice())?.is_some())
     }
 
-    /// The code with this hash, if it is known.
+    /// Return the code with this hash; None if it is not stored.
     pub(super) fn code_of(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         self.code_in(&*self.read()?, hash)
     }
 
-    /// The code with this hash, if it is known. Where its row is damaged, no account is known until all is emptied by
-    /// the next write: an account is kept with its code.
+    /// Return the code with this hash; None if it is not stored.
+    ///
+    /// If its row is damaged, all accounts count as unknown until the next write empties the store, because
+    /// each account is stored with its code.
     pub(super) fn code_in(&self, txn: &ReadTxn<'_>, hash: &B256) -> Result<Option<Bytes>, StateError> {
         let found = self.code.get(txn, hash.as_slice());
         if let Err(StoreError::DamagedRow(_)) = found {
@@ -258,7 +263,7 @@ impl ProvedStore {
         Ok(found?.map(Bytes::copy_from_slice))
     }
 
-    /// Verify values of the state with this root and keep them: all, or none if one is wrong.
+    /// Verify values of the state with `state_root` and keep them all, or none if one is wrong.
     pub fn keep(&self, state_root: B256, proved: &[Proved]) -> Result<(), StateError> {
         let verified: Vec<_> = proved.iter().map(|each| each.verify(state_root)).collect::<Result<_, _>>()?;
         self.write(|txn| {
@@ -269,7 +274,7 @@ impl ProvedStore {
         })
     }
 
-    /// Keep the hashes of blocks before the block `of`, which the caller has verified.
+    /// Keep the hashes of ancestors of the block `of`, verified by the caller, each with its number.
     pub fn keep_hashes(&self, of: B256, hashes: &[(u64, B256)]) -> Result<(), StateError> {
         self.write(|txn| {
             for (number, hash) in hashes {
@@ -308,7 +313,8 @@ impl ProvedStore {
         Ok(())
     }
 
-    /// The row of an account; no account is known while a code cannot be read.
+    /// Return the row of an account; None if it is not stored, and for all accounts while a row of code
+    /// cannot be read.
     fn account_row<'t>(
         &self,
         table: Table,
@@ -321,7 +327,7 @@ impl ProvedStore {
         known(table, txn, key)
     }
 
-    /// Write; a full store is emptied first, and a damaged one, for all of it can be fetched again.
+    /// Commit `change`. A full or damaged store is emptied first, for all of its values can be fetched again.
     fn write<T>(&self, change: impl Fn(&mut WriteTxn<'_>) -> Result<T, StateError>) -> Result<T, StateError> {
         let durability = Durability::NoMetaSync;
         if self.is_damaged.load(Ordering::Relaxed) {
@@ -349,7 +355,7 @@ impl ProvedStore {
     }
 }
 
-/// The value at `key`; a damaged one counts as unknown, and is fetched again.
+/// Return the value at `key`; None if it is not stored or damaged, so that it is fetched again.
 pub(super) fn known<'t>(
     table: Table,
     txn: &'t ReadTxn<'_>,
@@ -389,7 +395,7 @@ pub(super) fn hash_key(of: &B256, number: u64) -> [u8; 40] {
     key
 }
 
-/// A slot's number as the trie's keys are made of it.
+/// Return the slot's number as 32 bytes big-endian, whose hash is its key in the trie.
 fn slot_name(slot: &U256) -> B256 {
     B256::from(slot.to_be_bytes::<32>())
 }

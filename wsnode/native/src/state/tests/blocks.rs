@@ -78,7 +78,7 @@ fn a_store_unwound_to_genesis_holds_the_rows_of_genesis_alone() {
     assert_eq!(found, expected);
 }
 
-/// The number of rows of every table but `code`.
+/// Return the number of rows of every table but `code`.
 fn rows(store: &StateStore) -> Vec<u64> {
     let snapshot = store.environment.read().unwrap();
     let tables = snapshot.tables;

@@ -1,4 +1,4 @@
-//! What surrounds the values: map growth, schema, genesis, history bounds, the order of blocks.
+//! Tests of map growth, schema, genesis, history bounds, and the order of blocks.
 
 use super::*;
 

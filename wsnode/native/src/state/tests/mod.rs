@@ -1,4 +1,4 @@
-//! The store driven by random blocks, next to a model that keeps every block's state whole.
+//! Tests of the store with random blocks, next to a model that keeps every block's state whole.
 
 mod blocks;
 mod keeping;
@@ -26,7 +26,7 @@ type Slots = BTreeMap<U256, U256>;
 type Accounts = BTreeMap<Address, (Account, Slots)>;
 type Evm<'s> = State<WrapDatabaseRef<LatestView<'s>>>;
 
-/// A folder that goes when the test ends.
+/// Folder that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -43,12 +43,12 @@ impl Drop for Folder {
     }
 }
 
-/// A store and what it should hold after each block.
+/// Store and its expected contents after each block.
 struct Chain {
     store: StateStore,
     model: Vec<Accounts>,
     numbers: Numbers,
-    /// Blocks of this fork have other hashes than those of another.
+    /// Number that makes hashes of this fork's blocks differ from another fork's.
     fork: u64,
 }
 
@@ -91,7 +91,8 @@ impl Chain {
         self.model.len() as u64 - 1
     }
 
-    /// Random transactions as one bundle, and the state after them; now and then the root in between.
+    /// Execute random transactions and return their bundle and the state after them; sometimes take the root
+    /// in between.
     fn execute(&mut self, between: bool) -> (BundleState, Accounts) {
         let mut after = self.head().clone();
         let transactions: Vec<u64> = (0..1 + self.numbers.below(6)).map(|_| self.numbers.next()).collect();
@@ -116,7 +117,7 @@ impl Chain {
         (bundle, after)
     }
 
-    /// Execute, apply and seal a block, and return what it changed.
+    /// Execute, apply and seal a block, and return its changes.
     fn advance(&mut self) -> BundleState {
         let between = self.numbers.below(3) == 0;
         let (bundle, after) = self.execute(between);
@@ -164,7 +165,7 @@ fn check(
     }
 }
 
-/// A committed block as it is called now.
+/// Return a committed block's number and its current hash.
 fn named(store: &StateStore, number: u64) -> BlockNumHash {
     name_of(store.environment.read().unwrap().block(number).unwrap().unwrap())
 }
@@ -195,7 +196,7 @@ fn root_of(model: &Accounts) -> B256 {
     }))
 }
 
-/// One transaction's effect on one account, as revm reports it, and on the model.
+/// Apply one transaction's effect on one account to revm's state and to the model.
 fn transact(evm: &mut Evm<'_>, model: &mut Accounts, numbers: &mut Numbers) {
     let address = address(numbers.below(40));
     let info = evm.basic(address).unwrap();

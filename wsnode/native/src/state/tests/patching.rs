@@ -9,12 +9,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Every state that each block has had, before it can be read.
+/// States of each block, each noted before it can be read.
 type Known = Mutex<HashMap<BlockNumHash, Vec<Accounts>>>;
 
 struct Patched {
     chain: Chain,
-    /// What each block's state was before its patches, oldest first.
+    /// Number and state before each patch, oldest first.
     undo: Vec<(u64, Accounts)>,
     known: Option<std::sync::Arc<Known>>,
 }
@@ -24,7 +24,7 @@ impl Patched {
         Self { chain: Chain::new(path, seed), undo: Vec::new(), known: None }
     }
 
-    /// Something that changes the committed state.
+    /// Change the committed state by a random block, patch or step back.
     fn step(&mut self) {
         match self.chain.numbers.below(10) {
             0..4 => self.extend(),
@@ -72,7 +72,7 @@ impl Patched {
         self.forget_above(number);
     }
 
-    /// Back to a block and to how its state once was.
+    /// Go back to a block and to an earlier state of it.
     fn take_back(&mut self) {
         let count = self.undo.len() as u64;
         if count == 0 {
@@ -188,7 +188,7 @@ fn readers_beside_patches_and_steps_back_see_a_block_as_it_was_or_not_at_all() {
     assert!(answers.iter().all(|(exact, gone)| *exact > 0 && *gone > 0), "{answers:?}");
 }
 
-/// Ask for blocks that were there at some time, and count the exact answers and the refusals.
+/// Read random blocks until `done`, and return the numbers of exact answers and of refusals.
 fn ask_until(reader: &StateReader, known: &Known, done: &AtomicBool, seed: u64) -> (u32, u32) {
     let (mut exact, mut gone, mut numbers) = (0, 0, Numbers(seed));
     while !done.load(Ordering::Relaxed) || exact == 0 || gone == 0 {

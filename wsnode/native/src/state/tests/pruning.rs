@@ -1,13 +1,13 @@
-//! States before a block are forgotten; those from it on stay what they were.
+//! Tests of pruning: states before a block are dropped, later ones stay as they were.
 
 use super::*;
 
-/// Forget what was before block `number`, a few values at a time.
+/// Drop the states before block `number`, a few values at a time.
 fn prune(chain: &mut Chain, number: u64) {
     while chain.store.prune(number, 3, false).unwrap() {}
 }
 
-/// Check every state from block `first` on, and that those before are refused.
+/// Check every state from block `first` on, and the refusal of those before.
 fn check_from(chain: &Chain, first: u64) {
     for (number, model) in chain.model.iter().enumerate().skip(first as usize) {
         let view = at(&chain.store, number as u64);
@@ -29,7 +29,7 @@ fn check_from(chain: &Chain, first: u64) {
     }
 }
 
-/// Values and lists that are stored.
+/// Return the number of stored values and lists.
 fn rows(store: &StateStore) -> u64 {
     let snapshot = store.environment.read().unwrap();
     let tables = snapshot.tables;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const BLOCKS: u64 = 1_000;
 const BATCH: u64 = 100;
 
-/// 2,000 accounts of which 200 change a block; a token of 4,000 slots of which 240, and 10 small ones.
+/// Return a block's changes: 200 of 2,000 accounts, 240 of a token's 4,000 slots, and 10 small contracts.
 fn bundle(store: &StateStore, numbers: &mut Numbers) -> BundleState {
     let database = WrapDatabaseRef(store.latest());
     let mut evm = StateBuilder::new().with_database(database).with_bundle_update().build();

@@ -1,4 +1,4 @@
-//! The rows of a run of blocks, written in the order of their keys: neighbours go to the same page.
+//! Rows of a run of blocks, written in the order of their keys so that neighbours go to the same page.
 
 use crate::state::changes;
 use crate::state::delta::TouchedState;
@@ -15,19 +15,19 @@ use crate::trie::NodeRows;
 use alloy_primitives::{B256, U256};
 use revm::bytecode::Bytecode;
 
-/// What one commit writes.
+/// Rows that one commit writes.
 pub struct Batch<'b> {
     accounts: Vec<(AccountKey, Option<Account>)>,
     storage: Vec<(StorageKey, U256)>,
     code: Vec<&'b (B256, Bytecode)>,
-    /// What the blocks changed, if they can be unwound: the genesis block cannot.
+    /// Change list of the blocks; empty for the genesis block, which cannot be unwound.
     changes: Vec<u8>,
     nodes: Vec<NodeRows>,
     blocks: Vec<Head>,
 }
 
 impl<'b> Batch<'b> {
-    /// The rows of these blocks, the last of which has these nodes.
+    /// Return the rows of `sealed`, whose last block has the trie rows `nodes`.
     pub fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
         let (mut accounts, mut storage) = (Vec::new(), Vec::new());
         let mut touched = TouchedState::default();
@@ -87,7 +87,7 @@ impl<'b> Batch<'b> {
     }
 }
 
-/// Bring the rows of the tries up to date.
+/// Write and delete the changed rows of the tries.
 pub fn put_nodes(txn: &mut WriteTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
     for NodeRows { owner, deleted, written } in tries {
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };

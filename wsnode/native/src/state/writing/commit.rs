@@ -1,4 +1,4 @@
-//! Writing: the genesis state, and the sealed blocks in one transaction, the head last.
+//! Writing of the genesis state, and of all sealed blocks in one transaction.
 
 use super::batch::Batch;
 use crate::state::delta::{AccountDelta, Delta};
@@ -11,10 +11,10 @@ use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
 
-/// Trie nodes that stay in memory after a commit: some 300 bytes each.
+/// Most trie nodes kept in memory after a commit: some 300 bytes each.
 const NODES_KEPT: usize = 500_000;
 
-/// An account of the genesis allocation.
+/// Account of the genesis allocation.
 #[derive(Debug, Clone, Default)]
 pub struct GenesisAccount {
     pub nonce: u64,
@@ -41,8 +41,10 @@ impl From<alloy_genesis::GenesisAccount> for GenesisAccount {
 }
 
 impl StateStore {
-    /// Write the genesis allocation to an empty store and return the state root; a store that was begun
-    /// with the same genesis stays as it is.
+    /// Write the genesis allocation to an empty store and return the state root; a store initialised with the
+    /// same genesis block is left as it is.
+    ///
+    /// Fail with `OtherGenesis` if the store has another genesis block.
     pub fn init_genesis<A: Into<GenesisAccount>>(
         &mut self,
         genesis_hash: B256,
@@ -65,8 +67,10 @@ impl StateStore {
         Ok(state_root)
     }
 
-    /// Begin an empty store after another chain's block, whose state it does not hold; one that was begun with the
-    /// same block stays as it is.
+    /// Set another chain's block, without its state, as the head of an empty store; a store initialised with
+    /// the same block is left as it is.
+    ///
+    /// Fail with `OtherGenesis` if the store was initialised with another block.
     pub fn init_after(&mut self, block: Head) -> Result<(), StateError> {
         if let Some(found) = self.genesis_hash()? {
             return match found == block.hash {
@@ -84,7 +88,7 @@ impl StateStore {
         Ok(())
     }
 
-    /// Commit every sealed block; unless that syncs, `sync_now` can follow.
+    /// Commit every sealed block; after a commit that does not sync, `sync_now` can follow.
     pub fn commit(&mut self, durability: impl Into<Durability>) -> Result<(), StateError> {
         let durability = durability.into();
         // The tries must stand at the last sealed block.
@@ -100,7 +104,7 @@ impl StateStore {
         written
     }
 
-    /// Bring everything committed to the disk.
+    /// Flush all committed changes to the disk.
     pub fn sync_now(&self) -> Result<(), StateError> {
         self.environment.sync()
     }

@@ -1,4 +1,4 @@
-//! The state as revm reads it while it is written: the latest, uncommitted blocks included.
+//! Latest state as revm reads it while it is written, uncommitted blocks included.
 
 use crate::state::delta::LiveSlots;
 use crate::state::environment::Snapshot;
@@ -15,10 +15,10 @@ use revm::DatabaseRef;
 use std::cell::OnceCell;
 use std::fmt;
 
-/// The state at the head, sealed blocks included.
+/// State at the head, sealed blocks included.
 pub struct LatestView<'s> {
     store: &'s StateStore,
-    /// Begun by the first read that the overlay cannot answer.
+    /// Snapshot begun by the first read that the overlay cannot answer.
     snapshot: OnceCell<Snapshot<'s>>,
 }
 
@@ -27,7 +27,7 @@ impl<'s> LatestView<'s> {
         Self { store, snapshot: OnceCell::new() }
     }
 
-    /// The account, if it exists.
+    /// Return the account; None if it does not exist.
     pub fn account(&self, address: Address) -> Result<Option<Account>, StateError> {
         match self.store.overlay.account(&address) {
             Some(account) => Ok(account),
@@ -35,7 +35,7 @@ impl<'s> LatestView<'s> {
         }
     }
 
-    /// The slot's value.
+    /// Return the slot's value, zero if it was never set.
     pub fn storage(&self, address: Address, slot: U256) -> Result<U256, StateError> {
         match self.store.overlay.slot(&address, &slot) {
             Some(value) => Ok(value),
@@ -43,7 +43,7 @@ impl<'s> LatestView<'s> {
         }
     }
 
-    /// The code with this hash.
+    /// Return the code with this hash, analysed.
     pub fn code(&self, hash: B256) -> Result<Bytecode, StateError> {
         match self.store.overlay.code(&hash) {
             Some(code) => Ok(code),
@@ -51,7 +51,7 @@ impl<'s> LatestView<'s> {
         }
     }
 
-    /// The hash of a block up to the head.
+    /// Return the hash of a block up to the head; zero beyond it.
     pub fn block_hash(&self, number: u64) -> Result<B256, StateError> {
         match self.store.sealed_block(number) {
             Some(block) => Ok(block.hash),
@@ -70,7 +70,7 @@ impl<'s> LatestView<'s> {
 }
 
 impl StateStore {
-    /// The state at the head, sealed blocks included.
+    /// Return the state at the head, sealed blocks included.
     pub fn latest(&self) -> LatestView<'_> {
         LatestView::new(self)
     }

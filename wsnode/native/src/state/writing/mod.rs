@@ -1,4 +1,4 @@
-//! Changes of the store: blocks committed and unwound, and the head patched in place.
+//! Writes to the store: blocks committed and unwound, and the head patched in place.
 
 pub(super) mod batch;
 pub(super) mod commit;

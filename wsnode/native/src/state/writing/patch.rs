@@ -1,7 +1,7 @@
-//! Changing the state after the head in place, without a block, as development chains allow.
+//! Changes of the head's state in place, without a block, as development chains allow.
 //!
-//! The block's recorded root becomes that of the changed state, so what is built on it agrees. What was there
-//! before is kept in `meta` under the block's number, for going back to an earlier root of the same block.
+//! The block's recorded root becomes that of the changed state, so blocks built on it agree. The replaced
+//! values are kept in `meta` under the block's number, for a return to an earlier root of the same block.
 
 use super::batch::put_nodes;
 use super::patches::Patch;
@@ -22,7 +22,7 @@ use alloy_primitives::map::HashMap;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
 
-/// What an account is to be; what is not named stays.
+/// New values of an account; None leaves a value unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct AccountPatch {
     pub address: Address,
@@ -30,13 +30,14 @@ pub struct AccountPatch {
     pub balance: Option<U256>,
     pub code: Option<Bytes>,
     pub slots: Vec<(U256, U256)>,
-    /// Slots that are not named become zero.
+    /// True if slots that are not listed become zero.
     pub replaces_storage: bool,
 }
 
 impl StateStore {
-    /// Change the committed state after the head and return its new root. Nothing may be uncommitted, and
-    /// no account be named twice.
+    /// Change the committed state after the head and return its new root.
+    ///
+    /// Sealed blocks must be committed before, and `patches` must not name an account twice.
     pub fn patch(&mut self, patches: &[AccountPatch], sync: bool) -> Result<B256, StateError> {
         self.require_committed()?;
         let head = self.committed;
@@ -66,7 +67,7 @@ impl StateStore {
 }
 
 impl Snapshot<'_> {
-    /// The list of changes of the head, block `number`, with those of `delta`; never shorter than before.
+    /// Return the change list of the head, block `number`, extended by the accounts and slots of `delta`.
     fn list_with(&self, number: u64, delta: &Delta) -> Result<Vec<u8>, StateError> {
         let lists = if number > 0 { self.lists_above(number - 1)? } else { Vec::new() };
         let mut changed: TouchedState = merged(&lists)?;
@@ -75,7 +76,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// What the accounts were, and what they become.
+/// Return the values that `patches` replace, and the new values.
 fn changes_of(snapshot: &Snapshot<'_>, patches: &[AccountPatch]) -> Result<(Delta, Delta), StateError> {
     let (mut before, mut after) = (Delta::default(), Delta::default());
     for patch in patches {
@@ -102,7 +103,7 @@ fn changes_of(snapshot: &Snapshot<'_>, patches: &[AccountPatch]) -> Result<(Delt
     Ok((before, after))
 }
 
-/// The slots that change, each once.
+/// Return the patched slots with their new values, each once.
 fn slots_of(patch: &AccountPatch, live: &HashMap<U256, U256>) -> Vec<(U256, U256)> {
     let mut slots: HashMap<U256, U256> = HashMap::default();
     if patch.replaces_storage {
@@ -127,7 +128,7 @@ fn is_empty(account: &Account) -> bool {
     account.nonce == 0 && account.balance.is_zero() && account.code_hash == KECCAK_EMPTY
 }
 
-/// Have `delta` be what block `number`, the head, left behind.
+/// Write `delta` as the values after block `number`, the head, in place of its own.
 pub fn put_in_place(
     txn: &mut WriteTxn<'_>,
     tables: &Tables,

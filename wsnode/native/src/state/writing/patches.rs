@@ -1,7 +1,8 @@
-//! The rows of `meta` that tell what patches of a block's state replaced, oldest first.
+//! Rows of `meta` with the values that patches of a block's state replaced, oldest first.
 //!
-//! Key: `patch`, block (8), index (4). Value: the state root before (32), then for each account: address, length
-//! of its row (1), its row as it was (nothing if it did not exist), number of slots (4), slots and values (32 each).
+//! Key: `patch`, block (8), index (4). Value: the state root before (32), then for each account: address,
+//! length of its row (1), its row as it was (empty if it did not exist), number of slots (4), slots and
+//! values (32 each).
 
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::environment::Snapshot;
@@ -17,7 +18,7 @@ const PREFIX: &[u8] = b"patch";
 
 pub type PatchKey = [u8; PREFIX.len() + 12];
 
-/// What the state was before a patch.
+/// State root and values before a patch.
 #[derive(Debug)]
 pub struct Patch {
     pub state_root: B256,
@@ -67,7 +68,7 @@ impl Patch {
 
 type Encoded<'r> = (Address, &'r [u8], Vec<(U256, U256)>);
 
-/// The first account of a row, and what follows it.
+/// Split a patch's row into its first account and the bytes after it; None if it is malformed.
 fn decode_account(row: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
     let (address, rest) = row.split_at_checked(20)?;
     let (length, rest) = rest.split_first()?;
@@ -79,7 +80,7 @@ fn decode_account(row: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
     Some(((Address::from_slice(address), account, slots.chunks_exact(64).map(pair).collect()), rest))
 }
 
-/// The undo of a block's patches: the values before them, and their keys.
+/// Reversal of a block's last patches: the values before them, and their keys.
 #[derive(Debug, Default)]
 pub struct Undo {
     pub before: Delta,
@@ -87,7 +88,7 @@ pub struct Undo {
 }
 
 impl Snapshot<'_> {
-    /// The key of the next patch of block `number`.
+    /// Return the key of the next patch of block `number`.
     pub fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
         let prefix = &patch_key(number, 0)[..PREFIX.len() + 8];
         let last = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;
@@ -96,14 +97,16 @@ impl Snapshot<'_> {
         Ok(patch_key(number, index))
     }
 
-    /// The state root that a block had before its first patch: the one in its header.
+    /// Return the state root of a block before its first patch: the one in its header.
     pub fn unpatched_root(&self, block: &Head) -> Result<B256, StateError> {
         let prefix = &patch_key(block.number, 0)[..PREFIX.len() + 8];
         let first = self.tables.meta.prefix_iter(&self.txn, prefix)?.next().transpose()?;
         first.map_or(Ok(block.state_root), |(_, row)| Ok(Patch::decode(row)?.state_root))
     }
 
-    /// What takes `block` back to an earlier state root of it.
+    /// Return the reversal of patches that takes `block` back to its earlier state root `wanted`.
+    ///
+    /// Fail with `UnknownRoot` if the block never had it.
     pub fn undo(&self, block: &Head, wanted: B256) -> Result<Undo, StateError> {
         let mut undo = Undo::default();
         let mut values: AddressMap<(Option<Account>, HashMap<U256, U256>)> = AddressMap::default();
@@ -130,7 +133,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Delete the patches that `undo` reverts, and those of blocks above `number`.
+/// Delete the patches that `undo` reverts, and the patches of all blocks above `number`.
 pub fn forget(txn: &mut WriteTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
     for key in &undo.keys {
         tables.meta.delete(txn, key)?;

@@ -1,7 +1,8 @@
-//! Forgetting the states before a block: versions that later ones up to it replace are dropped.
+//! Pruning: versions of values replaced up to a block are dropped, and with them the states before it.
 //!
-//! The lists of changes name what has such versions. A list that ends up to the block is worked off, some values in
-//! each transaction, and dropped with the last of them. A process killed in between begins with the list again.
+//! The lists of changes name the values with such versions. A list that ends up to the block is worked off,
+//! some values in each transaction, and dropped with the last of them. A process killed in between begins
+//! with the list again.
 
 use std::ops::Bound;
 
@@ -14,12 +15,14 @@ use crate::state::layout::versions::drop_before;
 use crate::state::store::StateStore;
 use crate::state::StateError;
 
-/// Blocks below the first state whose hashes BLOCKHASH reads when the next block is executed.
+/// Number of blocks below the first state whose hashes are kept, because BLOCKHASH reads them.
 const ANCESTORS: u64 = 256;
 
 impl StateStore {
-    /// Forget the states before the committed block `number`, and return whether there may be more to drop: `most`
-    /// values are looked at.
+    /// Drop states before the committed block `number`, at most `most` values of them; return true if there
+    /// may be more to drop.
+    ///
+    /// Fail with `NoHistory` if the block's state is not kept.
     pub fn prune(&mut self, number: u64, most: usize, sync: bool) -> Result<bool, StateError> {
         let snapshot = self.environment.read()?;
         let (earliest, latest) = (snapshot.earliest()?, snapshot.head.number);
@@ -44,7 +47,7 @@ impl StateStore {
     }
 }
 
-/// Drop what the values from the place `kept` on were before; the list with the first of them.
+/// Drop older versions of the listed values from index `kept` on, and the list itself if `kept` is 0.
 fn drop_values(
     list: &Outdated,
     kept: usize,
@@ -65,7 +68,7 @@ fn drop_values(
     Ok(())
 }
 
-/// Have `number` be the first block with a state.
+/// Make `number` the first block with a state, and delete the hashes of blocks that none needs any more.
 fn forget_blocks(txn: &mut WriteTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
     tables.put_earliest(txn, number)?;
     // The genesis block's row says what the store was begun with.

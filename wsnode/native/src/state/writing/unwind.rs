@@ -1,4 +1,4 @@
-//! Going back to an earlier block: old values into the tries, later rows out of the tables.
+//! Unwinding to an earlier block: old values go into the tries, later rows out of the tables.
 
 use super::batch::put_nodes;
 use crate::state::bounds::Bounds;
@@ -18,10 +18,11 @@ use crate::trie::{NodeRows, StateTries};
 use alloy_primitives::B256;
 
 impl StateStore {
-    /// Take the committed state back to block `number` and return the new head; synced. Nothing may be
-    /// uncommitted. The tries must arrive at that block's root.
+    /// Unwind the committed state to block `number` and return the new head; the commit is synced.
     ///
-    /// With `root`, patches of that block are undone until its state has that root.
+    /// Sealed blocks must be committed before. With `root`, patches of block `number` are undone until its
+    /// state has this root. Fail with `RootMismatch` if the tries arrive at another root, and with
+    /// `NoHistory` if the block's state is not kept.
     pub fn unwind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError> {
         self.require_committed()?;
         let recorded = self.recorded(number)?;
@@ -35,7 +36,7 @@ impl StateStore {
         unwound.map(|()| target)
     }
 
-    /// Forget an unfinished block; an error if there are finished ones that are not committed.
+    /// Undo an unfinished block; fail with `Uncommitted` if sealed blocks are not committed.
     pub(in crate::state) fn require_committed(&mut self) -> Result<(), StateError> {
         match self.sealed.last() {
             Some(sealed) => Err(StateError::Uncommitted { head: sealed.head.number }),
@@ -75,7 +76,8 @@ impl StateStore {
         Ok(())
     }
 
-    /// The rows that take the tries to `target`.
+    /// Return the rows that take the tries to `target`; fail with `RootMismatch` if they arrive at another
+    /// root.
     fn rows_at(&self, target: &Head, undo: &Undo) -> Result<Vec<NodeRows>, StateError> {
         let snapshot = self.environment.read()?;
         let (old, _) = snapshot.values_at(target.number, Bounds::none())?;
@@ -108,8 +110,10 @@ fn drop_values(
     Ok(())
 }
 
-/// Delete the lists that end above block `number`, but keep for it what the first one may say of the
-/// blocks up to it.
+/// Delete the change lists that end above block `number`.
+///
+/// The first of them may also cover blocks up to `number`, so it is written again under that number unless a
+/// list is there.
 fn move_lists(
     txn: &mut WriteTxn<'_>,
     tables: &Tables,
