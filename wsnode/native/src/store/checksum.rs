@@ -1,18 +1,18 @@
-//! CRC-32C (RFC 3720, appendix B.4) of a row, which each row ends with: a damaged one is never taken for a value.
+//! CRC-32C (RFC 3720, appendix B.4) at the end of each row, so that a damaged row is never taken for a value.
 
 use crc::{Crc, Table as Slices, CRC_32_ISCSI};
 
-/// How many bytes a row has besides its value.
+/// Bytes of a row's checksum, after its value.
 pub const SIZE: usize = 4;
 
 static PORTABLE: Crc<u32, Slices<16>> = Crc::<u32, Slices<16>>::new(&CRC_32_ISCSI);
 
-/// The bytes that follow the value of a row.
+/// Return the checksum of a key and its value, 4 bytes little-endian.
 pub fn suffix(key: &[u8], value: &[u8]) -> [u8; SIZE] {
     checksum(key, value).to_le_bytes()
 }
 
-/// The value of a row as it is stored, unless its checksum is another one's.
+/// Return the value of a stored row; None if its checksum is wrong.
 pub fn value_of<'r>(key: &[u8], stored: &'r [u8]) -> Option<&'r [u8]> {
     let (value, found) = stored.split_last_chunk::<SIZE>()?;
     (suffix(key, value) == *found).then_some(value)
@@ -34,7 +34,7 @@ fn portable(key: &[u8], value: &[u8]) -> u32 {
     digest.finalize()
 }
 
-/// The sum of `bytes` after what `sum` is of.
+/// Extend `sum` by `bytes`, with the processor's instruction for CRC-32C.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
 fn instructed(sum: u32, bytes: &[u8]) -> u32 {

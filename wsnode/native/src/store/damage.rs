@@ -1,10 +1,10 @@
-//! The damaged rows that were found in a file.
+//! Record of the damaged rows found in a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// A row that does not have its checksum, is missing where it must be, or to which a damaged page leads.
+/// Row with a wrong checksum, missing where one must be, or behind a damaged page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{}: the store is damaged: table {table}, row 0x{}; `wsnode doctor` lists all damaged rows; restore a snapshot, \
@@ -15,11 +15,11 @@ use std::sync::OnceLock;
 pub struct DamagedRow {
     pub path: PathBuf,
     pub table: String,
-    /// Empty where a walk met a damaged page.
+    /// Key of the row; empty if a walk met a damaged page at its start.
     pub key: Vec<u8>,
 }
 
-/// What was found of an open file: how often a damaged row was met, and the first.
+/// Number of reads of damaged rows in an open file, and the first such row.
 #[derive(Debug)]
 pub struct DamageLog {
     path: PathBuf,
@@ -29,18 +29,18 @@ pub struct DamageLog {
 }
 
 impl DamageLog {
-    /// A log of the file in the folder `path` that has the tables of these names.
+    /// Create the log of the file in the folder `path`, with the names of its tables.
     pub fn new(path: &Path, tables: &[String]) -> Self {
         let (count, first) = (AtomicU64::new(0), OnceLock::new());
         Self { path: path.to_owned(), tables: tables.to_vec(), count, first }
     }
 
-    /// The names of the file's tables.
+    /// Return the names of the file's tables.
     pub fn tables(&self) -> &[String] {
         &self.tables
     }
 
-    /// Take note of a damaged row of the table at an index.
+    /// Record and return a damaged row of the table at index `table`.
     pub fn note(&self, table: usize, key: &[u8]) -> DamagedRow {
         let row =
             DamagedRow { path: self.path.clone(), table: self.tables[table].clone(), key: key.to_vec() };
@@ -49,12 +49,12 @@ impl DamageLog {
         row
     }
 
-    /// How often a read has met a damaged row.
+    /// Return the number of reads of damaged rows.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The damaged row that was met first.
+    /// Return the damaged row found first, or None.
     pub fn first(&self) -> Option<&DamagedRow> {
         self.first.get()
     }

@@ -1,4 +1,4 @@
-//! The LMDB environment: transactions, the growth of the map, and opening the file anew after a failed write.
+//! LMDB environment: transactions, growth of the map, and reopening of the file after a failed write.
 
 use std::fs::{File, OpenOptions};
 use std::ops::Deref;
@@ -15,29 +15,30 @@ use super::table::{Handles, ReadTxn, WriteTxn};
 use super::transaction::{SharedReadTxn, Transaction};
 use super::{file, space, FileIdentity, StoreError};
 
-/// A file in the folder that is opened for writing and closed after each commit, for readers who watch the folder.
+/// File opened for writing and closed after each commit, to wake readers of other processes: they watch the
+/// folder.
 const DOORBELL: &str = "doorbell";
 
-/// How long a larger map waits for a moment in which nothing of this process reads, while others may begin to.
+/// Time for which a larger map waits until no thread of this process reads in it, while others may begin to.
 const IDLE_PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits after that for those that read, while no other begins.
+/// Further time for which a larger map waits for reading threads, while no other may begin to read.
 const HELD_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a failed file may be unusable because something reads in its map.
+/// Time for which a failed file may be unusable because a thread reads in its map.
 const REOPENING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An open file.
+/// Open LMDB file with its tables.
 #[derive(Debug)]
 pub struct Environment {
     opening: Opening,
     identity: FileIdentity,
     open: Mutex<Option<OpenFile>>,
-    /// Whether a change is under way in this process, or the map being enlarged for one.
+    /// True while this process makes a change, or enlarges the map for one.
     changing: Mutex<bool>,
     changed: Condvar,
     pins: Arc<Pins>,
 }
 
-/// A snapshot of its own, which keeps the map in its place.
+/// Snapshot with a read transaction of its own, which keeps the map in its place.
 pub struct PinnedTxn {
     // Declared, hence dropped, before what keeps its map.
     txn: ReadTxn<'static>,
@@ -52,7 +53,7 @@ impl Deref for PinnedTxn {
     }
 }
 
-/// The turn to change an environment, until it is dropped.
+/// Exclusive right to change an environment, until it is dropped.
 #[derive(Debug)]
 pub struct WriteGuard<'e>(&'e Environment);
 
@@ -64,7 +65,7 @@ impl Drop for WriteGuard<'_> {
 }
 
 impl Environment {
-    /// Open a file; a writer creates what is missing.
+    /// Open a file; a writer creates missing folders, files and tables.
     pub fn open(opening: Opening) -> Result<Self, StoreError> {
         let open = OpenFile::open(&opening)?;
         let identity = FileIdentity::of(open.env()?, &opening.path)?;
@@ -72,7 +73,7 @@ impl Environment {
         Ok(Self { opening, identity, open, changing: Mutex::new(false), changed: Condvar::new(), pins })
     }
 
-    /// A snapshot of what is committed now, by any process.
+    /// Return a snapshot of the last commit by any process, shared with other snapshots of the same version.
     pub fn read(&self) -> Result<Transaction, StoreError> {
         self.with_open(|open| {
             self.require_open(open, false)?;
@@ -85,7 +86,7 @@ impl Environment {
         })
     }
 
-    /// A snapshot that is not shared.
+    /// Return a snapshot of the last commit with a read transaction that is not shared.
     pub fn read_alone(&self) -> Result<PinnedTxn, StoreError> {
         self.pins.wait_until_free();
         self.patiently(|| {
@@ -96,7 +97,10 @@ impl Environment {
         })
     }
 
-    /// A version to be read later, by one thread at a time, which pins the map meanwhile; none once it was lost.
+    /// Return the last commit for later reads by one thread at a time, each of which must pin the map
+    /// (`pin_kept`).
+    ///
+    /// It is None inside once the version was lost by a failed write.
     pub fn keep_version(&self) -> Result<Arc<SharedReadTxn>, StoreError> {
         self.patiently(|| {
             self.with_open(|open| {
@@ -127,23 +131,23 @@ impl Environment {
         }
     }
 
-    /// What the last change has made the file's version, whatever process has made it.
+    /// Return the version of the file: the number of the last change by any process.
     pub fn version(&self) -> Result<usize, StoreError> {
         self.with_open(|open| Ok(open.env()?.info().last_txn_id))
     }
 
-    /// How many versions of the file this process reads: each has one of the folder's read transactions, and keeps
-    /// its pages from being used again.
+    /// Return how many versions of the file this process reads: each takes one of the folder's read
+    /// transactions, and keeps LMDB from reusing its pages.
     pub fn versions(&self) -> usize {
         self.locked().as_ref().map_or(0, OpenFile::versions)
     }
 
-    /// How often a read has met a damaged row since the file was opened.
+    /// Return the number of reads of damaged rows since the file was opened.
     pub fn damaged(&self) -> u64 {
         self.locked().as_ref().map_or(0, |open| open.handles().damage().count())
     }
 
-    /// Return if no read has met a damaged row since the file was opened.
+    /// Check that no read has met a damaged row since the file was opened; fail with the first one.
     pub fn require_undamaged(&self) -> Result<(), StoreError> {
         self.with_open(|open| match open.handles().damage().first() {
             Some(row) => Err(row.clone().into()),
@@ -151,7 +155,8 @@ impl Environment {
         })
     }
 
-    /// Return if the file is where it was opened, and is open again after a failed write, or may soon be.
+    /// Check that the file is in its place and usable: open, or for less than 10 seconds waiting to be opened
+    /// again after a failed write.
     pub fn require_usable(&self) -> Result<(), StoreError> {
         self.with_open(|open| {
             self.identity.require_in_place()?;
@@ -167,7 +172,7 @@ impl Environment {
         })
     }
 
-    /// The turn to change something, once no other thread of this process has it.
+    /// Wait until no other thread of this process makes a change, and return the right to make one.
     pub fn turn(&self) -> WriteGuard<'_> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.changed.wait_while(changing, |changing| *changing);
@@ -175,18 +180,19 @@ impl Environment {
         WriteGuard(self)
     }
 
-    /// Begin the one change; this waits for another process's to end.
+    /// Begin a change; this waits until another process has ended its own.
     pub fn begin(&self, turn: &WriteGuard<'_>) -> Result<Transaction, StoreError> {
         let (env, handles) = self.ready_to_change(turn, self.opening.durability)?;
         Transaction::writing(env, handles)
     }
 
-    /// End a change and keep it.
+    /// Commit a change and end it.
     pub fn commit(&self, change: &Transaction, turn: &WriteGuard<'_>) -> Result<(), StoreError> {
         change.commit().inspect_err(|_| self.look_at_failure(turn))
     }
 
-    /// Run `write` in a change and keep it; a full map is enlarged, and `write` run again.
+    /// Run `write` in a transaction, commit it and return its result; if the map is full, enlarge it and run
+    /// `write` again.
     pub fn change<T, E: From<StoreError>>(
         &self,
         durability: Durability,
@@ -208,7 +214,10 @@ impl Environment {
         }
     }
 
-    /// What `write` returned once it is committed, or what the store failed with.
+    /// Run `write` in a transaction and commit it.
+    ///
+    /// The inner result is the value of `write`, or a failure of the store. The outer error is that of
+    /// `write` itself.
     fn attempt<T, E: From<StoreError>>(
         &self,
         turn: &WriteGuard<'_>,
@@ -253,7 +262,7 @@ impl Environment {
         })
     }
 
-    /// Open the file again if LMDB has given it up after a commit that failed.
+    /// Open the file again if LMDB gave its environment up when a commit failed.
     fn look_at_failure(&self, _turn: &WriteGuard<'_>) {
         let _ = self.with_open(|open| {
             open.note_failure();
@@ -262,7 +271,8 @@ impl Environment {
         });
     }
 
-    /// Open the file again if it has to be.
+    /// Check that the file is open; open it again after a failed write, or fail with `Reopening` while its
+    /// map is read.
     fn require_open(&self, open: &mut OpenFile, has_turn: bool) -> Result<(), StoreError> {
         if open.failed_since().is_none() {
             return Ok(());
@@ -277,9 +287,9 @@ impl Environment {
         }
     }
 
-    /// Wake the processes that watch the folder, since something has been committed.
+    /// Wake the processes that watch the folder after a commit.
     ///
-    /// A process that is not woken finds it nevertheless, only later.
+    /// A process that misses this finds the commit nevertheless, only later.
     pub fn ring(&self) {
         let _ = file::open_regular(&self.path().join(DOORBELL), OpenOptions::new().append(true).create(true));
     }
@@ -288,7 +298,8 @@ impl Environment {
         Ok(file::early_size(open.env()?).filter(|_| self.opening.grows))
     }
 
-    /// Return the size in bytes that the map needs for a change that `error` has cut short, if that was the reason.
+    /// Return the size in bytes that the map needs if `error` is caused by a map too small for a change, else
+    /// None.
     pub fn wanted_size(&self, error: &StoreError) -> Result<Option<usize>, StoreError> {
         match error {
             StoreError::Lmdb(error) if self.opening.grows => self.with_open(|open| match open.env() {
@@ -299,18 +310,19 @@ impl Environment {
         }
     }
 
-    /// Enlarge the map between two changes; return false if something reads in it at this moment.
+    /// Enlarge the map between two changes; return false if a thread reads in it at this moment.
     pub fn grow(&self, size: usize, _turn: &WriteGuard<'_>) -> Result<bool, StoreError> {
         self.with_open(|open| Ok(!self.pins.are_held() && open.try_resize(size)?))
     }
 
-    /// Enlarge the map outside of changes; return false if there is one, or something reads in it at this moment.
+    /// Enlarge the map outside of changes; return false during a change, or if a thread reads in it at this
+    /// moment.
     fn try_grow(&self, open: &mut OpenFile, size: usize) -> Result<bool, StoreError> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(!*changing && !self.pins.are_held() && open.try_resize(size)?)
     }
 
-    /// What `attempt` returns, tried again while something reads in the map that must not.
+    /// Repeat `attempt`, for 6 seconds at most, while it fails because a thread reads in the map.
     fn patiently<T>(&self, attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let (mut held, mut began) = (None, None);
         loop {
@@ -330,12 +342,12 @@ impl Environment {
         }
     }
 
-    /// Have the map stay where it is, even if the file is closed.
+    /// Keep the map in its place until the pin is dropped, even if the file is closed.
     pub fn pin(&self) -> Result<Pin, StoreError> {
         self.with_open(|open| Ok(Pin::new(&self.pins, open.env()?)))
     }
 
-    /// The same for a version that was kept; it waits while no thread may begin to read.
+    /// Keep the map in its place for reads of a kept version; this waits while no thread may begin to read.
     pub fn pin_kept(&self) -> Result<Pin, StoreError> {
         self.pins.wait_until_free();
         self.patiently(|| {
@@ -346,38 +358,38 @@ impl Environment {
         })
     }
 
-    /// Write what is committed at some moment of the call to `target`, as a file without free pages.
+    /// Copy the last commit to the file `target`, without free pages.
     pub fn copy(&self, target: &mut File) -> Result<(), StoreError> {
         // The copy reads in the map, as a view does.
         let pin = self.pin()?;
         Ok(pin.env().copy_to_file(target, CompactionOption::Enabled)?)
     }
 
-    /// How far the file can grow before its map has to, in bytes.
+    /// Return the size of the map in bytes, up to which the file can grow.
     pub fn map_size(&self) -> Result<usize, StoreError> {
         self.with_open(|open| Ok(open.env()?.info().map_size))
     }
 
-    /// How large the file is, in bytes.
+    /// Return the size of the file in bytes.
     #[cfg(test)]
     pub fn file_size(&self) -> Result<u64, StoreError> {
         self.with_open(|open| Ok(open.env()?.real_disk_size()?))
     }
 
-    /// Bring all committed changes to the disk.
+    /// Flush all committed changes to the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         let env = self.with_open(|open| Ok(open.env()?.clone()))?;
         env.force_sync().map_err(|error| self.explained(error.into()))
     }
 
-    /// Close the file; snapshots still open end with it.
+    /// Close the file; its open snapshots are lost.
     pub fn close(&self) {
         if let Some(mut open) = self.locked().take() {
             open.lose_snapshots();
         }
     }
 
-    /// The error of a change in an operator's words.
+    /// Convert an error of a change to one with the folder's path and its cause, such as a full disk.
     pub fn explained(&self, error: StoreError) -> StoreError {
         match error {
             StoreError::Lmdb(reason) if space::is_lacking(self.path(), &reason) => {

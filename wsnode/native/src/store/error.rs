@@ -1,10 +1,10 @@
-//! The ways in which a store fails.
+//! Errors of a store.
 
 use super::damage::DamagedRow;
 use super::file_identity::MovedFile;
 use super::integrity::{DamagedFile, FileError, IntegrityError, Truncated};
 
-/// Why a store cannot be read or written.
+/// Reason for which a store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("{0}")]

@@ -1,7 +1,8 @@
-//! One LMDB file: how it is opened, how reading begins, and when its map has become too small.
+//! LMDB file: opening it, beginning to read, and the size of its map.
 //!
-//! A map may grow while snapshots are open, as long as no thread reads in one: a read transaction of LMDB keeps numbers
-//! of pages and no addresses, which only cursors and values have. Why maps grow: decision 0069.
+//! A map may grow while snapshots are open, as long as no thread reads in one: a read transaction of LMDB
+//! holds numbers of pages and no addresses; only cursors and values hold these. Decision 0069 gives the
+//! reasons for maps that grow.
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls};
 use std::fs::{File, Metadata, OpenOptions};
@@ -11,22 +12,25 @@ use std::path::{Path, PathBuf};
 
 use super::{meta_page, FileError, IntegrityError, FILE, LOCK_FILE};
 
-/// The address space of a small file's map, which grows with the file: a process has 2^47 addresses for all its stores.
+/// Bytes of addresses for a small file's map, which grows with the file: a process has 2^47 for all its
+/// stores.
 pub const FIRST_MAP_SIZE: usize = 16 << 30;
-/// Where a process may not have as much, a first map is made smaller down to this.
+/// Least bytes of a first map, to which it is reduced if a process may not have `FIRST_MAP_SIZE`.
 const LEAST_MAP_SIZE: usize = 64 << 20;
-/// A multiple of every system's page size.
+/// Bytes of which a map's size is a multiple: itself a multiple of every system's page size.
 const MAP_UNIT: usize = 64 << 10;
 
-/// Read transactions of all processes of a folder together, 64 bytes each in the lock file.
+/// Most read transactions of all processes of a folder together, 64 bytes each in the lock file.
 const MAX_READERS: u32 = 16_384;
 
-/// Make a folder, and those above it, where they are not there.
+/// Create a folder and its parents if they are missing.
 pub fn make_folder(path: &Path) -> Result<(), FileError> {
     std::fs::create_dir_all(path).map_err(|reason| FileError::new(path, reason))
 }
 
-/// Open a regular file. A pipe in its place is refused, since opening one waits for its other end.
+/// Open a regular file.
+///
+/// A pipe in its place is refused, since opening one waits for its other end.
 pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, FileError> {
     let opened = options.custom_flags(libc::O_NONBLOCK).open(path);
     opened
@@ -41,7 +45,7 @@ fn regular(found: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Open the file in the folder `path`, which is there, with a map of `map_size` bytes, or as many as the file needs.
+/// Open the file in the existing folder `path`, with a map of `map_size` bytes, or more if the file needs it.
 pub fn open(
     path: &Path,
     tables: u32,
@@ -84,7 +88,7 @@ fn open_reduced(
     }
 }
 
-/// Return if what LMDB is going to open in the folder `path` are regular files, or nothing yet.
+/// Check that the data file and lock file in the folder `path` are regular files, or do not exist yet.
 fn require_regular(path: &Path) -> Result<(), FileError> {
     for file in [LOCK_FILE, FILE].map(|name| path.join(name)) {
         if let Ok(found) = std::fs::metadata(&file) {
@@ -94,7 +98,7 @@ fn require_regular(path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The error of the file that LMDB could not open; it says only why.
+/// Return the error of the file that LMDB could not open, with its path; LMDB names only the reason.
 fn of_file(path: &Path, flags: EnvFlags, reason: io::Error) -> FileError {
     let is_written = !flags.contains(EnvFlags::READ_ONLY);
     // A reader does without a lock file that it cannot make.
@@ -116,7 +120,8 @@ fn open_sized(path: &Path, tables: u32, flags: EnvFlags, map_size: usize) -> hee
     Ok(env)
 }
 
-/// What `begin` returns; slots of killed processes, which count until they are cleared, do not keep it from beginning.
+/// Call `begin`, which begins a read transaction; if no reader slot is free, clear the slots of killed
+/// processes and call it again.
 pub fn reading<T>(env: &Env<WithoutTls>, begin: impl Fn() -> heed::Result<T>) -> heed::Result<T> {
     match begin() {
         Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
@@ -127,20 +132,22 @@ pub fn reading<T>(env: &Env<WithoutTls>, begin: impl Fn() -> heed::Result<T>) ->
     }
 }
 
-/// Free what killed processes were reading, so that a change which begins now may use those pages again.
+/// Free the versions read by killed processes, so that a change begun now may reuse their pages.
 ///
 /// LMDB itself never does. It takes a system call for each other process that reads.
 pub fn forget_killed_readers(env: &Env<WithoutTls>) -> heed::Result<()> {
     env.clear_stale_readers().map(drop)
 }
 
-/// Return the size in bytes that the map needs for a transaction that `error` has cut short, if that was the reason.
+/// Return the size in bytes that the map needs if `error` is caused by a map too small for a transaction,
+/// else None.
 pub fn wanted_size(env: &Env<WithoutTls>, error: &heed::Error) -> Option<usize> {
     let is_short = matches!(error, heed::Error::Mdb(MdbError::MapFull | MdbError::MapResized));
     is_short.then(|| larger(env))
 }
 
-/// Return the size in bytes of a larger map if the file fills most of the map, to be made while nothing reads in it.
+/// Return the size in bytes of a larger map if the file fills three quarters of the present one, else None;
+/// the map may be enlarged while nothing reads in it.
 pub fn early_size(env: &Env<WithoutTls>) -> Option<usize> {
     (used(env) / 3 > env.info().map_size / 4).then(|| larger(env))
 }
@@ -171,7 +178,7 @@ fn roomy(used: usize) -> usize {
     used.saturating_mul(2).next_multiple_of(MAP_UNIT)
 }
 
-/// Return if this process may have `size` bytes of addresses more.
+/// Check that this process may have `size` more bytes of addresses.
 fn require_addresses(size: usize) -> heed::Result<()> {
     // SAFETY: a mapping of its own that nothing else knows of.
     let found = unsafe {

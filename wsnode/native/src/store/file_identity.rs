@@ -1,4 +1,4 @@
-//! The identity of an open LMDB file, compared with what its path leads to.
+//! Identity of an open LMDB file, compared with the file at its path.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -8,12 +8,12 @@ use heed::{Env, WithoutTls};
 
 use super::{FileError, FILE};
 
-/// A file that is open and was deleted, moved or replaced: what is written to it is lost.
+/// Open file that was deleted, moved or replaced: writes to it are lost.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: the file that is open was deleted, moved or replaced; put it back, or restart", .0.display())]
 pub struct MovedFile(PathBuf);
 
-/// Device and number of the open file, and the path that it was opened by.
+/// Device and inode of the open file, and its path.
 #[derive(Debug)]
 pub struct FileIdentity {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Return the identity of the file that `env` has open in the folder `path`.
+    /// Return the identity of the file opened by `env` in the folder `path`.
     pub fn of(env: &Env<WithoutTls>, path: &Path) -> Result<Self, FileError> {
         let path = path.join(FILE);
         let opened = env.try_clone_inner_file().map_err(heed_reason).and_then(|file| file.metadata());
@@ -29,7 +29,7 @@ impl FileIdentity {
         Ok(Self { found: identity_of(&found), path })
     }
 
-    /// Return if the path still leads to the open file.
+    /// Check that the path still leads to the open file.
     pub fn require_in_place(&self) -> Result<(), MovedFile> {
         match std::fs::metadata(&self.path) {
             Ok(found) if identity_of(&found) == self.found => Ok(()),

@@ -1,9 +1,9 @@
-//! Free pages of a closed file, given back to the file system.
+//! Return of a closed file's free pages to the file system.
 //!
-//! A commit writes changed pages beside their originals, which later commits may use again, and LMDB never makes a file
-//! smaller. What is free when a large import ends would be taken for good: a hole in the file takes nothing, and a
-//! commit that writes there fills it. LMDB reads no free page. A smaller copy in the
-//! file's place would be written twice, and a process with the old file open would never see it.
+//! A commit writes changed pages beside their originals, which later commits may reuse, and LMDB never makes
+//! a file smaller. Without this, the pages freed at the end of a large import would take space for good. A
+//! hole in the file takes none, and a commit that writes there fills it. LMDB reads no free page. A smaller
+//! copy in the file's place would be written twice, and a process with the old file open would never see it.
 
 use lmdb_master_sys as lmdb;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
@@ -16,16 +16,16 @@ use std::ptr::null_mut;
 
 use super::{meta_page, StoreError, FILE};
 
-/// LMDB's own table of free pages: which a transaction has freed, by its number.
+/// LMDB's own table of free pages: the pages freed by each transaction, by its number.
 pub(super) const FREE: lmdb::MDB_dbi = 0;
 const WORD: usize = size_of::<usize>();
-/// What LMDB's list of readers has in place of a version: its heading, and readers that rest.
+/// Words in LMDB's list of readers in place of a version: the heading, and an idle reader's mark.
 const NO_VERSION: [&str; 2] = ["txnid", "-"];
 
-/// Give the free pages of the file in the folder `path` back, except those that some process reads in an older
-/// version, and return how many bytes they are.
+/// Return the free pages of the file in the folder `path` to the file system, except those of older versions
+/// that some process reads, and return their size in bytes.
 ///
-/// Nothing is done while this process has the file open, and where the file system knows no holes. Writers wait
+/// Returns 0 while this process has the file open, and where the file system has no holes. Writers wait
 /// meanwhile; readers do not.
 pub fn release(path: &Path) -> Result<u64, StoreError> {
     let unusable = |reason| StoreError::Unusable { path: path.display().to_string(), reason };
@@ -62,7 +62,7 @@ fn released(path: &Path) -> Result<u64, c_int> {
     Ok(bytes)
 }
 
-/// Adjacent pages: the first one, and how many.
+/// Group adjacent pages: the first page of each run and the number of its pages.
 fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
     pages.sort_unstable();
     let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -89,11 +89,12 @@ pub(super) fn done(code: c_int) -> Result<(), c_int> {
     }
 }
 
-/// An open file, until it is dropped.
+/// Open LMDB file, closed when it is dropped.
 pub(super) struct Handle(*mut lmdb::MDB_env);
 
 impl Handle {
-    /// Open the file with further flags, a map of `map_size` bytes, or as many as are used, and places for tables.
+    /// Open the file with further `flags`, a map of `map_size` bytes, or as large as the file needs, and room
+    /// for `tables` named tables.
     pub(super) fn open(path: &Path, flags: c_uint, map_size: usize, tables: u32) -> Result<Self, c_int> {
         const FLAGS: c_uint = lmdb::MDB_NOTLS | lmdb::MDB_NORDAHEAD;
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
@@ -125,12 +126,12 @@ impl Handle {
         done(unsafe { lmdb::mdb_env_sync(self.0, 1) })
     }
 
-    /// The number of the oldest version that a process reads.
+    /// Return the number of the oldest version that a process reads, `u64::MAX` if there is none.
     fn oldest_read(&self) -> Result<u64, c_int> {
         Ok(self.readers()?.into_iter().map(|(_, version)| version).min().unwrap_or(u64::MAX))
     }
 
-    /// The process and the version of each open snapshot.
+    /// Return the process and the version of each open snapshot.
     pub(super) fn readers(&self) -> Result<Vec<(u32, u64)>, c_int> {
         let mut readers = Vec::<(u32, u64)>::new();
         // SAFETY: the file is open, and the function gets what it asks for.
@@ -142,7 +143,7 @@ impl Handle {
         Ok(readers)
     }
 
-    /// All pages up to the last one that the last version uses.
+    /// Return the number of pages up to the last one used by the last version.
     pub(super) fn pages(&self) -> Result<u64, c_int> {
         // SAFETY: a structure of numbers and an address.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_envinfo>() };
@@ -175,9 +176,10 @@ impl Drop for Handle {
     }
 }
 
-/// Take a reader that LMDB lists: its process, thread and version.
+/// Add a reader listed by LMDB in `line` to the list at `context`: its process and version.
 ///
 /// # Safety
+///
 /// `context` points to the list of readers.
 unsafe extern "C" fn collect(line: *const c_char, context: *mut c_void) -> c_int {
     // SAFETY: LMDB gives a text that ends with a zero.
@@ -193,14 +195,14 @@ unsafe extern "C" fn collect(line: *const c_char, context: *mut c_void) -> c_int
     0
 }
 
-/// A transaction, ended without a change when it is dropped.
+/// Transaction that is aborted when it is dropped.
 pub(super) struct LmdbTransaction<'s> {
     pub(super) txn: *mut lmdb::MDB_txn,
     _store: &'s Handle,
 }
 
 impl LmdbTransaction<'_> {
-    /// The pages that transactions up to `last` have freed, and none has used since.
+    /// Return the pages freed by transactions up to number `last` and not used since.
     pub(super) fn free_pages(&self, last: u64) -> Result<Vec<u64>, c_int> {
         let mut cursor = null_mut();
         // SAFETY: a transaction that only reads may look at this table.
@@ -236,9 +238,10 @@ impl Drop for LmdbTransaction<'_> {
     }
 }
 
-/// The numbers of a key or a row, in this machine's order.
+/// Return the machine words of a key or a row as numbers.
 ///
 /// # Safety
+///
 /// `value` points to as many bytes as it says, for as long as the numbers are read.
 unsafe fn words(value: &lmdb::MDB_val) -> impl Iterator<Item = u64> + '_ {
     // SAFETY: as the caller says.
@@ -254,7 +257,7 @@ mod holes {
 
     pub const KNOWN: bool = true;
 
-    /// Make a hole, and return whether the file system could.
+    /// Make a hole in the file and return true; return false if the file system cannot.
     pub fn punch(file: &File, start: u64, length: u64) -> bool {
         const MODE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (Ok(start), Ok(length)) = (i64::try_from(start), i64::try_from(length)) else {
@@ -276,7 +279,7 @@ mod holes {
 
     pub const KNOWN: bool = false;
 
-    /// No other system has the call.
+    /// Return false: no other system has the call.
     pub fn punch(_file: &File, _start: u64, _length: u64) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What the pages of a closed file are used for, and which versions of it processes read.
+//! Use of a closed file's pages, and the versions of it that processes read.
 
 use std::ffi::{c_int, CString};
 use std::path::Path;
@@ -9,18 +9,19 @@ use lmdb_master_sys as lmdb;
 use super::free_pages::{done, failure, Handle, LmdbTransaction, FREE};
 use super::{meta_page, StoreError, FILE};
 
-/// LMDB's table of the names of the others.
+/// LMDB's table with the names of the other tables.
 const MAIN: lmdb::MDB_dbi = 1;
-/// Tables that are opened one after another.
+/// Most tables opened during one inspection.
 const MOST_TABLES: u32 = 256;
 
 /// Sizes of a file's last version, in pages of `page_size` bytes.
 #[derive(Debug)]
 pub struct Inspection {
     pub page_size: u64,
-    /// All pages up to the last one that is used.
+    /// Number of pages up to the last one used.
     pub pages: u64,
-    /// Pages that the next changes use before the file grows, those that a reader keeps among them.
+    /// Number of pages for the next changes to use before the file grows, including pages that readers of
+    /// older versions still need.
     pub free: u64,
     pub version: u64,
     pub trees: Vec<TreeSize>,
@@ -86,7 +87,7 @@ impl LmdbTransaction<'_> {
         Ok(table)
     }
 
-    /// Entries and pages of a table; the name is empty.
+    /// Return the entries and pages of a table, with an empty name.
     fn size(&self, table: lmdb::MDB_dbi) -> Result<TreeSize, c_int> {
         // SAFETY: a structure of numbers.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_stat>() };

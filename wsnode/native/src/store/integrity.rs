@@ -1,8 +1,8 @@
-//! Why a file cannot be opened, or is not known to be whole.
+//! Reasons for which a file cannot be opened, or is not known to be whole.
 
 use std::path::{Path, PathBuf};
 
-/// A file whose first pages are no beginning of an LMDB file of this version.
+/// File whose meta pages are not those of an LMDB file of this version.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: the file is damaged: meta page {page} has {fault}; put a whole copy in its place", file.display())]
 pub struct DamagedFile {
@@ -11,7 +11,7 @@ pub struct DamagedFile {
     pub fault: String,
 }
 
-/// A file lacks pages that it uses.
+/// File shorter than the pages that it uses.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{}: the file is cut short: it has {size} bytes and uses {wanted}; put a whole copy in its place",
@@ -23,7 +23,7 @@ pub struct Truncated {
     pub wanted: u64,
 }
 
-/// A file or folder that cannot be made, opened or read.
+/// File or folder that cannot be created, opened or read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct FileError {
@@ -37,7 +37,7 @@ impl FileError {
     }
 }
 
-/// Why a file cannot be opened, or is not known to be whole.
+/// Reason for which a file cannot be opened, or is not known to be whole.
 #[derive(Debug)]
 pub enum IntegrityError {
     File(FileError),

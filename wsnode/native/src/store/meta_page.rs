@@ -1,6 +1,7 @@
-//! The two meta pages at the start of an LMDB file, as `MDB_meta` in LMDB's mdb.c lays them out.
+//! Two meta pages at the start of an LMDB file, laid out as `MDB_meta` in LMDB's mdb.c.
 //!
-//! They are checked before LMDB opens the file: it divides by the page size that it finds there, and follows roots.
+//! They are checked before LMDB opens the file, because it divides by their page size and follows their roots
+//! unchecked.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -10,13 +11,13 @@ use std::path::Path;
 use super::integrity::{DamagedFile, FileError, IntegrityError, Truncated};
 use super::FILE;
 
-/// The bytes of both meta pages of an empty store.
+/// Bytes of both meta pages of an empty store.
 pub const LEAST_SIZE: u64 = 8192;
-/// The root of a tree without entries.
+/// Root page of a tree without entries.
 pub const NO_ROOT: u64 = u64::MAX;
-/// Header of a page: its number, 2 bytes of padding, flags, the bounds of its free space.
+/// Bytes of a page's header: its number, 2 bytes of padding, flags, and the bounds of its free space.
 pub const HEADER: usize = 16;
-/// Levels that a tree has at the most (`CURSOR_STACK`).
+/// Most levels of a tree (`CURSOR_STACK` in mdb.c).
 pub const DEEPEST: usize = 32;
 
 const MAGIC: u32 = 0xBEEF_C0DE;
@@ -31,10 +32,11 @@ const TREE: usize = 48;
 const META: usize = TREES + 2 * TREE + 16;
 /// Flags of the tree of free pages, whose keys are numbers, and of the tree of tables.
 const TREE_FLAGS: [u16; 2] = [8, 0];
-/// Reads of a meta page that its writer may be replacing at that moment.
+/// Attempts to read a meta page while its writer may be replacing it.
 const ATTEMPTS: usize = 100;
 
-/// A version of the file: its size of pages in bytes, its trees of free pages and of tables, its last page.
+/// Version of the file: page size in bytes, roots and depths of its trees of free pages and of tables, and
+/// last page.
 #[derive(Debug, Clone, Copy)]
 pub struct MetaPage {
     pub page_size: u64,
@@ -44,8 +46,9 @@ pub struct MetaPage {
     pub version: u64,
 }
 
-/// Return if the file in the folder `path` begins with two sound meta pages, is empty, or cannot be read here, of
-/// which LMDB knows the reason.
+/// Check that the file in the folder `path` begins with two sound meta pages.
+///
+/// An empty file passes, and so does one that cannot be opened here: LMDB gives the reason of that.
 pub fn require_sound(path: &Path) -> Result<(), IntegrityError> {
     let path = path.join(FILE);
     let Ok(file) = File::open(&path) else { return Ok(()) };
@@ -72,7 +75,8 @@ pub fn require_sound(path: &Path) -> Result<(), IntegrityError> {
     }
 }
 
-/// Return the meta page that LMDB begins with, or None if the two are not sound at the moment.
+/// Return the meta page of the latest version, with which LMDB begins; None if the two are not sound at the
+/// moment.
 pub fn newest(file: &File) -> io::Result<Option<MetaPage>> {
     match current(file) {
         Ok(page) => Ok(Some(page)),
@@ -86,7 +90,7 @@ enum Fault {
     Page(u64, String),
 }
 
-/// Return the meta page that LMDB begins with.
+/// Return the meta page of the latest version, with which LMDB begins, or its fault.
 fn current(file: &File) -> Result<MetaPage, Fault> {
     let first = read(file, 0, 0)?;
     let second = read(file, 1, first.page_size)?;
@@ -159,7 +163,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_ne_bytes(array_at(bytes, offset))
 }
 
-/// Return `N` bytes of a page, zeros beyond its end.
+/// Return `N` bytes of a page at `offset`; zeros if the page ends before.
 fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     bytes.get(offset..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }

@@ -1,6 +1,6 @@
-//! Named tables of bytes in one LMDB file: moments to read from, and one change at a time.
+//! Named tables of bytes in one LMDB file: snapshots to read from, and one change at a time.
 //!
-//! Each row has a checksum: a damaged one is an error to whoever reads it.
+//! Each row has a checksum: reading a damaged row is an error.
 
 mod checksum;
 mod damage;
@@ -30,6 +30,6 @@ pub use table::{Handles, KeyValue, ReadTxn, Table, WriteTxn};
 pub use transaction::{Seek, SharedReadTxn, Transaction};
 pub use truncation::{require_not_empty, require_untruncated};
 
-/// The names that LMDB gives its files in a folder.
+/// Name of LMDB's data file in a folder.
 const FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "lock.mdb";

@@ -1,7 +1,8 @@
-//! A file while it is open: LMDB's environment and tables, and the versions that this process reads.
+//! File while it is open: LMDB's environment and tables, and the versions that this process reads.
 //!
-//! All of it can be replaced by the same file, opened anew: LMDB gives an environment up after a failed write of a
-//! meta page (decision 0070). Nothing else has handles of LMDB, but for transactions and what pins the map.
+//! All of it can be replaced by the same file opened again: LMDB gives an environment up after a failed write
+//! of a meta page (decision 0070). Handles of LMDB are held only here, by transactions, and by pins of the
+//! map.
 
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError, Weak};
@@ -14,19 +15,21 @@ use super::table::{Handles, ReadTxn};
 use super::transaction::SharedReadTxn;
 use super::{file, require_not_empty, require_untruncated, IntegrityError, StoreError};
 
-/// The number of versions to keep before unread ones are dropped.
+/// Number of versions from which those without a reader are dropped.
 const REMEMBERED: usize = 64;
-/// How long a thread that is just ending with the old environment is waited for.
+/// Time to wait for a thread that is just ending its use of the old environment.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// When a change is safe from a power failure; a killed process loses none.
+/// Moment from which a change survives a power failure; the end of a process loses none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Once it returns, after two fsyncs.
+    /// Durable when the commit returns, after two fsyncs.
     Full,
-    /// With the next sync, after one fsync; a power failure before that undoes the change, and no other.
+    /// Durable with the next sync; the commit does one fsync. A power failure before that sync undoes the
+    /// change, and no other.
     NoMetaSync,
-    /// With the next sync; the pages are left to the operating system, and a power failure may cost the file.
+    /// Durable with the next sync; the operating system writes the pages, and a power failure may destroy the
+    /// file.
     NoSync,
 }
 
@@ -39,16 +42,16 @@ impl From<bool> for Durability {
     }
 }
 
-/// What a file is opened with, the first time and any other.
+/// Parameters with which a file is opened, the first time and again.
 #[derive(Debug)]
 pub struct Opening {
     pub path: PathBuf,
     pub names: Vec<String>,
     pub writer: bool,
     pub durability: Durability,
-    /// Bytes; a larger file has a larger map.
+    /// Bytes of the map; a larger file has a larger map.
     pub map_size: usize,
-    /// Whether the map grows with the file; a full one fails changes otherwise.
+    /// True if the map grows with the file; else changes fail when it is full.
     pub grows: bool,
 }
 
@@ -75,24 +78,24 @@ impl Opening {
 
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    /// None while LMDB does not open the file again.
+    /// LMDB environment; None while LMDB cannot open the file again.
     env: Option<Env<WithoutTls>>,
     handles: Handles,
-    /// The versions that are read by several, the newest last; of some every reader is gone.
+    /// Versions shared by several snapshots, the newest last; the readers of some may all be gone.
     shared: Vec<Version>,
-    /// Those that one keeps for itself.
+    /// Versions that one reader keeps for itself.
     kept: Vec<Version>,
     prune_at: usize,
-    /// The version that the last snapshot or change has found.
+    /// Version found by the last snapshot or change.
     seen: usize,
-    /// Since when the file has to be opened again.
+    /// Time of the failure after which the file must be opened again.
     failed: Option<Instant>,
 }
 
 type Version = (usize, Weak<SharedReadTxn>);
 
 impl OpenFile {
-    /// Open a file; a writer creates what is missing.
+    /// Open a file; a writer creates missing folders, files and tables.
     pub fn open(opening: &Opening) -> Result<Self, StoreError> {
         let Opening { path, names, writer, .. } = opening;
         if *writer {
@@ -118,7 +121,7 @@ impl OpenFile {
         &self.handles
     }
 
-    /// Begin to read what is committed now, by any process.
+    /// Begin a read transaction of the last commit by any process.
     pub fn begin_reading(&self) -> Result<ReadTxn<'static>, StoreError> {
         let env = self.env()?;
         match file::reading(env, || env.clone().static_read_txn()) {
@@ -127,26 +130,26 @@ impl OpenFile {
         }
     }
 
-    /// Take note of the version that is the newest; whether another one was before.
+    /// Record the newest version, and return true if it differs from the one recorded before.
     pub fn see_version(&mut self) -> Result<bool, StoreError> {
         let found = self.env()?.info().last_txn_id;
         Ok(std::mem::replace(&mut self.seen, found) != found)
     }
 
-    /// The newest version, if it is read and shared already.
+    /// Return the newest version if it is read and shared already, else None.
     pub fn newest(&self) -> Result<Option<Arc<SharedReadTxn>>, StoreError> {
         let number = self.env()?.info().last_txn_id;
         let last = self.shared.last().filter(|(newest, _)| *newest == number);
         Ok(last.and_then(|(_, version)| version.upgrade()))
     }
 
-    /// Take note of a version that all later snapshots of it share.
+    /// Record a version for all later snapshots of it to share.
     pub fn share(&mut self, txn: ReadTxn<'static>) -> Arc<SharedReadTxn> {
         self.prune();
         noted(&mut self.shared, txn)
     }
 
-    /// Take note of a version that others do not share.
+    /// Record a version that others do not share.
     pub fn keep(&mut self, txn: ReadTxn<'static>) -> Arc<SharedReadTxn> {
         self.prune();
         noted(&mut self.kept, txn)
@@ -162,7 +165,7 @@ impl OpenFile {
         self.prune_at = REMEMBERED.max(2 * (self.shared.len() + self.kept.len()));
     }
 
-    /// How many versions are read.
+    /// Return the number of versions that are read.
     pub fn versions(&self) -> usize {
         self.all_versions().filter(|(_, version)| version.strong_count() > 0).count()
     }
@@ -183,9 +186,11 @@ impl OpenFile {
         (self.shared, self.kept) = Default::default();
     }
 
-    /// Enlarge the map to `size` bytes unless a thread reads in a version at this moment; they go on in the new one.
+    /// Enlarge the map to `size` bytes and return true; return false if a thread reads in a version at this
+    /// moment.
     ///
-    /// The caller sees to it that there is no change, and that nothing else reads in the map.
+    /// The snapshots stay valid in the larger map. The caller must prevent changes, and reads of the map
+    /// outside of versions.
     pub fn try_resize(&mut self, size: usize) -> Result<bool, StoreError> {
         let versions = self.read_versions();
         let Some(_held) = held_all(&versions) else { return Ok(false) };
@@ -194,7 +199,7 @@ impl OpenFile {
         Ok(true)
     }
 
-    /// Take note that LMDB has given the environment up, if that is what a commit has failed with.
+    /// Record a failure if LMDB gave the environment up when a commit failed.
     pub fn note_failure(&mut self) {
         let Some(env) = &self.env else { return };
         if matches!(env.read_txn(), Err(heed::Error::Mdb(MdbError::Panic))) {
@@ -202,15 +207,16 @@ impl OpenFile {
         }
     }
 
-    /// Since when the file has to be opened again, if it has.
+    /// Return the time of the failure after which the file must be opened again, or None.
     pub fn failed_since(&self) -> Option<Instant> {
         self.failed
     }
 
-    /// Open the file again after a failed write; false if a thread reads in a version at this moment.
+    /// Open the file again after a failed write and return true; return false if a thread reads in a version
+    /// at this moment.
     ///
-    /// Snapshots of the last version go on in the new environment, and older ones are lost. The caller sees to it as
-    /// for a larger map.
+    /// Snapshots of the last version continue in the new environment; older ones are lost. The caller must
+    /// prevent changes, and reads of the map outside of versions.
     pub fn try_reopen(&mut self, opening: &Opening) -> Result<bool, StoreError> {
         let versions = self.read_versions();
         let Some(mut held) = held_all(&versions) else { return Ok(false) };
@@ -248,7 +254,7 @@ fn noted(versions: &mut Vec<Version>, txn: ReadTxn<'static>) -> Arc<SharedReadTx
 
 type Held<'v> = MutexGuard<'v, Option<ReadTxn<'static>>>;
 
-/// All versions, unless a thread reads in one at this moment.
+/// Lock all versions; return None if a thread reads in one at this moment.
 fn held_all(versions: &[(usize, Arc<SharedReadTxn>)]) -> Option<Vec<Held<'_>>> {
     let held = versions.iter().map(|(_, version)| match version.try_lock() {
         Ok(txn) => Some(txn),

@@ -1,4 +1,4 @@
-//! What keeps a map where it is: threads that read in it, and values that are viewed there.
+//! Pins that keep a map in its place: threads reading in it, and values viewed there.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use heed::{Env, WithoutTls};
 
-/// How many pins a map has, and how many threads wait for it to have none.
+/// Number of a map's pins, and number of threads that wait until it has none.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     count: AtomicUsize,
     waiting: AtomicUsize,
 }
 
-/// Keeps the map where it is, until it is dropped.
+/// Guard that keeps the map in its place until it is dropped.
 #[derive(Debug)]
 pub struct Pin {
     pins: Arc<Pins>,
     env: Env<WithoutTls>,
 }
 
-/// Keeps threads from beginning to read, until it is dropped.
+/// Guard that keeps threads from beginning to read until it is dropped.
 pub(super) struct HeldBack<'p>(&'p Pins);
 
 impl Pins {
-    /// Whether something keeps the map where it is.
+    /// Return true if any pin keeps the map in its place.
     pub fn are_held(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    /// Wait until a thread may begin to read: none waits for a moment without pins.
+    /// Wait until a thread may begin to read: until no thread waits for the map to have no pins.
     pub fn wait_until_free(&self) {
         while self.waiting.load(Ordering::Acquire) > 0 {
             sleep(Duration::from_millis(1));
@@ -50,7 +50,9 @@ impl Drop for HeldBack<'_> {
 }
 
 impl Pin {
-    /// To be made while the open file is locked, as a map is moved only then.
+    /// Add a pin.
+    ///
+    /// The caller holds the lock of the open file, because a map is moved only under it.
     pub(super) fn new(pins: &Arc<Pins>, env: &Env<WithoutTls>) -> Self {
         pins.count.fetch_add(1, Ordering::AcqRel);
         Self { pins: pins.clone(), env: env.clone() }

@@ -1,15 +1,17 @@
-//! Telling a full disk from a broken one.
+//! Distinction of a full disk from a broken one.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// What a commit writes at once at the most, so that there is room for it or not.
+/// Bytes written to find out if the disk is full: most bytes that a commit writes at once.
 const PROBE: usize = 1 << 20;
 const INPUT_OUTPUT: i32 = 5;
 
-/// Whether `error` means that the disk has no room at `path`: LMDB calls a write that the file system cut short an
-/// input/output error, so see whether there is space.
+/// Return true if `error` means that the disk is full at `path`.
+///
+/// LMDB reports a write cut short by the file system as an input/output error, so a probe of 1 MiB is written
+/// to tell the two apart.
 pub fn is_lacking(path: &Path, error: &heed::Error) -> bool {
     let heed::Error::Io(reason) = error else {
         return false;

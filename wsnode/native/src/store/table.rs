@@ -1,7 +1,7 @@
-//! Tables of bytes, by their places among those of an environment, and the transactions they are read and written in.
+//! Tables of bytes, numbered in the order of their names, and the transactions that read and write them.
 //!
-//! A table is no handle of LMDB: a handle is good for one open environment only, and belongs to the transaction.
-//! A row is its value and a checksum over key and value, which are added and checked here alone.
+//! A table is no handle of LMDB: a handle is good for one open environment only, and belongs to the
+//! transaction. A row is its value and a checksum over key and value, added and checked here alone.
 
 use std::ops::{Deref, RangeBounds};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use super::{checksum, StoreError};
 
 type Handle = Database<'static, Bytes, Bytes>;
 
-/// An entry of a table: its key and its value.
+/// Entry of a table: its key and its value.
 pub type KeyValue<'a> = (&'a [u8], &'a [u8]);
 
-/// A table of an environment.
+/// Table of an environment, by its index among the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Table(usize);
 
-/// The handles of an open environment's tables, in the order of their names.
+/// Handles of an open environment's tables, in the order of their names.
 #[derive(Debug, Clone)]
 pub struct Handles {
     tables: Arc<[Handle]>,
     damage: Arc<DamageLog>,
 }
 
-/// A read transaction, or a change as it is read.
+/// Read transaction, or a change while it is read.
 pub struct ReadTxn<'t> {
     txn: AnyTxn<'t>,
     handles: Handles,
@@ -41,18 +41,18 @@ enum AnyTxn<'t> {
     Write(RwTxn<'t>),
 }
 
-/// A change.
+/// Transaction that changes tables.
 pub struct WriteTxn<'t> {
-    /// One that writes.
+    /// Inner transaction, which always writes.
     txn: ReadTxn<'t>,
-    /// A write found no room in the map, so that the change has to be made once more.
+    /// True if a write found no room in the map, so that the change must be made again.
     is_cut_short: bool,
-    /// Space for a row while it is written.
+    /// Buffer for a row while it is written.
     row: Vec<u8>,
 }
 
 impl Handles {
-    /// The tables that a log of damage names, made where they are missing.
+    /// Open the tables named by `damage`, created if they are missing.
     pub fn create(env: &Env<WithoutTls>, damage: &Arc<DamageLog>) -> heed::Result<Option<Self>> {
         let done = env.create_databases_and_commit(env.write_txn()?, |opener, txn| {
             let create = |name: &String| opener.create_database::<Bytes, Bytes>(txn, Some(name));
@@ -62,7 +62,7 @@ impl Handles {
         Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
     }
 
-    /// The same tables, unless one is missing.
+    /// Open the tables named by `damage`; return None if one is missing.
     pub fn open(env: &Env<WithoutTls>, damage: &Arc<DamageLog>) -> heed::Result<Option<Self>> {
         let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
             let open = |name: &String| opener.open_database::<Bytes, Bytes>(txn, Some(name));
@@ -75,12 +75,12 @@ impl Handles {
         Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
     }
 
-    /// What was found damaged in the tables since they were opened first.
+    /// Return the record of damaged rows in the tables since the file was opened first.
     pub fn damage(&self) -> &Arc<DamageLog> {
         &self.damage
     }
 
-    /// The value of a row as LMDB has found it.
+    /// Return the checked value of a row found by LMDB.
     fn value<'t>(
         &self,
         table: Table,
@@ -91,7 +91,7 @@ impl Handles {
         stored.map(|stored| self.checked(table, key, stored)).transpose()
     }
 
-    /// The entry that LMDB has found from `key` on.
+    /// Return the entry found by LMDB from `key` on, with its value checked.
     fn entry<'t>(
         &self,
         table: Table,
@@ -102,12 +102,13 @@ impl Handles {
         found.map(|(key, stored)| Ok((key, self.checked(table, key, stored)?))).transpose()
     }
 
-    /// The value of a row as it is stored.
+    /// Return the value of a stored row; fail with `DamagedRow` if its checksum is wrong.
     fn checked<'t>(&self, table: Table, key: &[u8], stored: &'t [u8]) -> Result<&'t [u8], StoreError> {
         checksum::value_of(key, stored).ok_or_else(|| self.damaged(table, key))
     }
 
-    /// The error of a page on the way to `key`; a failure of the disk is none of the file's.
+    /// Convert an error of LMDB: a damaged page on the way to `key` becomes `DamagedRow`; a failure of the
+    /// disk does not.
     fn failure(&self, table: Table, key: &[u8], error: heed::Error) -> StoreError {
         match error {
             heed::Error::Mdb(MdbError::Corrupted | MdbError::PageNotFound) => self.damaged(table, key),
@@ -120,7 +121,7 @@ impl Handles {
     }
 }
 
-/// Tables that are being opened.
+/// Tables opened by a transaction that is not committed yet.
 struct Opened<'e>(Vec<Database<'e, Bytes, Bytes>>);
 
 impl OnCommit for Opened<'_> {
@@ -136,7 +137,7 @@ impl<'t> ReadTxn<'t> {
         Self { txn: AnyTxn::Read(txn), handles }
     }
 
-    /// The version that it sees: the number of the last change before it, or its own.
+    /// Return the version that the transaction sees: the number of the last change before it, or its own.
     pub fn id(&self) -> usize {
         self.raw().id()
     }
@@ -154,7 +155,7 @@ impl<'t> WriteTxn<'t> {
         Self { txn: ReadTxn { txn: AnyTxn::Write(txn), handles }, is_cut_short: false, row: Vec::new() }
     }
 
-    /// Keep what was written.
+    /// Commit the change.
     pub fn commit(self) -> Result<(), StoreError> {
         match self.txn.txn {
             AnyTxn::Write(txn) => Ok(txn.commit()?),
@@ -162,7 +163,7 @@ impl<'t> WriteTxn<'t> {
         }
     }
 
-    /// Whether a write has found no room in the map, whatever has been made of its error since.
+    /// Return true if any write found no room in the map, even if the caller ignored its error.
     pub fn is_cut_short(&self) -> bool {
         self.is_cut_short
     }
@@ -189,12 +190,12 @@ impl<'t> Deref for WriteTxn<'t> {
 }
 
 impl Table {
-    /// The first tables of an environment.
+    /// Return the first `N` tables of an environment.
     pub fn first_ones<const N: usize>() -> [Self; N] {
         std::array::from_fn(Self)
     }
 
-    /// The table at a place among those that an environment was opened with.
+    /// Return the table at index `place` among the names that an environment was opened with.
     pub fn at(place: usize) -> Self {
         Self(place)
     }
@@ -211,7 +212,7 @@ impl Table {
         txn.handles.entry(self, b"", self.handle(txn).last(txn.raw()))
     }
 
-    /// The first entry whose key is not less than `key`.
+    /// Return the first entry whose key is not less than `key`, or None.
     pub fn at_or_after<'t>(
         self,
         txn: &'t ReadTxn<'_>,
@@ -224,7 +225,7 @@ impl Table {
         txn.handles.entry(self, key, self.handle(txn).get_greater_than(txn.raw(), key))
     }
 
-    /// The last entry whose key is not greater than `key`.
+    /// Return the last entry whose key is not greater than `key`, or None.
     pub fn at_or_before<'t>(
         self,
         txn: &'t ReadTxn<'_>,
@@ -237,7 +238,7 @@ impl Table {
         txn.handles.entry(self, key, self.handle(txn).get_lower_than(txn.raw(), key))
     }
 
-    /// All entries, in the order of their keys.
+    /// Return all entries, in the order of their keys.
     pub fn iter<'t>(self, txn: &'t ReadTxn<'_>) -> Result<impl Iterator<Item = Entry<'t>>, StoreError> {
         let found = self.handle(txn).iter(txn.raw());
         self.entries(&txn.handles, found)
@@ -252,7 +253,7 @@ impl Table {
         self.entries(&txn.handles, found)
     }
 
-    /// The entries whose keys begin with `prefix`.
+    /// Return the entries whose keys begin with `prefix`, in the order of their keys.
     pub fn prefix_iter<'t>(
         self,
         txn: &'t ReadTxn<'_>,
@@ -262,7 +263,7 @@ impl Table {
         self.entries(&txn.handles, found)
     }
 
-    /// The same, the last one first.
+    /// Return the entries whose keys begin with `prefix`, the last one first.
     pub fn rev_prefix_iter<'t>(
         self,
         txn: &'t ReadTxn<'_>,
@@ -287,17 +288,12 @@ impl Table {
         }))
     }
 
-    /// The value of a row that must be there.
-    pub fn require<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<&'t [u8], StoreError> {
-        self.get(txn, key)?.ok_or_else(|| self.missing(txn, key))
-    }
-
-    /// The error of a row that must be there, and is not found.
+    /// Record a row that must exist as damaged, and return the error for it.
     pub fn missing(self, txn: &ReadTxn<'_>, key: &[u8]) -> StoreError {
         txn.handles.damaged(self, key)
     }
 
-    /// Have `visit` see each row's key, and whether the row is damaged; a damaged page ends the walk.
+    /// Call `visit` with each row's key, and true if the row is damaged; a damaged page ends the walk.
     pub fn check_rows<E: From<StoreError>>(
         self,
         txn: &ReadTxn<'_>,
@@ -315,7 +311,7 @@ impl Table {
         Ok(())
     }
 
-    /// How many entries it has.
+    /// Return the number of entries.
     pub fn len(self, txn: &ReadTxn<'_>) -> Result<u64, StoreError> {
         Ok(self.handle(txn).len(txn.raw())?)
     }
@@ -324,7 +320,7 @@ impl Table {
         self.put_with_flags(txn, PutFlags::empty(), key, value).map(drop)
     }
 
-    /// Set the value at `key`; whether it was set, which `flags` may forbid.
+    /// Set the value at `key` and return true; return false if `flags` forbid it.
     pub fn put_with_flags(
         self,
         txn: &mut WriteTxn<'_>,
@@ -344,7 +340,7 @@ impl Table {
         written
     }
 
-    /// Remove the entry at `key`; whether there was one.
+    /// Remove the entry at `key`; return true if there was one.
     pub fn delete(self, txn: &mut WriteTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
         txn.write(self, key, |txn, table| table.delete(txn, key))
     }
@@ -367,5 +363,5 @@ impl Table {
     }
 }
 
-/// An entry, unless it cannot be read.
+/// Entry of a table, or the error of reading it.
 pub type Entry<'t> = Result<KeyValue<'t>, StoreError>;

@@ -1,4 +1,4 @@
-//! A moment of all tables: one that stays as it is, or the one that a change is making.
+//! Transactions over all tables: a snapshot, or the change being made.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,17 +9,17 @@ use heed::{Env, PutFlags, RwTxn, WithoutTls};
 use super::table::{Handles, KeyValue, ReadTxn, WriteTxn};
 use super::{StoreError, Table};
 
-/// One of LMDB's read transactions, shared by all snapshots of the same version; None once it is lost.
+/// LMDB read transaction shared by all snapshots of the same version; None once it is lost.
 pub type SharedReadTxn = Mutex<Option<ReadTxn<'static>>>;
 
-/// What a transaction is, or has become.
+/// State of a transaction.
 enum TransactionState {
     Reading(Arc<SharedReadTxn>),
     Writing(Change),
     Ended,
 }
 
-/// The one change of an environment.
+/// Change of an environment, of which there is one at a time.
 struct Change {
     // Declared, hence dropped, before what it borrows from.
     txn: WriteTxn<'static>,
@@ -51,7 +51,7 @@ impl fmt::Debug for TransactionState {
     }
 }
 
-/// From which key to which entry.
+/// Entry to look for: the first, the last, or the nearest one to a key.
 #[derive(Debug, Clone, Copy)]
 pub enum Seek<'a> {
     First,
@@ -61,12 +61,13 @@ pub enum Seek<'a> {
     Last,
 }
 
-/// A handle on a transaction, until it ends or is lost.
+/// Handle of a transaction, until it ends or is lost.
 #[derive(Debug, Clone)]
 pub struct Transaction(Arc<Mutex<TransactionState>>);
 
 impl Transaction {
-    /// A snapshot of its own handle: closing it ends the read transaction with the last of those that share it.
+    /// Create a handle of a snapshot; the read transaction ends when the last handle that shares it is
+    /// closed.
     pub(super) fn reading(version: Arc<SharedReadTxn>) -> Self {
         Self(Arc::new(Mutex::new(TransactionState::Reading(version))))
     }
@@ -81,12 +82,12 @@ impl Transaction {
         Ok(Self(Arc::new(Mutex::new(TransactionState::Writing(change)))))
     }
 
-    /// What the last change before this snapshot has made the store's version.
+    /// Return the version of the store that the snapshot sees: the number of the last change before it.
     pub fn version(&self) -> Result<usize, StoreError> {
         self.with(|txn| Ok(txn.id()))
     }
 
-    /// What `work` makes of the transaction; it must not come back to it.
+    /// Return the result of `work` on the transaction; `work` must not use this handle.
     pub fn with<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce(&ReadTxn<'_>) -> Result<T, E>,
@@ -98,7 +99,8 @@ impl Transaction {
         }
     }
 
-    /// What `take` makes of the value at `key`, if there is one; it must not come back to the transaction.
+    /// Return the result of `take` on the value at `key`, or None if there is none; `take` must not use this
+    /// handle.
     pub fn get<T>(
         &self,
         table: Table,
@@ -108,7 +110,7 @@ impl Transaction {
         self.with(|txn| Ok(table.get(txn, key)?.map(take)))
     }
 
-    /// What `take` makes of another entry, if there is one.
+    /// Return the result of `take` on the entry found by `way`, or None if there is none.
     pub fn entry<T>(
         &self,
         table: Table,
@@ -131,12 +133,12 @@ impl Transaction {
         self.with(|txn| table.len(txn))
     }
 
-    /// Set the value at `key`; whether it was set, which `flags` may forbid.
+    /// Set the value at `key` and return true; return false if `flags` forbid it.
     pub fn put(&self, table: Table, flags: PutFlags, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
         self.change(|txn| table.put_with_flags(txn, flags, key, value))
     }
 
-    /// Remove the entry at `key`; whether there was one.
+    /// Remove the entry at `key`; return true if there was one.
     pub fn delete(&self, table: Table, key: &[u8]) -> Result<bool, StoreError> {
         self.change(|txn| table.delete(txn, key))
     }
@@ -154,12 +156,12 @@ impl Transaction {
         }
     }
 
-    /// Undo a change, unless it has ended; only for the call that has begun it.
+    /// Undo a change that has not ended; only the call that began it may do so.
     pub fn undo(&self) {
         *self.locked() = TransactionState::Ended;
     }
 
-    /// End a change and keep it.
+    /// Commit a change and end it.
     pub fn commit(&self) -> Result<(), StoreError> {
         match std::mem::replace(&mut *self.locked(), TransactionState::Ended) {
             TransactionState::Writing(change) => change.txn.commit(),
@@ -167,7 +169,7 @@ impl Transaction {
         }
     }
 
-    /// Whether a write has found no room in the map, whatever has been made of its error since.
+    /// Return true if any write found no room in the map, even if the caller ignored its error.
     pub fn is_cut_short(&self) -> bool {
         matches!(&*self.locked(), TransactionState::Writing(change) if change.txn.is_cut_short())
     }

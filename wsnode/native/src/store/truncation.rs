@@ -1,8 +1,8 @@
-//! Telling a file that was cut short, by an interrupted copy say, before a page that is not there is touched.
+//! Detection of a file that was cut short, by an interrupted copy say, before LMDB touches a missing page.
 //!
-//! LMDB maps its file into memory and looks at no size, so reading a missing page ends the process by a signal. A
-//! file may be shorter than its last page, though, if all that is missing is free (`mm_last_pg` in LMDB's mdb.c). So
-//! the tree of free pages is read here from the file itself, as that source lays it out.
+//! LMDB maps its file into memory and does not check its size, so reading a missing page ends the process by
+//! a signal. A file may be shorter than its last page, though, if all missing pages are free (`mm_last_pg` in
+//! LMDB's mdb.c). So the tree of free pages is read here from the file itself, in the layout of mdb.c.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,15 +15,16 @@ use super::integrity::{FileError, IntegrityError, Truncated};
 use super::meta_page::{self, MetaPage, DEEPEST, HEADER, LEAST_SIZE, NO_ROOT};
 use super::FILE;
 
-/// How often a version is looked for that no writer replaces meanwhile.
+/// Attempts to read a version before a writer replaces it.
 const ATTEMPTS: usize = 100;
 const IS_BRANCH: u16 = 1;
 const IS_LEAF: u16 = 2;
-/// The value of a node is on pages of its own, of which the node has the first one's number.
+/// Flag of a node: its value is on pages of its own, and the node has the number of the first one.
 const IS_BIG: u16 = 1;
 const NODE: usize = 8;
 
-/// Return if every page that the last version of `env` uses is in its file in the folder `path`.
+/// Check that the file in the folder `path` has every page used by the last version of `env`; else fail with
+/// `Truncated`.
 pub fn require_untruncated(env: &Env<WithoutTls>, path: &Path) -> Result<(), IntegrityError> {
     let file = path.join(FILE);
     let unreadable = |reason| FileError::new(&file, reason);
@@ -48,8 +49,9 @@ pub fn require_untruncated(env: &Env<WithoutTls>, path: &Path) -> Result<(), Int
     Ok(())
 }
 
-/// Return if the file in the folder `path` has a beginning, or is not there; LMDB's words for an empty one are of
-/// file descriptors.
+/// Check that the file in the folder `path` is not empty; a missing file passes.
+///
+/// LMDB's error for an empty file speaks of file descriptors.
 pub fn require_not_empty(path: &Path) -> Result<(), Truncated> {
     let file = path.join(FILE);
     match std::fs::metadata(&file) {
@@ -67,7 +69,8 @@ struct Pages<'f> {
 }
 
 impl Pages<'_> {
-    /// Whether each page beyond the end of the file is a free one; a tree that cannot be read says nothing.
+    /// Return true if all pages beyond the end of the file are free; false if the tree of free pages cannot
+    /// be read.
     fn lacks_free_ones_only(&self, meta: &MetaPage) -> bool {
         let present = self.size / self.page_size;
         let mut free = HashSet::new();
@@ -78,7 +81,8 @@ impl Pages<'_> {
         free.len() as u64 == meta.last_page + 1 - present
     }
 
-    /// Collect the free pages from `present` on below the page `number` of the tree.
+    /// Collect the free pages from `present` on below the page `number` of the tree; return None if the tree
+    /// cannot be read.
     fn walk(&self, number: u64, present: u64, depth: usize, free: &mut HashSet<u64>) -> Option<()> {
         let page = self.read(number, self.page_size)?;
         let flags = u16_at(&page, 10)?;
@@ -106,7 +110,7 @@ impl Pages<'_> {
         Some(())
     }
 
-    /// The first `length` bytes from page `number` on, if they are in the file.
+    /// Return `length` bytes from the start of page `number`; None if the file ends before.
     fn read(&self, number: u64, length: u64) -> Option<Vec<u8>> {
         let start = number.checked_mul(self.page_size)?;
         (start.checked_add(length)? <= self.size).then_some(())?;
@@ -116,7 +120,8 @@ impl Pages<'_> {
     }
 }
 
-/// Collect the pages from `present` on of a list: how many there are, and their numbers.
+/// Collect the pages from `present` on of a list: the count of its pages, and their numbers. Return None if
+/// the list is cut short.
 fn collect(listed: &[u8], present: u64, free: &mut HashSet<u64>) -> Option<()> {
     let count = usize::try_from(u64_at(listed, 0)?).ok()?;
     let numbers = listed.get(8..count.checked_add(1)?.checked_mul(8)?)?;
