@@ -11,7 +11,7 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.sync.follow.beacon.anchor import HeadAnchor
 from wsnode.sync.follow.blocks.any_upstream import first_of
 from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
-from wsnode.sync.follow.head_tracker import HeadTracker, ReplacedFinalError, AttestedBlockInvalidError
+from wsnode.sync.follow.head_tracker import AttestedBlockInvalidError, HeadTracker, ReplacedFinalError
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.untrusted.repeated_warning import RepeatedWarning
