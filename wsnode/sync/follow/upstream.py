@@ -62,6 +62,8 @@ class Upstream:
         """Head that the upstream announced last; not verified."""
         self.head: Head | None = None
         """Last of the upstream's heads that was fetched and executed."""
+        self.is_elsewhere = False
+        """Whether the upstream's head has been on another chain than the proved one for some slots."""
         self.went_back = False
         """True if the upstream's head is below an earlier one, on the same chain."""
         self.offers_raw: bool | None = None

@@ -288,6 +288,11 @@ impl Table {
         }))
     }
 
+    /// Return the value of a row that must be there.
+    pub fn require<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<&'t [u8], StoreError> {
+        self.get(txn, key)?.ok_or_else(|| self.missing(txn, key))
+    }
+
     /// Record a row that must exist as damaged, and return the error for it.
     pub fn missing(self, txn: &ReadTxn<'_>, key: &[u8]) -> StoreError {
         txn.handles.damaged(self, key)
