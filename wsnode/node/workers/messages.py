@@ -239,7 +239,7 @@ class SendTransactionResponse(WorkerMessage, frozen=True):
     slot: int = 0
 
 
-class StoreDamage(WorkerMessage, frozen=True, tag="damaged"):
+class CorruptStore(WorkerMessage, frozen=True, tag="damaged"):
     """A process has met a damaged row in a store of a network, which all have open.
 
     From the parent the reason is None once no such process runs any more.
@@ -270,7 +270,7 @@ ToWorker = (
     | AddTransactionsRequest
     | BroadcastResponse
     | PoolDumpRequest
-    | StoreDamage
+    | CorruptStore
     | SyncMessage
 )
 ToParent = (
@@ -285,7 +285,7 @@ ToParent = (
     | BroadcastRequest
     | AddTransactionsResponse
     | PoolDump
-    | StoreDamage
+    | CorruptStore
     | SyncMessage
 )
 

@@ -28,6 +28,7 @@ from wsnode.node.workers.messages import (
     BroadcastRequest,
     Configure,
     ConnectionsClosed,
+    CorruptStore,
     DrainRequest,
     Failed,
     FilesExhausted,
@@ -42,7 +43,6 @@ from wsnode.node.workers.messages import (
     Start,
     StatusRequest,
     StatusResponse,
-    StoreDamage,
     SyncStatus,
     ToParent,
 )
@@ -339,7 +339,7 @@ class Master:
                 self._spreading.took(worker, number)
             case PoolDump():
                 self._spreading.lent(message)
-            case StoreDamage(network, reason):
+            case CorruptStore(network, reason):
                 self._relaying.note_damage(worker, network, reason)
             case MetricsResponse(number, report):
                 self._metrics.note(worker, number, report)

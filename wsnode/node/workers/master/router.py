@@ -6,13 +6,13 @@ import msgspec
 
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import (
+    CorruptStore,
     PendingTransactions,
     PoolChange,
     SendTransactionRequest,
     SendTransactionResponse,
     StatusRequest,
     StatusResponse,
-    StoreDamage,
     SyncStatus,
 )
 
@@ -61,7 +61,7 @@ class MessageRouter:
                 worker.post(message)
 
     def note_end(self, ended: WorkerProcess) -> None:
-        """Tell all workers if the process that follows has ended, and of the damage that is left."""
+        """Tell all workers of the end of the process that follows, and of the remaining damage."""
         if ended.follows:
             for status in self._standings.values():
                 why = "the process that follows has ended"
@@ -71,7 +71,7 @@ class MessageRouter:
             self._tell_damage(network)
 
     def note_damage(self, origin: WorkerProcess, network: str, reason: str | None) -> None:
-        """Tell all processes of a damaged row that one has met, until that one ends."""
+        """Tell all processes of a damaged row, until `origin` ends."""
         if reason is not None and (origin.slot, network) not in self._damage:
             self._damage[origin.slot, network] = reason
             self._tell_damage(network)
@@ -81,8 +81,8 @@ class MessageRouter:
             if worker.stage is WorkerStage.SERVING:
                 worker.post(self._damage_of(network))
 
-    def _damage_of(self, network: str) -> StoreDamage:
-        return StoreDamage(
+    def _damage_of(self, network: str) -> CorruptStore:
+        return CorruptStore(
             network, next((reason for (_, name), reason in self._damage.items() if name == network), None)
         )
 

@@ -13,6 +13,7 @@ from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
     AddTransactionsRequest,
     BroadcastResponse,
+    CorruptStore,
     PendingTransactions,
     PoolChange,
     PoolDumpRequest,
@@ -20,7 +21,6 @@ from wsnode.node.workers.messages import (
     SendTransactionResponse,
     StatusRequest,
     StatusResponse,
-    StoreDamage,
     SyncStatus,
     ToWorker,
 )
@@ -46,7 +46,7 @@ News = (
     | PendingTransactions
     | SendTransactionResponse
     | StatusResponse
-    | StoreDamage
+    | CorruptStore
 )
 
 
@@ -111,7 +111,7 @@ class WorkerContext:
 
     def tell_damage(self, network: str, reason: str) -> None:
         """Tell the other processes that this one has met a damaged row in a network's store."""
-        self._channel.post(StoreDamage(network, reason))
+        self._channel.post(CorruptStore(network, reason))
 
     def told_damage(self, network: str) -> str | None:
         """Return what a process has met in a network's store, None if none has."""
@@ -120,7 +120,7 @@ class WorkerContext:
     def hear(self, message: News) -> None:
         """Take news of the other processes from the parent."""
         match message:
-            case StoreDamage(network, reason):
+            case CorruptStore(network, reason):
                 self._damage[network] = reason
             case SyncStatus() | PendingTransactions():
                 # Between two releases of a configuration others may follow what this one does not have.
