@@ -115,7 +115,7 @@ impl ChainTables {
         Ok(row.map(Totals::read).transpose()?)
     }
 
-    /// What has added up through a canonical block, or through the one below the first.
+    /// Return the totals through a canonical block, or through the one below the first.
     pub fn totals_through(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         Ok(Totals::read(self.totals.require(txn, &number.to_be_bytes())?)?)
     }
@@ -128,7 +128,7 @@ impl ChainTables {
         }
     }
 
-    /// What has added up before a canonical block, and through it.
+    /// Return the totals before a canonical block, and through it.
     pub(super) fn totals_around(&self, txn: &Txn<'_>, number: u64) -> Result<(Totals, Totals), ChainError> {
         Ok((self.totals_before(txn, number)?, self.totals_through(txn, number)?))
     }
