@@ -37,7 +37,8 @@ pub fn bootstrap(
     if !is_branch(value.root(), &branch, index, beacon.state_root) {
         return Err(Refusal::CommitteeBranch { slot });
     }
-    let current = decoded(value, slot)?;
+    let current = Arc::new(Committee::new(value));
+    current.keys().map_err(|member| Refusal::CommitteeKey { slot, member })?;
     Ok(LightClientStore {
         network,
         checkpoint,
@@ -58,7 +59,7 @@ pub fn take(
 ) -> Result<(LightClientStore, StoreChange), Refusal> {
     let update = decode_update(&client.network, kind, answer)?;
     let signed = verify(client, &update, clock)?;
-    apply(client, signed)
+    Ok(apply(client, signed))
 }
 
 /// What is final before the first epoch that is: the specification has a root of zero there.
@@ -76,10 +77,6 @@ fn verified(network: &BeaconConfig, header: &UnverifiedHeader) -> Result<ProvedH
     let slot = header.beacon.slot;
     let block_hash = header.block_hash(network.form(slot)?)?;
     Ok(ProvedHeader { slot, root: header.beacon.root(), block_hash })
-}
-
-fn decoded(committee: UnverifiedCommittee, slot: u64) -> Result<Arc<Committee>, Refusal> {
-    Committee::decode(committee).map(Arc::new).map_err(|member| Refusal::CommitteeKey { slot, member })
 }
 
 fn verify<'a>(
@@ -102,7 +99,8 @@ fn verify<'a>(
         (finalized.transpose()?.flatten(), next_committee.transpose()?.flatten());
     // Last, because it alone costs milliseconds.
     let root = client.network.signing_root(attested.root, update.signature_slot);
-    if !committee.has_signed(&update.signers, root, &update.signature) {
+    let has_signed = committee.has_signed(&update.signers, root, &update.signature);
+    if !has_signed.map_err(|member| Refusal::CommitteeKey { slot, member })? {
         return Err(Refusal::Signature { slot, signers });
     }
     Ok(SignedUpdate { attested, finalized, next_committee, signers: signers as u64 })
@@ -195,23 +193,20 @@ fn require_committee<'a>(
 }
 
 /// Return the store after a signed update (altair/light-client/sync-protocol.md: `process_light_client_update`).
-fn apply(
-    client: &LightClientStore,
-    signed: SignedUpdate<'_>,
-) -> Result<(LightClientStore, StoreChange), Refusal> {
+fn apply(client: &LightClientStore, signed: SignedUpdate<'_>) -> (LightClientStore, StoreChange) {
     let mut next = client.clone();
     let mut change = StoreChange { signers: signed.signers, ..StoreChange::default() };
     if signed.signers * 3 < client.network.committee_size * 2 {
-        return Ok((next, change));
+        return (next, change);
     }
     change.equivocation = equivocation(client, &signed);
     if signed.attested.slot > client.optimistic.slot {
         (next.optimistic, next.signers, change.optimistic) = (signed.attested, signed.signers, true);
     }
     if let Some(finalized) = signed.finalized {
-        apply_finality(&mut next, &mut change, finalized, &signed)?;
+        apply_finality(&mut next, &mut change, finalized, &signed);
     }
-    Ok((next, change))
+    (next, change)
 }
 
 fn apply_finality(
@@ -219,20 +214,20 @@ fn apply_finality(
     change: &mut StoreChange,
     finalized: ProvedHeader,
     signed: &SignedUpdate<'_>,
-) -> Result<(), Refusal> {
+) {
     let network = next.network.clone();
     let (known, slot) = (next.period(), signed.attested.slot);
     let period = network.period(finalized.slot);
     let is_newer = finalized.slot > next.finalized.slot;
-    let committee = || signed.next_committee.cloned().map(|told| decoded(told, slot)).transpose();
+    let committee = || signed.next_committee.cloned().map(Committee::new).map(Arc::new);
     if next.next.is_none() {
         // Of the period of the finalized header, so that the committee is final, too.
         if period == known && network.period(slot) == period {
-            next.next = committee()?;
+            next.next = committee();
             change.next_committee = next.next.is_some();
         }
     } else if is_newer && period == known + 1 {
-        let following = committee()?;
+        let following = committee();
         change.period = true;
         change.next_committee = following.is_some();
         if let Some(shifted) = std::mem::replace(&mut next.next, following) {
@@ -246,7 +241,6 @@ fn apply_finality(
             (next.optimistic, next.signers, change.optimistic) = (finalized, signed.signers, true);
         }
     }
-    Ok(())
 }
 
 fn equivocation(client: &LightClientStore, signed: &SignedUpdate<'_>) -> Option<Equivocation> {
@@ -281,13 +275,13 @@ mod tests {
     #[test]
     fn of_two_blocks_of_one_slot_the_first_stays_and_both_are_named() {
         let slot = LIGHT_CLIENT.finalized.slot + 9;
-        let (first, change) = apply(&LIGHT_CLIENT, signed(header(slot, 1), None, 22)).unwrap();
+        let (first, change) = apply(&LIGHT_CLIENT, signed(header(slot, 1), None, 22));
         assert_eq!((change.optimistic, change.equivocation), (true, None));
-        let (second, change) = apply(&first, signed(header(slot, 2), None, 32)).unwrap();
+        let (second, change) = apply(&first, signed(header(slot, 2), None, 32));
         assert_eq!(second.optimistic, header(slot, 1));
         let (kept, other) = (B256::repeat_byte(1), B256::repeat_byte(2));
         assert_eq!(change.equivocation, Some(Equivocation { slot, kept, other, is_final: false }));
-        let (_, change) = apply(&first, signed(header(slot, 2), None, 21)).unwrap();
+        let (_, change) = apply(&first, signed(header(slot, 2), None, 21));
         assert_eq!(change, StoreChange { signers: 21, ..StoreChange::default() });
     }
 
@@ -296,18 +290,18 @@ mod tests {
         let known = LIGHT_CLIENT.finalized;
         let other = ProvedHeader { root: B256::repeat_byte(3), ..known };
         let update = |finalized| signed(header(known.slot + 20, 4), Some(finalized), 30);
-        let (same, change) = apply(&LIGHT_CLIENT, update(other)).unwrap();
+        let (same, change) = apply(&LIGHT_CLIENT, update(other));
         assert_eq!((same.finalized, change.finalized), (known, false));
         assert!(change.equivocation.is_some_and(|found| found.is_final && found.other == other.root));
-        assert_eq!(apply(&LIGHT_CLIENT, update(known)).unwrap().1.equivocation, None);
-        assert_eq!(apply(&LIGHT_CLIENT, update(GENESIS)).unwrap().1.equivocation, None);
+        assert_eq!(apply(&LIGHT_CLIENT, update(known)).1.equivocation, None);
+        assert_eq!(apply(&LIGHT_CLIENT, update(GENESIS)).1.equivocation, None);
     }
 
     #[test]
     fn a_final_header_above_the_proved_head_is_the_head() {
         let final_header = header(LIGHT_CLIENT.finalized.slot + 8, 5);
         let attested = ProvedHeader { slot: final_header.slot, ..header(0, 5) };
-        let (next, change) = apply(&LIGHT_CLIENT, signed(attested, Some(final_header), 32)).unwrap();
+        let (next, change) = apply(&LIGHT_CLIENT, signed(attested, Some(final_header), 32));
         assert!(change.finalized && change.optimistic);
         assert_eq!((next.finalized, next.optimistic, next.signers), (final_header, final_header, 32));
     }

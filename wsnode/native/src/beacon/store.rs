@@ -108,6 +108,14 @@ impl LightClientStore {
         Ok(())
     }
 
+    /// Have the keys of all known committees as points: 14 ms for each committee that is new.
+    pub fn prepare(&self) {
+        for committee in std::iter::once(&self.current).chain(&self.next) {
+            // A key that is none is refused with the update whose signature needs it.
+            let _ = committee.keys();
+        }
+    }
+
     /// The row: version, network, checkpoint, two headers, signers, one or two committees, SHA-256 of all that.
     pub fn encode(&self) -> Vec<u8> {
         let mut row = vec![ROW_VERSION];
@@ -127,7 +135,7 @@ impl LightClientStore {
         row
     }
 
-    /// Read a row: 70 to 90 ms a committee of 512 members.
+    /// Read a row.
     pub fn decode(network: Arc<BeaconConfig>, row: &[u8]) -> Result<Self, StoreRowError> {
         match row.first() {
             Some(&ROW_VERSION) => (),
@@ -178,5 +186,5 @@ fn committee(rest: &mut &[u8], network: &BeaconConfig) -> Result<Arc<Committee>,
     let mut pubkeys: Vec<[u8; KEY_BYTES]> = keys.chunks_exact(KEY_BYTES).map(key).collect();
     let aggregate = pubkeys.pop().ok_or(StoreRowError::Damaged)?;
     let told = UnverifiedCommittee { pubkeys, aggregate };
-    Committee::decode(told).map(Arc::new).map_err(|_| StoreRowError::Damaged)
+    Ok(Arc::new(Committee::new(told)))
 }

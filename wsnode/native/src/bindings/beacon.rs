@@ -216,6 +216,10 @@ impl LightClient {
         Ok((Self(next), LightClientChange(change)))
     }
 
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        caught(|| py.detach(|| self.0.prepare()))
+    }
+
     fn require_recent(&self, now_seconds: u64) -> PyResult<()> {
         Ok(self.0.require_recent(now_seconds)?)
     }

@@ -362,6 +362,9 @@ class HeadProver:
             if change.optimistic:
                 node.attested_slot = taken.optimistic.slot
             self._note(change)
+        if change.next_committee:
+            # Its keys are at hand for the first update that it signs.
+            await self._run_sync(taken.prepare)
         return True
 
     def _note(self, change: LightClientChange) -> None:
