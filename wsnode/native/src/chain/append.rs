@@ -1,4 +1,4 @@
-//! Blocks put at the end of the canonical chain, and taken off it.
+//! Append of blocks at the end of the canonical chain, and removal there.
 
 use alloy_primitives::{B256, U256};
 use heed::PutFlags;
@@ -7,7 +7,7 @@ use super::rows::{location, lookup_key, BodyRow, HeaderRow, ReceiptsRow, RowErro
 use super::tables::{ChainError, ChainTables, LogBlock, Totals};
 use crate::store::{StoreError, Table, Transaction};
 
-/// A block's rows.
+/// Rows of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRows<'a> {
     pub header: &'a [u8],
@@ -15,11 +15,11 @@ pub struct BlockRows<'a> {
     pub receipts: &'a [u8],
 }
 
-/// A key of the index of transactions and a place that is listed there.
+/// Key in the index of transactions, and the transaction's location listed there.
 pub(super) type LookupEntry = ([u8; LOCATION_SIZE], [u8; LOCATION_SIZE]);
 
 impl ChainTables {
-    /// Append a run of blocks behind the last one, or to an empty chain, and return how many logs were before them.
+    /// Append blocks after the last one, or to an empty chain, and return the number of logs before them.
     pub fn append(&self, change: &Transaction, blocks: &[BlockRows<'_>]) -> Result<u64, ChainError> {
         let Some(first) = blocks.first() else {
             return Err(RowError::Corrupt("no block to append").into());
@@ -78,7 +78,7 @@ impl ChainTables {
         Ok(())
     }
 
-    /// Remove the rows of the last block.
+    /// Remove all rows of block `number`, the last one.
     pub fn remove_last(&self, change: &Transaction, number: u64) -> Result<(), ChainError> {
         let key = number.to_be_bytes();
         let missing = RowError::Corrupt("a block is not there");
@@ -117,7 +117,9 @@ impl ChainTables {
     }
 }
 
-/// Pages filled in order stay full; a plain put leaves them half empty.
+/// Put `row` at the end of a table; fail with `NotBeyond` if its key is not the greatest.
+///
+/// LMDB's append keeps filled pages full; a plain put leaves them half empty.
 fn append(
     change: &Transaction,
     table: Table,

@@ -1,4 +1,4 @@
-//! Transactions by their hashes and logs by their numbers, straight from the chain's tables.
+//! Lookup of transactions by their hashes and of logs by their numbers, in the chain's tables.
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
@@ -7,21 +7,21 @@ use super::tables::{ChainError, ChainTables, LogBlock, Txn};
 use crate::chain::rows::{locations, lookup_key, BodyRow, Criteria, HeaderRow, ReceiptsRow, RowError};
 use crate::json::{self, BlockContext, BlockStyle, LogSelection, TotalDifficulty, Writer};
 
-/// A canonical transaction: its block's key and body row, and its index there.
+/// Location of a canonical transaction: its block's key and body row, and its index in the block.
 pub struct TransactionLocation<'t> {
     pub key: [u8; 8],
     pub index: usize,
     body: BodyRow<'t>,
 }
 
-/// What it costs to come to a block's logs, in logs that are compared.
+/// Cost of reading one block's logs, in compared logs.
 const LOGS_A_BLOCK: usize = 32;
 
-/// Logs of a block by their ascending numbers in it.
+/// Number of a block, and the ascending numbers of logs in it.
 pub type Matches = (u64, Vec<u64>);
 
 impl ChainTables {
-    /// The hash of a canonical block.
+    /// Return the hash of canonical block `number`; None if it is not stored.
     pub fn block_hash(&self, txn: &Txn<'_>, number: u64) -> Result<Option<B256>, ChainError> {
         let Some(row) = self.headers.get(txn, &number.to_be_bytes())? else {
             return Ok(None);
@@ -29,19 +29,20 @@ impl ChainTables {
         Ok(Some(*HeaderRow::new(row)?.hash()))
     }
 
-    /// The header of a canonical block.
+    /// Return the header of canonical block `number`; None if it is not stored.
     pub fn header(&self, txn: &Txn<'_>, number: u64) -> Result<Option<Header>, ChainError> {
         let row = self.headers.get(txn, &number.to_be_bytes())?;
         Ok(row.map(|row| HeaderRow::new(row)?.header()).transpose()?)
     }
 
-    /// The number of a canonical block.
+    /// Return the number of the canonical block with this hash; None if there is none.
     pub fn number_of(&self, txn: &Txn<'_>, hash: &B256) -> Result<Option<u64>, ChainError> {
         let key = self.numbers.get(txn, hash.as_slice())?;
         Ok(key.and_then(|key| key.try_into().ok()).map(u64::from_be_bytes))
     }
 
-    /// Write a canonical block, unless its body row is longer than `longest`; whether it was written.
+    /// Write a canonical block as JSON and return true; return false for an unknown block, or a body row of
+    /// more than `longest` bytes.
     pub fn write_block(
         &self,
         txn: &Txn<'_>,
@@ -62,7 +63,7 @@ impl ChainTables {
         Ok(true)
     }
 
-    /// Where a transaction lies, if it is a canonical one.
+    /// Return the location of the canonical transaction with this hash; None if there is none.
     pub fn location<'t>(
         &self,
         txn: &'t Txn<'_>,
@@ -78,7 +79,7 @@ impl ChainTables {
         Ok(None)
     }
 
-    /// Write a canonical transaction; whether there is one.
+    /// Write a canonical transaction as JSON and return true; return false if there is none with this hash.
     pub fn write_transaction(
         &self,
         txn: &Txn<'_>,
@@ -94,7 +95,8 @@ impl ChainTables {
         Ok(json::render_transaction(text, &HeaderRow::new(header)?, &body, index, false)?)
     }
 
-    /// Write the receipt of a canonical transaction; whether there is one.
+    /// Write the receipt of a canonical transaction as JSON and return true; return false if there is none
+    /// with this hash.
     pub fn write_receipt(&self, txn: &Txn<'_>, hash: &B256, text: &mut Writer) -> Result<bool, ChainError> {
         let Some(TransactionLocation { key, index, body }) = self.location(txn, hash)? else {
             return Ok(false);
@@ -106,7 +108,7 @@ impl ChainTables {
         Ok(json::render_receipt(text, &HeaderRow::new(header)?, &body, &ReceiptsRow::new(receipts)?, index)?)
     }
 
-    /// Write the receipt of a transaction, or null for an unknown hash.
+    /// Write the receipt of a canonical transaction as JSON, or null for an unknown hash; return true.
     pub fn write_receipt_or_null(
         &self,
         txn: &Txn<'_>,
@@ -119,8 +121,10 @@ impl ChainTables {
         Ok(true)
     }
 
-    /// Those of the logs numbered `begin` to before `end` that match, by block, and the number of the log behind the last
-    /// one that was compared: `most` of them at the most, where a block counts as `LOGS_A_BLOCK` logs.
+    /// Return the logs that match, of those numbered `begin` to before `end`, grouped by block, and the
+    /// number of the first log not compared.
+    ///
+    /// At most `most` logs are compared; each block counts as `LOGS_A_BLOCK` more.
     pub fn matching_logs(
         &self,
         txn: &Txn<'_>,
@@ -142,7 +146,8 @@ impl ChainTables {
         Ok((found, log))
     }
 
-    /// The numbers within `block` of those of its logs `begin` to before `end` that match.
+    /// Return the numbers within `block` of its matching logs, of those numbered `begin` to before `end` in
+    /// the chain.
     fn matches_in(
         &self,
         txn: &Txn<'_>,
@@ -162,7 +167,8 @@ impl ChainTables {
         Ok(numbers)
     }
 
-    /// Write logs of canonical blocks, separated by commas: those of these indices in their block, or all.
+    /// Write logs of canonical blocks as JSON, separated by commas: for each block those with the given
+    /// indices, or all for None.
     pub fn write_logs(
         &self,
         txn: &Txn<'_>,
@@ -178,7 +184,8 @@ impl ChainTables {
         Ok(())
     }
 
-    /// Give `take` the text of each of these logs, in their order, until one with a comma exceeds what is left of `room`.
+    /// Call `take` with the JSON of each of these logs, in their order, as long as the texts and a comma for
+    /// each fit into `room` bytes.
     pub fn each_log(
         &self,
         txn: &Txn<'_>,

@@ -1,4 +1,4 @@
-//! A chain's blocks as the store keeps them: their rows, and where a transaction or a log lies.
+//! Blocks of a chain in the store: their rows, and the locations of transactions and logs.
 
 pub mod append;
 pub mod lookup;

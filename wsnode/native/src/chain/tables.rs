@@ -1,16 +1,16 @@
-//! The tables of a chain's store; `docs/reference/storage.md` describes each.
+//! Tables of a chain's store; `docs/reference/storage.md` describes each.
 //!
 //! ```text
 //! totals:     block number (8) -> logs through the block (8) | total difficulty through it, without leading zeros
-//! log_blocks: number of the first log behind the block's (8) -> block number (8) | number of its first log (8)
+//! log_blocks: number after the block's last log (8) -> block number (8) | number of its first log (8)
 //! ```
-//! All numbers are big-endian, so that the order of keys is that of numbers.
+//! All numbers are big-endian, so the order of keys is that of numbers.
 
 use crate::chain::rows::RowError;
 use crate::store::{ReadTxn, StoreError, Table};
 use alloy_primitives::U256;
 
-/// Why something cannot be read from a chain's tables, or written there.
+/// Reason for which a chain's tables cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     #[error(transparent)]
@@ -19,10 +19,10 @@ pub enum ChainError {
     Row(#[from] RowError),
 }
 
-/// A snapshot.
+/// Snapshot of the store.
 pub type Txn<'t> = ReadTxn<'t>;
 
-/// The names of all tables.
+/// Names of all tables.
 pub const NAMES: [&str; 11] = [
     "meta",
     "headers",
@@ -37,7 +37,7 @@ pub const NAMES: [&str; 11] = [
     "access_lists",
 ];
 
-/// The tables in which the canonical blocks lie.
+/// Tables of the canonical blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct ChainTables {
     pub(super) headers: Table,
@@ -49,7 +49,7 @@ pub struct ChainTables {
     pub(super) log_blocks: Table,
 }
 
-/// What adds up along the chain, through one block.
+/// Sums along the chain through one block: number of logs, and difficulty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub logs: u64,
@@ -68,7 +68,7 @@ impl Totals {
     }
 }
 
-/// A block that has logs: its number, and the numbers of its first log and of the one behind its last.
+/// Block with logs: its number, the number of its first log in the chain, and the number after its last log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBlock {
     pub number: u64,
@@ -84,7 +84,7 @@ impl LogBlock {
         Some(Self { number: number_of(number), first: number_of(first), end: number_of(end) })
     }
 
-    /// Its key and value: by the end, so that one seek from a log finds its block.
+    /// Return the block's key and value; the key is `end`, so that one seek from a log finds its block.
     pub(super) fn row(&self) -> ([u8; 8], [u8; 16]) {
         let mut value = [0; 16];
         value[..8].copy_from_slice(&self.number.to_be_bytes());
@@ -94,7 +94,7 @@ impl LogBlock {
 }
 
 impl ChainTables {
-    /// These tables among those of a store, unless it keeps something else.
+    /// Return the chain's tables among those of a store, or None if one is missing.
     pub fn among(names: &[String]) -> Option<Self> {
         let named = |wanted| names.iter().position(|name| name == wanted).map(Table::at);
         let [_, headers, bodies, receipts, totals, numbers, transactions, log_blocks, ..] = NAMES.map(named);
@@ -109,18 +109,18 @@ impl ChainTables {
         })
     }
 
-    /// What has added up through a canonical block, if there is one with this number.
+    /// Return the totals through canonical block `number`; None if it is not stored.
     pub fn totals(&self, txn: &Txn<'_>, number: u64) -> Result<Option<Totals>, ChainError> {
         let row = self.totals.get(txn, &number.to_be_bytes())?;
         Ok(row.map(Totals::read).transpose()?)
     }
 
-    /// Return the totals through a canonical block, or through the one below the first.
+    /// Return the totals through block `number`, canonical or the one below the first; fail if the row is missing.
     pub fn totals_through(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         Ok(Totals::read(self.totals.require(txn, &number.to_be_bytes())?)?)
     }
 
-    /// What has added up before a block whose parent is canonical, or before the genesis block.
+    /// Return the totals before block `number`, whose parent is canonical; zeros before the genesis block.
     pub fn totals_before(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         match number.checked_sub(1) {
             Some(parent) => self.totals_through(txn, parent),
@@ -128,12 +128,12 @@ impl ChainTables {
         }
     }
 
-    /// Return the totals before a canonical block, and through it.
+    /// Return the totals before a canonical block, and those through it.
     pub(super) fn totals_around(&self, txn: &Txn<'_>, number: u64) -> Result<(Totals, Totals), ChainError> {
         Ok((self.totals_before(txn, number)?, self.totals_through(txn, number)?))
     }
 
-    /// The block that has the log of this number, which there is.
+    /// Return the block of the log with this number in the chain; fail if there is no such log.
     pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, ChainError> {
         let behind = (log + 1).to_be_bytes();
         let found = self.log_blocks.at_or_after(txn, &behind)?;

@@ -1,7 +1,7 @@
-//! Blocks put below the lowest canonical one, and taken away there.
+//! Blocks put below the lowest canonical one, and removed there.
 //!
-//! A chain may begin above its genesis block. The totals of the block below its first one are kept, so that what adds
-//! up is known from there on.
+//! A chain may begin above its genesis block. It keeps the totals of the block below its first one, from
+//! which later totals follow.
 
 use alloy_primitives::U256;
 use heed::PutFlags;
@@ -40,7 +40,8 @@ impl ChainTables {
         Ok(before.logs)
     }
 
-    /// Remove the rows of the first block; its totals stay, as those below the next one.
+    /// Remove the rows of block `number`, the first one; its totals stay, because the next block's logs are
+    /// numbered from them.
     pub fn remove_first(&self, change: &Transaction, number: u64) -> Result<(), ChainError> {
         let key = number.to_be_bytes();
         let header = change.get(self.headers, &key, |row| HeaderRow::new(row).map(|header| *header.hash()));

@@ -1,10 +1,10 @@
-//! A block's RLP, put together again from its rows.
+//! RLP of a block, assembled from its rows.
 
 use alloy_rlp::{Encodable, Header};
 
 use super::{BodyRow, HeaderRow, RowError};
 
-/// The RLP of the block of these rows.
+/// Return the RLP of the block with these rows.
 pub fn block_rlp(header: &HeaderRow<'_>, body: &BodyRow<'_>) -> Result<Vec<u8>, RowError> {
     let mut payload = Vec::with_capacity(header.size());
     payload.extend_from_slice(header.rlp());

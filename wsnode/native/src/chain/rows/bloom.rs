@@ -1,4 +1,4 @@
-//! A receipt's bloom as stored: the positions of its set bits while they are few.
+//! Bloom of a receipt as stored: the positions of its set bits while they are few, else all bytes.
 
 use alloy_primitives::Bloom;
 
@@ -6,10 +6,10 @@ use super::RowError;
 
 const BLOOM_BYTES: usize = 256;
 
-/// A bloom as stored.
+/// Bloom of a receipt as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredBloom<'a> {
-    /// The positions of the set bits, counted from the first byte's highest; two little-endian bytes each.
+    /// Positions of the set bits, counted from the first byte's highest bit; two little-endian bytes each.
     Bits(&'a [u8]),
     Whole(&'a [u8; BLOOM_BYTES]),
 }
@@ -23,7 +23,8 @@ impl<'a> StoredBloom<'a> {
         }
     }
 
-    /// The positions of the set bits of a sparse bloom; those outside a bloom are taken modulo its size.
+    /// Return the positions of the set bits of a sparse bloom; positions outside a bloom are taken modulo its
+    /// size.
     pub fn positions(bits: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
         bits.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as usize % (8 * BLOOM_BYTES))
     }
@@ -40,7 +41,7 @@ impl<'a> StoredBloom<'a> {
     }
 }
 
-/// Appends `bloom` in the shorter of its two forms.
+/// Append `bloom` in the shorter of its two forms.
 pub fn push_bloom(row: &mut Vec<u8>, bloom: &Bloom) {
     let set: u32 = bloom.iter().map(|byte| byte.count_ones()).sum();
     if 2 * set as usize >= BLOOM_BYTES {

@@ -1,4 +1,4 @@
-//! The body row: transactions with their hashes and senders, ommers, withdrawals.
+//! Body row: transactions with their hashes and senders, ommers, withdrawals.
 //!
 //! ```text
 //! 0 version | 1 transactions n (4) | 5 ommers (1) | 6 withdrawals present (1) | 7 start of the ommers (4)
@@ -7,8 +7,8 @@
 //! | in version 2: per deposit: nonce (8), version (8) | Fjord (1) | deposits d (4)
 //! ```
 //! A transaction is kept as its typed envelope. Ends count from the first transaction's first byte, the start of
-//! the ommers from the row's. Version 2 is of a block of the OP stack: what objects of its transactions show besides of
-//! their receipts, and whether it has Fjord's fees.
+//! the ommers from the row's. Version 2 is for blocks of the OP stack. It adds the receipt members that the JSON of
+//! deposits shows, and a flag for Fjord's fees.
 
 use alloy_consensus::{Header, TxEnvelope};
 use alloy_eips::eip4895::Withdrawal;
@@ -25,7 +25,7 @@ const WITH_DEPOSITS: u8 = 2;
 const HASHES: usize = 11;
 const OMMERS_START: usize = 7;
 
-/// The row of a block's body; `senders` are those of `transactions`, one each.
+/// Return the row of a block's body; `senders` has one address for each of `transactions`.
 pub fn encode_body(
     transactions: &[TxEnvelope],
     senders: &[Address],
@@ -35,7 +35,7 @@ pub fn encode_body(
     encode_body_of(transactions, senders, ommers, withdrawals)
 }
 
-/// The body row of transactions of any kind, including unsigned ones.
+/// Return the body row of transactions of any kind, including unsigned ones.
 pub fn encode_body_of<T: StoredTransaction>(
     transactions: &[T],
     senders: &[Address],
@@ -61,7 +61,7 @@ pub fn encode_body_of<T: StoredTransaction>(
     row
 }
 
-/// The same row as that of a block of the OP stack; its deposits are its first transactions.
+/// Return a body row as that of a block of the OP stack; its deposits are its first transactions.
 pub fn with_deposits(body_row: &[u8], deposits: &[DepositReceipt], is_fjord: bool) -> Vec<u8> {
     let plain = without_deposits(body_row).map_or(body_row, |(row, _)| row);
     let mut row = plain.to_vec();
@@ -92,25 +92,25 @@ fn push_ommer(row: &mut Vec<u8>, ommer: &Header) {
     ommer.encode(row);
 }
 
-/// A transaction of a body row.
+/// Transaction of a body row.
 #[derive(Debug, Clone, Copy)]
 pub struct TransactionRow<'a> {
     pub hash: &'a B256,
     pub sender: &'a Address,
-    /// The typed envelope; a legacy transaction is its RLP list.
+    /// Typed envelope; for a legacy transaction its RLP list.
     pub envelope: &'a [u8],
-    /// What its receipt has besides as one of a deposit, if it commits to that.
+    /// Members that only the receipt of a deposit has; None for other transactions.
     pub deposit: Option<DepositReceipt>,
 }
 
-/// An ommer of a body row.
+/// Ommer of a body row.
 #[derive(Debug, Clone, Copy)]
 pub struct OmmerRow<'a> {
     pub hash: &'a B256,
     pub rlp: &'a [u8],
 }
 
-/// A body row, read in place.
+/// Body row, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyRow<'a> {
     row: &'a [u8],
@@ -118,7 +118,7 @@ pub struct BodyRow<'a> {
     ommers: usize,
     has_withdrawals: bool,
     ommers_start: usize,
-    /// Sixteen bytes each.
+    /// Receipt members of the deposits, sixteen bytes each.
     deposits: &'a [u8],
     is_fjord: bool,
 }
@@ -144,12 +144,12 @@ impl<'a> BodyRow<'a> {
         self.transactions
     }
 
-    /// Whether fees for data on L1 are those of Fjord, in a block of the OP stack.
+    /// Return true for a block of the OP stack with Fjord's fees for data on L1.
     pub fn is_fjord(&self) -> bool {
         self.is_fjord
     }
 
-    /// What the receipt at `index` commits to besides as one of a deposit.
+    /// Return the receipt members of the deposit at `index`; None for other transactions.
     #[inline]
     fn deposit(&self, index: usize) -> Result<Option<DepositReceipt>, RowError> {
         let start = DEPOSIT * index;
@@ -166,12 +166,12 @@ impl<'a> BodyRow<'a> {
         self.ommers
     }
 
-    /// The hashes of all transactions, 32 bytes each.
+    /// Return the hashes of all transactions, 32 bytes each.
     pub fn transaction_hashes(&self) -> Result<&'a [u8], RowError> {
         slice(self.row, HASHES, 32 * self.transactions)
     }
 
-    /// The hash of the transaction at `index`, or nothing beyond the last.
+    /// Return the hash of the transaction at `index`; None beyond the last.
     #[inline]
     pub fn transaction_hash(&self, index: usize) -> Result<Option<&'a B256>, RowError> {
         if index >= self.transactions {
@@ -180,7 +180,7 @@ impl<'a> BodyRow<'a> {
         hash_at(self.row, HASHES + 32 * index).map(Some)
     }
 
-    /// The transaction at `index`, or nothing beyond the last.
+    /// Return the transaction at `index`; None beyond the last.
     #[inline]
     pub fn transaction(&self, index: usize) -> Result<Option<TransactionRow<'a>>, RowError> {
         if index >= self.transactions {
@@ -194,17 +194,17 @@ impl<'a> BodyRow<'a> {
         Ok(Some(TransactionRow { hash, sender, envelope, deposit: self.deposit(index)? }))
     }
 
-    /// All transactions, in order.
+    /// Return all transactions, in order.
     pub fn transaction_rows(self) -> impl Iterator<Item = Result<TransactionRow<'a>, RowError>> {
         (0..self.transactions).map_while(move |index| self.transaction(index).transpose())
     }
 
-    /// The ommer at `index`, or nothing beyond the last.
+    /// Return the ommer at `index`; None beyond the last.
     pub fn ommer(&self, index: usize) -> Result<Option<OmmerRow<'a>>, RowError> {
         self.ommer_rows().nth(index).transpose()
     }
 
-    /// All ommers, in order.
+    /// Return all ommers, in order.
     pub fn ommer_rows(self) -> impl Iterator<Item = Result<OmmerRow<'a>, RowError>> {
         let mut position = self.ommers_start;
         (0..self.ommers).map(move |_| {
@@ -214,7 +214,7 @@ impl<'a> BodyRow<'a> {
         })
     }
 
-    /// The RLP list of the withdrawals, or nothing in a block before withdrawals.
+    /// Return the RLP list of the withdrawals; None in a block before withdrawals.
     pub fn withdrawals_rlp(&self) -> Result<Option<&'a [u8]>, RowError> {
         if !self.has_withdrawals {
             return Ok(None);
@@ -262,10 +262,11 @@ impl<'a> BodyRow<'a> {
     }
 }
 
-/// What version 2 adds: sixteen bytes a deposit, and whether fees are those of Fjord.
+/// Additions of version 2: receipt members of the deposits, sixteen bytes each, and true if fees are those of
+/// Fjord.
 type Added<'a> = (&'a [u8], bool);
 
-/// A row without what version 2 adds, and that: the deposits, and whether it has Fjord's fees.
+/// Split a row into its part of version 1 and the additions of version 2.
 fn without_deposits(row: &[u8]) -> Result<(&[u8], Added<'_>), RowError> {
     if byte(row, 0)? != WITH_DEPOSITS {
         check_version(row, "body", VERSION)?;

@@ -1,4 +1,4 @@
-//! What a filter wants of a log, and the keys under which the log index has it.
+//! Criteria by which a filter selects logs, and their keys in the log index.
 
 use std::hash::Hash;
 use std::sync::OnceLock;
@@ -10,12 +10,13 @@ use super::log_entries::{ADDRESS, TOPIC_COUNT};
 use super::LogRow;
 
 const MAX_TOPICS: usize = 4;
-/// Values that are compared one by one as fast as they are hashed.
+/// Most values compared one by one, up to which this is as fast as hashing.
 const FEW: usize = 8;
 
-/// One of the addresses, and at each position one of the topics; none of them stands for any.
+/// Criteria of a filter: one of the addresses, and at each position one of the topics; an empty list admits
+/// any.
 ///
-/// A log with fewer topics than there are positions does not match.
+/// A log with fewer topics than `topics` has positions does not match.
 #[derive(Debug, Default)]
 pub struct Criteria {
     addresses: Vec<Address>,
@@ -23,7 +24,7 @@ pub struct Criteria {
     sets: OnceLock<Sets>,
 }
 
-/// The values, each kind of them to be looked up.
+/// Values of each kind, prepared for lookups.
 #[derive(Debug)]
 struct Sets {
     addresses: Wanted<Address>,
@@ -34,7 +35,7 @@ struct Sets {
 enum Wanted<T> {
     Any,
     Few(Vec<T>),
-    /// The hashes are seeded: it is clients that choose the values.
+    /// Set of more than eight values; its hashes are seeded because clients choose the values.
     Many(HashSet<T, DefaultHashBuilder>),
 }
 
@@ -61,7 +62,7 @@ impl Criteria {
         Self { addresses, topics, sets: OnceLock::new() }
     }
 
-    /// How many addresses and topics are named.
+    /// Return the number of addresses and topics named.
     pub fn count(&self) -> usize {
         self.addresses.len() + self.topics.iter().map(Vec::len).sum::<usize>()
     }
@@ -77,7 +78,10 @@ impl Criteria {
             && sets.topics.iter().zip(topics).all(|(wanted, topic)| wanted.has(topic.into()))
     }
 
-    /// Keys of the log index without their chunks, in groups of each of which a log must have one; for any log, none.
+    /// Return keys of the log index without their chunks, in groups: a matching log has one key of each
+    /// group.
+    ///
+    /// Without criteria there are no groups.
     pub fn groups(&self) -> Vec<Vec<Vec<u8>>> {
         let mut groups = Vec::new();
         if !self.addresses.is_empty() {

@@ -1,4 +1,4 @@
-//! Writing a receipts row.
+//! Encoding of a receipts row.
 
 use alloy_consensus::{Eip658Value, ReceiptEnvelope};
 use alloy_primitives::{Bloom, Log};
@@ -7,14 +7,14 @@ use super::bloom::push_bloom;
 use super::receipts::{DepositReceipt, FAILURE, RECEIPT_ENDS, STATE_ROOT, SUCCESS, VERSION};
 use super::write::{push_u32, set_u32};
 
-/// What a row keeps of a receipt.
+/// Receipt as far as a row stores it.
 pub trait StoredReceipt {
     fn status(&self) -> Eip658Value;
     fn cumulative_gas_used(&self) -> u64;
     fn bloom(&self) -> &Bloom;
     fn logs(&self) -> &[Log];
 
-    /// What it commits to besides as the receipt of a deposit.
+    /// Return the members that only the receipt of a deposit has; None for other receipts.
     fn deposit(&self) -> Option<DepositReceipt> {
         None
     }
@@ -38,12 +38,12 @@ impl StoredReceipt for ReceiptEnvelope {
     }
 }
 
-/// The row of a block's receipts.
+/// Return the row of a block's receipts.
 pub fn encode_receipts(receipts: &[ReceiptEnvelope]) -> Vec<u8> {
     encode_receipts_of(receipts)
 }
 
-/// The row of receipts of any kind.
+/// Return the row of receipts of any kind.
 pub fn encode_receipts_of<R: StoredReceipt>(receipts: &[R]) -> Vec<u8> {
     let logs: usize = receipts.iter().map(|receipt| receipt.logs().len()).sum();
     let mut row = Vec::with_capacity(RECEIPT_ENDS + 64 * receipts.len() + 256 * logs);

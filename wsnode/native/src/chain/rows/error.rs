@@ -1,6 +1,6 @@
-//! What can be wrong with a stored row.
+//! Errors of stored rows.
 
-/// A row that cannot be read as what it was taken for.
+/// Reason for which a row cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     #[error("{row} row: unknown version {version}")]

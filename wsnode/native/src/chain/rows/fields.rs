@@ -1,11 +1,11 @@
-//! The members of a header, as slices of its RLP.
+//! Members of a header, as slices of its RLP.
 
 use alloy_primitives::{Address, B256};
 
 use super::rlp::Items;
 use super::RowError;
 
-/// A header's members in the order of its RLP. Numbers without a type of their own are big-endian bytes.
+/// Members of a header in the order of its RLP; `difficulty` is big-endian bytes without leading zeros.
 #[derive(Debug, Clone, Copy)]
 pub struct HeaderFields<'a> {
     pub parent_hash: &'a B256,
@@ -34,7 +34,7 @@ pub struct HeaderFields<'a> {
 }
 
 impl<'a> HeaderFields<'a> {
-    /// The members of the header that `encoded` is.
+    /// Return the members of the header with the RLP `encoded`.
     pub fn new(encoded: &'a [u8]) -> Result<Self, RowError> {
         let mut items = Items::of_list(encoded)?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The header row: version, hash, size of the whole block, blob base fee, header RLP.
+//! Header row: version, hash, size of the whole block, blob base fee, header RLP.
 //!
 //! ```text
 //! 0 version | 1 hash (32) | 33 block size (4) | 37 length of the blob base fee (1) | blob base fee, big-endian | RLP
@@ -17,7 +17,7 @@ use super::{HeaderFields, RowError};
 const VERSION: u8 = 1;
 const BLOB_BASE_FEE: usize = 37;
 
-/// The row of `header`, whose block is `size` bytes of RLP.
+/// Return the row of `header`, whose block has `size` bytes of RLP.
 pub fn encode_header(header: &Header, hash: B256, size: usize, blob_base_fee: Option<u128>) -> Vec<u8> {
     let mut row = Vec::with_capacity(BLOB_BASE_FEE + 17 + header.length());
     row.push(VERSION);
@@ -35,7 +35,7 @@ fn push_blob_base_fee(row: &mut Vec<u8>, fee: Option<u128>) {
     row.extend_from_slice(&bytes[bytes.len() - used..]);
 }
 
-/// A header row, read in place.
+/// Header row, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct HeaderRow<'a> {
     hash: &'a B256,
@@ -61,7 +61,7 @@ impl<'a> HeaderRow<'a> {
         self.hash
     }
 
-    /// Bytes of the whole block's RLP.
+    /// Return the bytes of the whole block's RLP.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -74,7 +74,7 @@ impl<'a> HeaderRow<'a> {
         self.rlp
     }
 
-    /// The members of the header, not decoded further.
+    /// Return the members of the header, not decoded further.
     pub fn fields(&self) -> Result<HeaderFields<'a>, RowError> {
         HeaderFields::new(self.rlp)
     }

@@ -1,8 +1,8 @@
-//! Entries of the log index: where each address and each topic occurs.
+//! Entries of the log index: the logs of each address and each topic.
 //!
-//! A key is a kind, a value and a chunk: the kind 0 stands for the log's address, 1 to 4 for the topic at that position
-//! counted from one, 5 for how many topics the log has (one byte: a filter's trailing wildcard asks for it); a chunk is
-//! 65,536 consecutive log numbers.
+//! A key is a kind, a value and a chunk. The kind is 0 for the log's address, 1 to 4 for the topic at that
+//! position counted from one, and 5 for the number of the log's topics (one byte: a filter's trailing
+//! wildcard asks for it). A chunk is 65,536 consecutive log numbers.
 
 use std::collections::hash_map::Entry;
 
@@ -17,7 +17,7 @@ const CHUNK_BITS: u32 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct EntryKey {
     kind: u8,
-    /// An address ends in zeros here: among keys of its kind these do not change the order.
+    /// Value of the kind, padded with zeros to 32 bytes, which does not change the order of keys of one kind.
     value: [u8; 32],
     chunk: u32,
 }
@@ -33,10 +33,11 @@ impl EntryKey {
     }
 }
 
-/// A key, and the numbers of its logs within the chunk as little-endian 32-bit integers, ascending.
+/// Key, and the numbers of its logs within the chunk as little-endian 32-bit integers, ascending.
 pub type LogEntry = (Vec<u8>, Vec<u8>);
 
-/// The entries of the logs of consecutive receipts rows, numbered from `first` on; sorted by key.
+/// Return the index entries of the logs of consecutive receipts rows, numbered from `first` on; sorted by
+/// key.
 pub fn log_entries(rows: &[ReceiptsRow<'_>], first: u64) -> Result<Vec<LogEntry>, RowError> {
     let mut positions: HashMap<EntryKey, Vec<u8>, DefaultHashBuilder> = HashMap::default();
     let mut number = first;

@@ -1,8 +1,8 @@
-//! Compact rows: how a block is kept in the chain store.
+//! Compact rows of a block in the chain store.
 //!
-//! A block is three rows: its header, its body and its receipts. Each begins with a version byte; a transaction,
-//! a receipt or a log is found by an offset table and read as one slice. Integers are little-endian.
-//! Nothing here panics on a damaged row: every read is bounds-checked and answers a [`RowError`].
+//! A block is three rows: its header, its body and its receipts. Each begins with a version byte; a
+//! transaction, a receipt or a log is found by an offset table and read as one slice. Integers are
+//! little-endian. Reads of a damaged row are bounds-checked: they return a [`RowError`] and never panic.
 
 mod block_rlp;
 mod bloom;

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256};
 
 use super::RowError;
 
-/// The `length` bytes of `row` at `position`.
+/// Return `length` bytes of `row` from `position` on.
 #[inline]
 pub fn slice(row: &[u8], position: usize, length: usize) -> Result<&[u8], RowError> {
     position.checked_add(length).and_then(|end| row.get(position..end)).ok_or(RowError::Short {
@@ -14,13 +14,13 @@ pub fn slice(row: &[u8], position: usize, length: usize) -> Result<&[u8], RowErr
     })
 }
 
-/// The bytes of `row` from `start` to `end`.
+/// Return the bytes of `row` from `start` to before `end`.
 #[inline]
 pub fn range(row: &[u8], start: usize, end: usize) -> Result<&[u8], RowError> {
     row.get(start..end).ok_or(RowError::Corrupt("offsets are not in order or lie outside the row"))
 }
 
-/// The `N` bytes of `row` at `position`.
+/// Return `N` bytes of `row` from `position` on.
 #[inline]
 pub fn array<const N: usize>(row: &[u8], position: usize) -> Result<&[u8; N], RowError> {
     let short = RowError::Short { position, needed: N, length: row.len() };
@@ -52,7 +52,7 @@ pub fn address_at(row: &[u8], position: usize) -> Result<&Address, RowError> {
     array::<20>(row, position).map(Into::into)
 }
 
-/// Checks that `row` begins with `version`.
+/// Check that `row` begins with `version`.
 #[inline]
 pub fn check_version(row: &[u8], name: &'static str, version: u8) -> Result<(), RowError> {
     match byte(row, 0)? {

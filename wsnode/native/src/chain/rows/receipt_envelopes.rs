@@ -1,4 +1,4 @@
-//! The receipts in a row as their block commits to them.
+//! Receipts of a row in the form to which the block's receipts root commits.
 
 use alloy_primitives::{Bytes, Log, B256};
 use alloy_rlp::{Encodable, Header};
@@ -7,7 +7,7 @@ use super::receipts::{ReceiptOutcome, ReceiptRow, ReceiptsRow};
 use super::{LogRow, RowError};
 
 impl ReceiptsRow<'_> {
-    /// The typed envelopes of the receipts, whose transactions are of these types, one each.
+    /// Return the typed envelopes of the receipts; `kinds` has the type of each receipt's transaction.
     pub fn envelopes(&self, kinds: impl ExactSizeIterator<Item = u8>) -> Result<Vec<Vec<u8>>, RowError> {
         if kinds.len() != self.receipt_count() {
             return Err(RowError::Corrupt("another number of receipts than of transactions"));

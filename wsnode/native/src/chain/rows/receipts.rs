@@ -1,4 +1,4 @@
-//! The receipts row: outcomes, gas, blooms and logs of a block's transactions.
+//! Receipts row: outcomes, gas, blooms and logs of a block's transactions.
 //!
 //! ```text
 //! 0 version | 1 receipts n (4) | 5 logs m (4) | ends of the receipts (4 n) | ends of the logs (4 m)
@@ -8,9 +8,9 @@
 //! log:     transaction index (4) | topics (1) | address (20) | topics (32 each) | data
 //! deposit: nonce (8) | version (8)
 //! ```
-//! Ends count from the first receipt's, the first log's first byte. Deposits of the OP stack are the first transactions
-//! of a block; what their receipts commit to besides stands at the end, if they commit to more. A bloom of a few logs has few bits set: storing their
-//! positions costs 24 bytes a log of three topics, recomputing them 1.2 us.
+//! Ends count from the first byte of the first receipt, or of the first log. Deposits of the OP stack are the first
+//! transactions of a block; the members that only their receipts have, from Canyon on, are at the end. A bloom of a few
+//! logs has few bits set: storing their positions costs 24 bytes a log of three topics, recomputing them 1.2 us.
 
 use alloy_primitives::{Address, B256};
 
@@ -24,7 +24,7 @@ pub(super) const FAILURE: u8 = 0;
 pub(super) const SUCCESS: u8 = 1;
 pub(super) const STATE_ROOT: u8 = 2;
 
-/// How a transaction ended: before Byzantium only the state root after it is known.
+/// Outcome of a transaction: success or failure, or before Byzantium only the state root after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiptOutcome<'a> {
     Success,
@@ -32,37 +32,37 @@ pub enum ReceiptOutcome<'a> {
     StateRoot(&'a B256),
 }
 
-/// A receipt of a receipts row.
+/// Receipt of a receipts row.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptRow<'a> {
     pub outcome: ReceiptOutcome<'a>,
     pub cumulative_gas_used: u64,
     pub gas_used: u64,
     pub bloom: StoredBloom<'a>,
-    /// The numbers of its logs within the block: from `first_log` to before `end_log`.
+    /// Number within the block of the receipt's first log; `end_log` is the number after its last.
     pub first_log: usize,
     pub end_log: usize,
     pub deposit: Option<DepositReceipt>,
 }
 
-/// Members that the receipt of a deposit has besides, from Canyon on.
+/// Members that only the receipt of a deposit has, from Canyon on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DepositReceipt {
     pub nonce: u64,
     pub version: u64,
 }
 
-/// A log of a receipts row.
+/// Log of a receipts row.
 #[derive(Debug, Clone, Copy)]
 pub struct LogRow<'a> {
     pub transaction_index: usize,
     pub address: &'a Address,
-    /// 32 bytes each.
+    /// Topics of the log, 32 bytes each.
     pub topics: &'a [u8],
     pub data: &'a [u8],
 }
 
-/// A receipts row, read in place.
+/// Receipts row, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptsRow<'a> {
     row: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> ReceiptsRow<'a> {
         self.logs
     }
 
-    /// The receipt at `index`, or nothing beyond the last.
+    /// Return the receipt at `index`; None beyond the last.
     pub fn receipt(&self, index: usize) -> Result<Option<ReceiptRow<'a>>, RowError> {
         if index >= self.receipts {
             return Ok(None);
@@ -109,7 +109,7 @@ impl<'a> ReceiptsRow<'a> {
         }))
     }
 
-    /// The log at `number` within the block, or nothing beyond the last.
+    /// Return the log with `number` within the block; None beyond the last.
     #[inline]
     pub fn log(&self, number: usize) -> Result<Option<LogRow<'a>>, RowError> {
         if number >= self.logs {
@@ -121,12 +121,13 @@ impl<'a> ReceiptsRow<'a> {
         log_row(range(self.row, self.logs_start + start, self.logs_start + end)?).map(Some)
     }
 
-    /// All logs, in order.
+    /// Return all logs, in order.
     pub fn log_rows(self) -> impl Iterator<Item = Result<LogRow<'a>, RowError>> {
         (0..self.logs).map_while(move |number| self.log(number).transpose())
     }
 
-    /// What the receipt at `index` has as one of a deposit.
+    /// Return the members that only the receipt of a deposit has, of the receipt at `index`; None for other
+    /// receipts.
     pub fn deposit(&self, index: usize) -> Result<Option<DepositReceipt>, RowError> {
         let logs = match self.logs {
             0 => 0,

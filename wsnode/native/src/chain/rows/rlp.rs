@@ -2,14 +2,14 @@
 
 use super::RowError;
 
-/// One item: a string or a list, and its payload.
+/// Item of RLP: a string or a list, with its payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
     pub is_list: bool,
     pub payload: &'a [u8],
 }
 
-/// The items of a list, one after another.
+/// Items of a list, read one after another.
 #[derive(Debug, Clone, Copy)]
 pub struct Items<'a> {
     rest: &'a [u8],
@@ -18,12 +18,12 @@ pub struct Items<'a> {
 const CORRUPT: RowError = RowError::Corrupt("RLP");
 
 impl<'a> Items<'a> {
-    /// The items concatenated in `payload`.
+    /// Return the items concatenated in `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
     }
 
-    /// The items of the list that `encoded` is.
+    /// Return the items of the list encoded in `encoded`.
     pub fn of_list(encoded: &'a [u8]) -> Result<Self, RowError> {
         Self::new(encoded).list()
     }
@@ -32,22 +32,22 @@ impl<'a> Items<'a> {
         self.rest.is_empty()
     }
 
-    /// Bytes of RLP not yet read.
+    /// Return the bytes of RLP not yet read.
     pub fn encoded_length(&self) -> usize {
         self.rest.len()
     }
 
-    /// The payloads of all items, which must be strings.
+    /// Return the payloads of all items, each of which must be a string.
     pub fn strings(mut self) -> impl Iterator<Item = Result<&'a [u8], RowError>> {
         std::iter::from_fn(move || self.advance(Self::string))
     }
 
-    /// The items of all items, which must be lists.
+    /// Return the items of each item, each of which must be a list.
     pub fn lists(mut self) -> impl Iterator<Item = Result<Self, RowError>> {
         std::iter::from_fn(move || self.advance(Self::list))
     }
 
-    /// What `read` reads next, or nothing at the end and after an error.
+    /// Return the result of `read`; None at the end and after an error.
     fn advance<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, RowError>,
@@ -62,7 +62,7 @@ impl<'a> Items<'a> {
         Some(value)
     }
 
-    /// The next item, which must exist.
+    /// Return the next item, which must exist.
     #[inline]
     pub fn item(&mut self) -> Result<Item<'a>, RowError> {
         let first = *self.rest.first().ok_or(CORRUPT)?;
@@ -75,25 +75,25 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// The payload of the next item, which must be a string.
+    /// Return the payload of the next item, which must be a string.
     #[inline]
     pub fn string(&mut self) -> Result<&'a [u8], RowError> {
         self.item().and_then(|item| if item.is_list { Err(CORRUPT) } else { Ok(item.payload) })
     }
 
-    /// The items of the next item, which must be a list.
+    /// Return the items of the next item, which must be a list.
     #[inline]
     pub fn list(&mut self) -> Result<Self, RowError> {
         self.item().and_then(|item| if item.is_list { Ok(Self::new(item.payload)) } else { Err(CORRUPT) })
     }
 
-    /// The next item as a string of exactly `N` bytes.
+    /// Return the next item, which must be a string of exactly `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], RowError> {
         self.string()?.try_into().map_err(|_| CORRUPT)
     }
 
-    /// The next item as a number below 2**64.
+    /// Return the next item as a number below 2**64.
     #[inline]
     pub fn u64(&mut self) -> Result<u64, RowError> {
         number(self.string()?)
@@ -113,7 +113,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The big-endian number in `bytes`, below 2**64.
+/// Return the big-endian number in `bytes`, below 2**64.
 #[inline]
 pub fn number(bytes: &[u8]) -> Result<u64, RowError> {
     if bytes.len() > 8 {
@@ -122,7 +122,7 @@ pub fn number(bytes: &[u8]) -> Result<u64, RowError> {
     Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-/// The big-endian number in `bytes`, below 2**128.
+/// Return the big-endian number in `bytes`, below 2**128.
 #[inline]
 pub fn wide_number(bytes: &[u8]) -> Result<u128, RowError> {
     if bytes.len() > 16 {

@@ -1,25 +1,25 @@
-//! Where transactions lie: an index by the first bytes of their hashes.
+//! Index of the locations of transactions, by the first eight bytes of their hashes.
 //!
-//! A full hash a transaction would be most of the index's size. The first eight bytes almost always name one
-//! transaction, so a row lists all places that share them, one after another, and the body rows decide.
+//! Full hashes would be most of the index's size. The first eight bytes almost always name one transaction. A row
+//! lists all locations that share them, one after another; the full hash in the body row tells these apart.
 //!
 //! ```text
-//! per place: block number (5, big-endian) | index in the block (3, big-endian)
+//! per location: block number (5, big-endian) | index in the block (3, big-endian)
 //! ```
 
 use alloy_primitives::B256;
 
 const PREFIX: usize = 8;
 const NUMBER: usize = 5;
-/// The bytes of a place.
+/// Bytes of a location.
 pub const LOCATION_SIZE: usize = 8;
 
-/// The key under which a transaction's places are.
+/// Return the key under which a transaction's locations are listed.
 pub fn lookup_key(hash: &B256) -> &[u8] {
     &hash[..PREFIX]
 }
 
-/// A transaction's place, unless a chain of centuries or a block of millions is meant.
+/// Return the location of a transaction; None for a block number from 2**40 on, or an index from 2**24 on.
 pub fn location(number: u64, index: usize) -> Option<[u8; LOCATION_SIZE]> {
     let (number, index) = (number.to_be_bytes(), u32::try_from(index).ok()?.to_be_bytes());
     let mut location = [0; LOCATION_SIZE];
@@ -28,7 +28,8 @@ pub fn location(number: u64, index: usize) -> Option<[u8; LOCATION_SIZE]> {
     Some(location)
 }
 
-/// The block's number, as the key of its rows, and the index there, of each place in a row.
+/// Return the locations in a row: for each the block's number, as the key of its rows, and the index in the
+/// block.
 pub fn locations(row: &[u8]) -> impl Iterator<Item = ([u8; 8], usize)> + '_ {
     row.as_chunks::<LOCATION_SIZE>().0.iter().map(|location| {
         let location = u64::from_be_bytes(*location);

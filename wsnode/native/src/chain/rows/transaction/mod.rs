@@ -1,4 +1,4 @@
-//! A transaction of a block: one that an account signed, or one that the protocol made.
+//! Transactions of a block: signed by an account, or made by the protocol.
 
 pub mod system;
 mod types;
@@ -11,7 +11,7 @@ use alloy_rlp::{BufMut, Encodable};
 use crate::chain::rows::RowError;
 use system::{SystemTransaction, SystemType};
 
-/// What a row keeps of a transaction.
+/// Transaction as far as a row stores it.
 pub trait StoredTransaction {
     fn hash(&self) -> &B256;
 
@@ -38,7 +38,7 @@ pub enum Transaction {
 }
 
 impl Transaction {
-    /// The transaction in a stored envelope.
+    /// Return the transaction in a stored envelope.
     pub fn decode(envelope: &[u8]) -> Result<Self, RowError> {
         match envelope.first() {
             Some(kind) if SystemType::of(*kind).is_some() => {

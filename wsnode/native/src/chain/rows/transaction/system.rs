@@ -1,4 +1,4 @@
-//! System transactions: those that a chain's protocol makes, without a signature.
+//! System transactions: made by a chain's protocol, without a signature.
 //!
 //! Each type is a list of members, so reading, checking and writing one follows from its row of [`TYPES`]. A
 //! transaction is kept as its typed envelope: the type's byte, and the RLP list of its members.
@@ -12,7 +12,7 @@ pub use super::types::{
 use crate::chain::rows::rlp::Items;
 use crate::chain::rows::RowError;
 
-/// A system transaction, read in place.
+/// System transaction, read in place.
 #[derive(Debug)]
 pub struct SystemFields<'a> {
     pub row: &'static SystemType,
@@ -20,7 +20,7 @@ pub struct SystemFields<'a> {
 }
 
 impl<'a> SystemFields<'a> {
-    /// The members of a typed envelope; `None` if it is of no such type.
+    /// Return the members of a typed envelope; None if its type is not that of a system transaction.
     pub fn read(envelope: &'a [u8]) -> Result<Option<Self>, RowError> {
         let Some((row, list)) =
             envelope.split_first().and_then(|(kind, list)| Some((SystemType::of(*kind)?, list)))
@@ -35,13 +35,13 @@ impl<'a> SystemFields<'a> {
         Ok(Some(Self { row, values }))
     }
 
-    /// The bytes of a member, if transactions of the type have it.
+    /// Return the bytes of member `name`; None if transactions of the type do not have it.
     pub fn value(&self, name: &str) -> Option<&'a [u8]> {
         let position = self.row.members.ok()?.iter().position(|(each, _)| *each == name)?;
         self.values.get(position).copied()
     }
 
-    /// The account that it goes to, or nothing where it creates a contract.
+    /// Return the account that receives the call; None if the transaction creates a contract.
     pub fn recipient(&self) -> Option<&'a [u8; 20]> {
         match (self.value("to"), &self.row.recipient) {
             (Some(to), _) => to.try_into().ok(),
@@ -49,7 +49,7 @@ impl<'a> SystemFields<'a> {
         }
     }
 
-    /// Its members with their values.
+    /// Return the members with their values.
     pub fn members(&self) -> impl Iterator<Item = (Member, &'a [u8])> + '_ {
         self.row.members.unwrap_or_default().iter().copied().zip(self.values.iter().copied())
     }
@@ -67,7 +67,7 @@ impl<'a> SystemFields<'a> {
     }
 }
 
-/// A system transaction whose form is right.
+/// System transaction of the right form.
 #[derive(Debug, Clone)]
 pub struct SystemTransaction {
     pub row: &'static SystemType,
@@ -77,7 +77,7 @@ pub struct SystemTransaction {
 }
 
 impl SystemTransaction {
-    /// The transaction that an envelope is; an error says what is wrong with it.
+    /// Decode an envelope; fail with `Corrupt`, which names the fault.
     pub fn decode(envelope: &[u8]) -> Result<Self, RowError> {
         let fields = SystemFields::read(envelope)?.ok_or(RowError::Corrupt("no system transaction"))?;
         if !fields.is_well_formed() {
@@ -99,14 +99,14 @@ impl SystemTransaction {
     }
 }
 
-/// Bytes of the list that `encoded` begins with, its header included.
+/// Return the bytes of the list at the start of `encoded`, its header included; None if there is none.
 fn list_length(mut encoded: &[u8]) -> Option<usize> {
     let before = encoded.len();
     let header = Header::decode(&mut encoded).ok().filter(|header| header.list)?;
     Some(before - encoded.len() + header.payload_length)
 }
 
-/// The typed envelope of members in their order.
+/// Return the typed envelope of members given in their order.
 pub fn encode<'v>(kind: u8, values: impl Iterator<Item = &'v [u8]> + Clone) -> Vec<u8> {
     let payload_length = values.clone().map(|value| value.length()).sum();
     let mut envelope = vec![kind];
@@ -115,7 +115,7 @@ pub fn encode<'v>(kind: u8, values: impl Iterator<Item = &'v [u8]> + Clone) -> V
     envelope
 }
 
-/// The account that the OP stack's first deposit of each block comes from, and the contract that it calls.
+/// Sender of the first deposit in each block of the OP stack, and the contract called by it.
 pub const L1_ATTRIBUTES: (Address, Address) = (
     address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001"),
     address!("4200000000000000000000000000000000000015"),

@@ -1,39 +1,40 @@
-//! Types of system transactions: their members in the order of RLP, and who they are from.
+//! Types of system transactions: their members in the order of RLP, and their senders.
 
 use alloy_primitives::{address, Address};
 
-/// What a member holds, as bytes of an RLP string.
+/// Type of a member's value, as bytes of an RLP string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
     Hash,
     Address,
-    /// An address, or nothing where a contract is created.
+    /// Address, or empty for the creation of a contract.
     Recipient,
-    /// A number of at most so many bytes.
+    /// Number of at most this many bytes.
     Number(usize),
     Flag,
     Bytes,
 }
 
-/// Name of a member in JSON, and what it holds.
+/// Name of a member in JSON, and the type of its value.
 pub type Member = (&'static str, FieldType);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
-    /// The member `from`.
+    /// Member `from`.
     From,
     Fixed(Address),
 }
 
-/// A type of system transactions.
+/// Type of system transactions.
 #[derive(Debug)]
 pub struct SystemType {
     pub kind: u8,
     pub name: &'static str,
     pub sender: Sender,
-    /// The members in the order of the list; of a list that is not read, why the JSON of a block does not give it.
+    /// Members in the order of the list. An error is a type with members that are not read; its text says why
+    /// JSON lacks them.
     pub members: Result<&'static [Member], &'static str>,
-    /// The recipient where no member is one.
+    /// Recipient of a type without a member for it.
     pub recipient: Option<Address>,
 }
 
@@ -45,19 +46,21 @@ const ADDRESS: FieldType = FieldType::Address;
 
 /// Type of a deposit of the OP stack.
 pub const DEPOSIT: u8 = 0x7e;
-/// Type of the transaction that Arbitrum's blocks begin with.
+/// Type of the first transaction in each block of Arbitrum.
 pub const INTERNAL: u8 = 0x6a;
 /// Type of the transaction by which Arbitrum makes a ticket of a message from L1.
 pub const SUBMIT_RETRYABLE: u8 = 0x69;
 
-/// Type of a message from L1 that has the nonce of its sender's account on Arbitrum.
+/// Type of a message from L1 with the nonce of its sender's account on Arbitrum.
 pub const UNSIGNED: u8 = 0x65;
 
 const ARBOS: Address = address!("00000000000000000000000000000000000a4b05");
 const RETRYABLES: Address = address!("000000000000000000000000000000000000006e");
 
-/// Every type: op-geth core/types/deposit_tx.go; bor core/types/tx_state_sync.go (PIP-74); Offchain Labs' go-ethereum
-/// core/types/arb_types.go, with the names of its internal/ethapi.
+/// Types of system transactions.
+///
+/// Sources: op-geth core/types/deposit_tx.go; bor core/types/tx_state_sync.go (PIP-74); Offchain Labs'
+/// go-ethereum core/types/arb_types.go, with the names of its internal/ethapi.
 pub const TYPES: [SystemType; 9] = [
     SystemType {
         kind: DEPOSIT,
@@ -186,14 +189,14 @@ pub const TYPES: [SystemType; 9] = [
 ];
 
 impl SystemType {
-    /// The type with a number, if it is one.
+    /// Return the type with number `kind`, or None.
     pub fn of(kind: u8) -> Option<&'static Self> {
         TYPES.iter().find(|row| row.kind == kind)
     }
 }
 
 impl FieldType {
-    /// Whether bytes are one of its values, in the shortest form.
+    /// Return true if `bytes` are a value of the type, in its shortest form.
     pub fn holds(self, bytes: &[u8]) -> bool {
         match self {
             Hash => bytes.len() == 32,
