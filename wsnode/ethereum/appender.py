@@ -1,4 +1,4 @@
-"""The growing end of a chain: verified blocks that are not committed yet, and how they are."""
+"""Append of verified blocks to a chain: they are executed first, and committed together later."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ BlockRows = tuple[bytes, bytes]
 
 
 class ExtendOutcome(msgspec.Struct, frozen=True):
-    """The first `taken` blocks of a run are done; `error` is that of the next block."""
+    """Outcome of a run: its first `taken` blocks are executed or known; `error` is the next block's fault."""
 
     taken: int
     error: InvalidBlockError | None
 
 
 class Appender:
-    """Executes blocks on top of the head, for one thread at a time; `store` may run beside `extend`."""
+    """Appender of blocks to a chain, for one thread at a time; `store` may run beside `extend`."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self.reset()
 
     def reset(self) -> None:
-        """Begin at the committed head, with nothing pending."""
+        """Return to the committed head, without pending blocks."""
         with self.chain.snapshot() as snapshot:
             self.head = snapshot.head
             self._total_difficulty = snapshot.total_difficulty(snapshot.number)
@@ -47,15 +47,15 @@ class Appender:
 
     @property
     def tip(self) -> BlockRows:
-        """Return the rows of the head, committed or not."""
+        """Return header row and body row of the head, committed or not."""
         return self._recent[0]
 
     def extend(
         self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
     ) -> ExtendOutcome:
-        """Execute blocks that follow the head, pass over known ones, stop at the first of another branch.
+        """Execute blocks that follow the head, skip known ones, and stop at the first of another branch.
 
-        With `attributes` the first one has the gas limit and the base fee that its maker chose.
+        With `attributes`, the gas limit and base fee of the first block may be those chosen by its maker.
         """
         taken = 0
         while taken < len(blocks):
@@ -72,17 +72,17 @@ class Appender:
         return ExtendOutcome(taken, None)
 
     def accept(self, block: BuiltBlock) -> None:
-        """Put a block that is executed already on the head."""
+        """Append a block that was executed already; it becomes the head."""
         self.chain.executor.accept(block)
         self._follow([block])
 
     def accept_made(self, block: BuiltBlock, attributes: BlockAttributes) -> None:
-        """Put a block on the head that `State.build_next` has made with these attributes.
+        """Append a block made by `State.build_next` with these attributes; it becomes the head.
 
-        It is held against every rule that can be checked without another execution.
+        Its header is checked by every rule that needs no further execution.
 
         Raises:
-            InvalidBlockError: It breaks one; its maker has a bug.
+            InvalidBlockError: The header breaks a rule, by a bug of the builder.
         """
         made = block_from_rows(self.chain.spec, block.header, block.body)
         error = self.chain.state.verify_header(
@@ -93,20 +93,20 @@ class Appender:
         self.accept(block)
 
     def take_pending(self) -> list[VerifiedBlock]:
-        """Commit the state of all executed blocks and return those that the chain store lacks."""
+        """Commit the state of all pending blocks and return these blocks, for `store`."""
         blocks = self._taken()
         if blocks:
             self._commit_state()
         return blocks
 
     def store(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> None:
-        """Write the blocks from `take_pending`, with the safe and finalized marks."""
+        """Write the rows of blocks from `take_pending`, with the safe and finalized marks."""
         if blocks:
             self.chain.append(blocks, marks)
         self._storing = frozenset()
 
     def store_pending(self, marks: FinalityMarks | None = None) -> None:
-        """Commit the state of all executed blocks, and write their rows with the safe and finalized marks."""
+        """Commit the state of all pending blocks, and write their rows with the safe and finalized marks."""
         blocks = self._taken()
         if blocks and self.chain.durable:
             self._store_synced(blocks, marks)
@@ -116,10 +116,10 @@ class Appender:
         self._storing = frozenset()
 
     def _store_synced(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None) -> None:
-        """Commit both stores, and return once both are on the disk.
+        """Commit both stores and sync them.
 
-        The rows are prepared while the values of the state are synced, and committed once these can be read;
-        meanwhile the state's new head is synced. That makes three syncs in a row of four.
+        The rows are prepared while the values of the state are synced, and committed once these can be read.
+        Meanwhile the state's new head is synced. So only three of the four syncs follow one another.
         """
         executor = self.chain.executor
         with ThreadPoolExecutor(1) as beside:
@@ -149,7 +149,7 @@ class Appender:
         return execution.error
 
     def _follow(self, blocks: Sequence[VerifiedBlock]) -> None:
-        """Take note of blocks that the state was given."""
+        """Add blocks accepted by the state to the pending ones; the last becomes the head."""
         for block in blocks:
             self._recent.appendleft((block.header, block.body))
             self._hashes.add(block.hash)
@@ -166,7 +166,10 @@ class Appender:
 
 
 def recent_rows(snapshot: Snapshot, block_hash: bytes | None = None) -> list[BlockRows]:
-    """Return the rows of a stored block, the head by default, and of some before it, nearest first."""
+    """Return header and body rows of a stored block, the head by default, and its ancestors, nearest first.
+
+    At most `ANCESTORS` blocks are returned.
+    """
     rows: list[BlockRows] = []
     wanted = snapshot.head.hash if block_hash is None else block_hash
     while len(rows) < ANCESTORS and (found := snapshot.block_rows(wanted)) is not None:

@@ -1,4 +1,4 @@
-"""A chain on disk: its blocks in the chain store, its EVM state in the engine's store, one head."""
+"""Chain on disk: its blocks in the chain store, its EVM state in the state store, with one head."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ from wsnode.store.environment import Environment, Reader, Writer
 
 
 class LocalCaller(msgspec.Struct, frozen=True):
-    """A caller inside the program, or a plain node's client."""
+    """Caller inside the program; by default without a key, with replies in the form of a plain node."""
 
     service_form: bool = False
     key_name: str | None = None
@@ -44,21 +44,21 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
 LOCAL_CALLER: Final = LocalCaller()
 Fetch: TypeAlias = Callable[[MissingStateError], Awaitable[None]]
-"""Returns once what was lacking is known; raises RpcError if that cannot be."""
+"""Function that fetches the missing values of a state; it raises RpcError if they cannot be had."""
 NO_HEAD: Final = Head(BlockNumber(0), Hash32(b""))
 GENESIS: Final = BlockNumber(0)
 ABOVE_GENESIS: Final = BlockNumber(1)
 
 
 class FinalityMarks(msgspec.Struct, frozen=True):
-    """The safe and the finalized block; None leaves a mark unchanged."""
+    """Safe and finalized block to set; None leaves a mark unchanged."""
 
     safe: Head | None = None
     finalized: Head | None = None
 
 
 class Chain:
-    """An open chain; `Chain.open` makes one. Open it after a fork, never before."""
+    """Open chain, made by `Chain.open`; a process must not open it before it forks."""
 
     def __init__(
         self,
@@ -79,20 +79,20 @@ class Chain:
             self._keeps_patches = state_patches.are_kept(reader)
             self.kind = window.kind(reader)
         self.window = self.kind.window
-        """How many blocks are kept, None for all."""
+        """Number of blocks kept, None for all."""
         self.is_light = self.kind.is_light
-        """Whether no block is executed, and states are known by proofs alone."""
+        """True if no block is executed, and states are known by proofs alone."""
         self.receipt_verified = ReceiptVerifier(store, spec, state) if self.is_light else None
-        """What judges a light folder's blocks, None for a full one."""
+        """Verifier of a light folder's blocks by their receipts, None for a full folder."""
         self.executor: Executor = state if self.receipt_verified is None else self.receipt_verified
         self.fetch: Fetch | None = None
-        """Fetches what is unknown of the state below the first block, where that is another chain's."""
+        """Function that fetches unknown values of the state below the first block, if the chain is a fork."""
         self.below: ForkBackend | None = None
-        """The chain below the first block, where that is another's."""
+        """Source of the blocks below the first one, if this chain is a fork of another."""
         self._first = BlockNumber(spec.first_number)
         self._lock = lock
         self._known = (-1, NO_HEAD)
-        """The last version of the store that was looked at, and its head."""
+        """Last version of the store that was read, and its head."""
 
     @classmethod
     def open(
@@ -105,17 +105,17 @@ class Chain:
         kind: FolderKind = FULL,
         is_examined: bool = False,
     ) -> Self:
-        """Return the chain of a folder; a writer begins a new one from `genesis` when there is none.
+        """Open the chain of a folder; a writer creates a missing one from `genesis`.
 
-        A new light one begins where `begin_at` says, and has no state. One that `is_examined` may have faults
-        at its head.
+        A new light chain begins at the block given to `begin_at`, and has no state. With `is_examined` the
+        head is not checked.
 
         Raises:
-            ChainError: when the folder holds nothing, another chain, an unknown schema, or has a writer; or
-                when it is of another `kind`, unless that is the plain full one.
-            CorruptHeadError: when the stores do not agree at the head.
-            InvalidGenesisError: when `genesis` cannot be understood.
-            StateError, StoreError: when a store cannot be opened.
+            ChainError: The folder holds no chain, another chain or an unknown schema, has a writer already,
+                or is of a kind that `kind` does not admit.
+            CorruptHeadError: The stores do not agree at the head.
+            InvalidGenesisError: `genesis` cannot be understood.
+            StateError, StoreError: A store cannot be opened.
         """
         place = ChainFolder(folder)
         lock = place.lock() if writer else None
@@ -169,7 +169,7 @@ class Chain:
         return self.folder.chain if self._lock is None else None
 
     def require_usable(self) -> None:
-        """Return if both stores are where they were opened, and LMDB accepts them.
+        """Check that both stores are in their place, usable and undamaged.
 
         Raises:
             StoreMovedError: A file was deleted, moved or replaced.
@@ -183,15 +183,15 @@ class Chain:
 
     @property
     def damaged(self) -> int:
-        """Return how often a read of this process has met a damaged row."""
+        """Return the number of reads of damaged rows by this process."""
         return self.store.damaged + self.state.damaged
 
     def snapshot(self, caller: CallerContext = LOCAL_CALLER) -> Snapshot:
-        """Return the chain as it is now, for one request or one batch."""
+        """Return a view of the chain as of now, for one request or one batch."""
         return Snapshot(self, caller)
 
     def head_in(self, reader: Reader) -> Head:
-        """Return the head that `reader` sees."""
+        """Return the head in the snapshot `reader`."""
         known, head = self._known
         # All readers of one version see the same, whatever process has written it.
         if (version := reader.version) != known:
@@ -206,7 +206,7 @@ class Chain:
 
     @property
     def version(self) -> int:
-        """Return the version of the store, another one after each commit."""
+        """Return the version of the chain store; each commit changes it."""
         with self.store.read() as reader:
             return reader.version
 
@@ -217,7 +217,7 @@ class Chain:
             return snapshot.head
 
     def earliest_in(self, reader: Reader) -> BlockNumber:
-        """Return the first block that there is."""
+        """Return the number of the first block in the snapshot `reader`."""
         if self.window is None:
             return self._first
         found = window.first(reader)
@@ -228,27 +228,27 @@ class Chain:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether a light folder has its first block; a full one always has."""
+        """Return whether the folder has its first block; only a new light folder has none."""
         with self.store.read() as reader:
             return self.has_begun_in(reader)
 
     def has_begun_in(self, reader: Reader) -> bool:
-        """Return whether `reader` sees the first block of a light folder; that of a full one is there."""
+        """Return whether the folder has its first block in the snapshot `reader`."""
         return not self.is_light or window.first(reader) is not None
 
     def require_full(self) -> None:
-        """Refuse a light folder.
+        """Check that the folder is a full one.
 
         Raises:
-            OtherKindError: It is one.
+            OtherKindError: The folder is light.
         """
         if self.is_light:
             raise OtherKindError(self.folder.path, self.kind, FULL)
 
     def begin_at(self, block: VerifiedBlock | None, total_difficulty: int = 0) -> None:
-        """Begin a light folder with a block, which is safe and final, or with the genesis block for None.
+        """Set the first block of a light folder, as head, safe and finalized; None is the genesis block.
 
-        Its parent's total difficulty is that of all blocks of proof of stake.
+        `total_difficulty` is the parent's: the same for all blocks of proof of stake.
         """
 
         def change(writer: Writer) -> None:
@@ -269,11 +269,11 @@ class Chain:
         self.store.write(change)
 
     def prepend_genesis(self) -> None:
-        """Put the genesis block below block 1, which is the first one of a light folder and its child."""
+        """Put the genesis block below block 1, the first block of a light folder."""
         self.store.write(lambda writer: window.prepend_genesis(writer, self.spec.genesis_block()))
 
     def prune(self, blocks: int) -> None:
-        """Remove the lowest blocks of a folder that keeps a window; `prune_state` removes their states."""
+        """Remove the lowest `blocks` blocks of a folder with a window; `prune_state` removes their states."""
 
         def change(writer: Writer) -> None:
             for _ in range(blocks):
@@ -282,21 +282,21 @@ class Chain:
         self.store.write(change)
 
     def prune_state(self, most: int) -> bool:
-        """Forget states of blocks below the first one, and return whether there may be more to forget.
+        """Drop states of blocks below the first one, and return whether there may be more to drop.
 
-        `most` values are looked at. The state is never ahead: what the chain has can be read.
+        At most `most` values are examined. The states of all blocks in the chain store stay readable.
 
         Raises:
-            StateError: It cannot be written.
+            StateError: The state store cannot be written.
         """
         with self.store.read() as reader:
             first = self.earliest_in(reader)
         return self.state.prune(first, most=most, sync=self.durable)
 
     def prune_side(self, start: bytes, most: int) -> bytes:
-        """Remove blocks beside the chain below its first one, and return the next key to look at.
+        """Remove side blocks below the chain's first block, and return the key to continue from.
 
-        `most` blocks are looked at, from the key `start` on; the next key is empty once all have been.
+        At most `most` side blocks are examined, from the key `start` on. An empty key is the end.
         """
         return self.store.write(
             lambda writer: window.prune_side(writer, start, self.earliest_in(writer), most)
@@ -310,8 +310,8 @@ class Chain:
     ) -> Head:
         """Append verified blocks after the head in one transaction and return the new head.
 
-        The chain store is never ahead of the state: commit that of these blocks first, or have `wait_state`
-        return once it is committed.
+        The chain store must not be ahead of the state: commit the state of these blocks first, or give a
+        `wait_state` that returns once it is committed.
         """
 
         def change(writer: Writer) -> Head:
@@ -327,10 +327,11 @@ class Chain:
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Remove the blocks above `number` from the chain, then from the state; return them, highest first.
 
-        With a state root, patches of that block's state are undone until it has that root again.
+        With `state_root`, patches of block `number` are undone until its state has this root again.
 
         Raises:
-            StateError: The block's state never had that root; the blocks above it are removed nevertheless.
+            StateError: The state of block `number` never had this root; the blocks above it are removed
+                nevertheless.
         """
         removed = self._take_off(number, state_root)
         if not self.is_light:
@@ -351,10 +352,10 @@ class Chain:
         return removed
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Have the blocks after the head be of another id; those up to it keep theirs.
+        """Set the chain id of the blocks after the head; blocks up to the head keep theirs.
 
         Raises:
-            ChainIdsError: It was changed as often as can be kept.
+            ChainIdsError: The id was changed as often as the folder can record.
         """
 
         def change(writer: Writer) -> chain_ids.ChainIds:
@@ -365,12 +366,12 @@ class Chain:
         self.spec.set_chain_ids(self.store.write(change))
 
     def patch(self, accounts: bytes) -> None:
-        """Change accounts of the head's state in place; `accounts` is JSON as state overrides are.
+        """Change accounts of the head's state in place; `accounts` is JSON in the form of state overrides.
 
         Raises:
-            InvalidTransactionError: It is no such JSON.
-            MissingStateError: Of a forked chain, something of the state before is not known yet.
-            StateError, StoreError: It cannot be written; `agree_on_head` takes back what was.
+            InvalidTransactionError: `accounts` is not of that form.
+            MissingStateError: The chain is a fork, and a value of the state before is not known yet.
+            StateError, StoreError: A store cannot be written; `agree_on_head` restores agreement.
         """
         number = self.head.number
         root = self.state.patch(accounts, sync=self.durable)
@@ -398,7 +399,7 @@ class Chain:
         self.store.write(change)
 
     def forget(self, blocks: Sequence[Hash32]) -> None:
-        """Drop blocks that are not canonical."""
+        """Delete side blocks by their hashes."""
 
         def change(writer: Writer) -> None:
             for block_hash in blocks:
@@ -407,28 +408,28 @@ class Chain:
         self.store.write(change)
 
     def mark_final(self, head: Head) -> None:
-        """Make a block the safe and the finalized one."""
+        """Mark a block as safe and finalized."""
         self.mark(FinalityMarks(head, head))
 
     def mark(self, marks: FinalityMarks) -> None:
-        """Make blocks the safe and the finalized one."""
+        """Set the safe and the finalized block."""
         if marks != FinalityMarks():
             self.store.write(lambda writer: _mark(writer, marks))
 
     def sync(self) -> None:
-        """Return when both stores are on the disk."""
+        """Flush both stores to the disk."""
         self.state.sync_now()
         self.store.sync()
 
     def agree_on_head(self) -> None:
         """Unwind both stores to the lower of their heads and patches, and drop uncommitted changes.
 
-        The state is committed before the chain, so after a crash or a failed write it may be ahead; behind
-        only after a power failure that lost its last commits.
+        The state is committed before the chain, so after a crash or a failed write it may be ahead. It is
+        behind only after a power failure that lost its last commits.
 
         Raises:
-            StateError, StoreError: They cannot be written.
-            StoreMismatchError: They hold different blocks.
+            StateError, StoreError: A store cannot be written.
+            StoreMismatchError: The stores hold different blocks at the lower head.
         """
         if self.is_light:
             return
@@ -443,9 +444,9 @@ class Chain:
             self._agree_on_patches(number)
 
     def stored_root(self, reader: Reader, number: int) -> Hash32 | None:
-        """Return the root of the state after a block and its patches, by the rows that `reader` sees.
+        """Return the state root after block `number` and its patches, in the snapshot `reader`.
 
-        None in a folder of an earlier version, whose rows do not have patches.
+        None in a folder of an earlier version, which does not store patches.
         """
         return state_patches.state_root(reader, number) if self._keeps_patches else None
 
@@ -458,9 +459,9 @@ class Chain:
                 self.state.unwind(number, state_root=state_patches.state_root(reader, number))
 
     def become(self, other: Self) -> None:
-        """Be from now on what `other` is, an open chain that nobody else has.
+        """Replace this chain's folder, rules and stores by those of `other`, which has no other user.
 
-        The stores that it has been are closed with the last snapshot that reads from them.
+        `fetch` and `below` are kept. The old stores are closed with the last snapshot that reads from them.
         """
         fetch, below = self.fetch, self.below
         self.give_up()
@@ -468,12 +469,12 @@ class Chain:
         self.fetch, self.below = fetch, below
 
     def give_up(self) -> None:
-        """Let another writer in; the stores are closed with the last that reads from them."""
+        """Release the writer's lock; the stores are closed with the last snapshot that reads from them."""
         if self._lock is not None:
             self._lock.close()
 
     def close(self) -> None:
-        """Close both stores and let another writer in."""
+        """Close both stores and release the writer's lock."""
         self.store.close()
         # The engine closes its store with the last reference.
         if self.below is not None:

@@ -1,4 +1,4 @@
-"""The EVM state of a chain and calls on it, as the engine offers them."""
+"""EVM state of a chain and calls on it, from the engine."""
 
 from wsnode._native.evm import (
     GAS_PER_BLOB,

@@ -1,1 +1,1 @@
-"""LMDB without meaning: an environment and its tables of bytes."""
+"""LMDB environments and tables of bytes, whatever the bytes mean."""

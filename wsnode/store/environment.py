@@ -1,4 +1,4 @@
-"""One LMDB file: snapshots to read from, and changes as single function calls, as the engine offers them."""
+"""One LMDB file: snapshots to read from, and changes as single function calls, from the engine."""
 
 from wsnode._native.store import Environment, Reader, Writer, inspect_pages, release_free_pages
 

@@ -1,4 +1,4 @@
-"""Errors of a store, with messages that an operator can act on."""
+"""Errors of a store, with messages for the operator."""
 
 from wsnode._native.store import (
     DamagedRowError,

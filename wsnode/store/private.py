@@ -1,4 +1,4 @@
-"""Files and folders that their owner alone may read, as the stores are: they hold the same."""
+"""Files and folders that only their owner may read, like those of the stores."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ FOLDER_MODE: Final = 0o700
 
 
 def private(path: str, flags: int) -> int:
-    """Return the descriptor of a file that is private if it is made now; an `opener` of `open`.
+    """Open a file for `open(opener=private)` and return its descriptor; a new file is private (mode 600).
 
     A pipe in its place is an error, since opening one would wait for its reader.
     """
@@ -17,7 +17,7 @@ def private(path: str, flags: int) -> int:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it; one that is there keeps its mode."""
+    """Create a folder (mode 700) and its parents; an existing folder keeps its mode."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
 

@@ -1,10 +1,10 @@
-"""How far work on the contents of a data folder has come."""
+"""Progress of work on the contents of a data folder."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Shows how far the work has come, part after part."""
+    """Display of the progress of a work's parts, one after another."""
 
     def advanced(self, part: str, done: int, total: int) -> None:
-        """Show how much of a part, its blocks or bytes, is done; its `total` may be an estimate."""
+        """Show that `done` of `total` blocks, rows or bytes of a part are done; `total` may be estimated."""

@@ -1,4 +1,4 @@
-"""The check of all rows of a store by their checksums."""
+"""Check of all rows of a store by their checksums."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from wsnode.store.progress import Progress
 from wsnode.store.table import Table
 
 ReportFault = Callable[[str, str], object]
-"""Is called with the name of a table, and what is wrong with a row of it."""
+"""Function called with the name of a table and the fault of one of its rows."""
 
 
 def check_rows(store: Environment, tables: Sequence[Table], progress: Progress, fault: ReportFault) -> None:

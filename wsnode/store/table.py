@@ -1,11 +1,11 @@
-"""A table's name, and walks over its entries in key order."""
+"""Tables by name, and iteration over their entries in key order."""
 
 from collections.abc import Iterator
 from typing import Protocol
 
 
 class Table:
-    """A named table; it equals itself alone, by which a store finds its handle."""
+    """Named table; it equals only itself, and a store finds its handle by it."""
 
     __slots__ = ("name",)
 
@@ -17,35 +17,35 @@ class Table:
 
 
 class RowCursor(Protocol):
-    """A place in a table; after a move that answered true, `item()` is the entry there."""
+    """Position in a table; after a move that returned true, `item()` is the entry there."""
 
     def set_range(self, key: bytes, /) -> bool:
-        """Move to the first entry at or after `key`; false when there is none."""
+        """Move to the first entry at or after `key` and return true; return false if there is none."""
 
     def next(self) -> bool:
-        """Move to the following entry; false at the end."""
+        """Move to the following entry and return true; return false at the end."""
 
     def prev(self) -> bool:
-        """Move to the entry before; false at the start."""
+        """Move to the entry before and return true; return false at the start."""
 
     def last(self) -> bool:
-        """Move to the last entry; false when the table is empty."""
+        """Move to the last entry and return true; return false if the table is empty."""
 
     def key(self) -> bytes:
-        """Return the key of the entry here."""
+        """Return the key of the entry at this position."""
 
     def value(self) -> bytes:
-        """Return the value of the entry here."""
+        """Return the value of the entry at this position."""
 
     def item(self) -> tuple[bytes, bytes]:
-        """Return key and value of the entry here."""
+        """Return key and value of the entry at this position."""
 
 
 class HasCursors(Protocol):
-    """The part of a transaction that a walk needs."""
+    """Transaction as far as iteration needs it."""
 
     def cursor(self, table: Table, /) -> RowCursor:
-        """Return a cursor that stands nowhere yet."""
+        """Return a cursor without a position."""
 
 
 def scan(

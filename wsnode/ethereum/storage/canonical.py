@@ -23,12 +23,12 @@ class ChainTotals(msgspec.Struct, frozen=True):
 
 
 def totals(reader: Reader, number: int) -> ChainTotals:
-    """Return what had added up through a canonical block."""
+    """Return the totals through canonical block `number`."""
     return ChainTotals(*chain_totals(reader, number))
 
 
 def begin_at(writer: Writer, number: int) -> None:
-    """Have an empty chain begin with another chain's block; what adds up begins with it."""
+    """Let an empty chain begin with another chain's block `number`; totals through its parent are zero."""
     writer.put(TOTALS, number_key(number - 1), bytes(8))
 
 
@@ -46,13 +46,13 @@ def append(writer: Writer, blocks: Sequence[VerifiedBlock]) -> Head:
 
 
 def put_access_list(writer: Writer, block: VerifiedBlock) -> None:
-    """Keep the access list of a canonical block, where it is known."""
+    """Store the access list of a canonical block, if it is known."""
     if block.access_list is not None:
         writer.put(ACCESS_LISTS, number_key(block.number), block.access_list)
 
 
 def unwind(writer: Writer, number: int, first: int = 0) -> list[Head]:
-    """Move the blocks above `number` beside the chain and return them, highest first.
+    """Make the blocks above `number` side blocks and return them, highest first.
 
     `first` is the first block of the chain.
     """

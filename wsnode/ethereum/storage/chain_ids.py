@@ -1,4 +1,4 @@
-"""The ids that a development chain has been given, each from a block on."""
+"""Chain ids of a development chain, each with the first block to have it."""
 
 import struct
 from collections.abc import Sequence
@@ -9,29 +9,29 @@ from wsnode.ethereum.storage.tables import META
 from wsnode.store.environment import Reader, Writer
 
 MOST: Final = 1000
-"""Changes of one chain: 16 bytes each, written again with each."""
+"""Most changes of a chain's id: each change takes 16 bytes and rewrites all."""
 _KEY: Final = b"chain_ids"
 _CHANGE: Final = struct.Struct(">QQ")
 
 ChainIds = list[tuple[int, int]]
-"""The first block of each id after the genesis's, ascending, and the id."""
+"""Changes of the chain id, ascending: first block with the id, and the id."""
 
 
 def chain_ids(reader: Reader) -> ChainIds:
-    """Return the changes there were."""
+    """Return all changes of the chain id, empty if it is still that of the genesis."""
     return list(_CHANGE.iter_unpack(bytes(reader.get(META, _KEY) or b"")))
 
 
 def id_of(changes: Sequence[tuple[int, int]], first_id: int, number: int) -> int:
-    """Return the id of a block, in a chain whose genesis has `first_id`."""
+    """Return the chain id of block `number`; `first_id` is that of the genesis."""
     return next((given for first, given in reversed(changes) if first <= number), first_id)
 
 
 def change(writer: Writer, first_block: int, chain_id: int) -> ChainIds:
-    """Have the blocks from one on be of another id, and return all changes.
+    """Set the chain id of the blocks from `first_block` on, and return all changes.
 
     Raises:
-        ChainIdsError: There were as many as can be kept.
+        ChainIdsError: The id was changed `MOST` times before.
     """
     changes = [kept for kept in chain_ids(writer) if kept[0] < first_block]
     if not changes or changes[-1][1] != chain_id:
@@ -43,7 +43,7 @@ def change(writer: Writer, first_block: int, chain_id: int) -> ChainIds:
 
 
 def unwind(writer: Writer, number: int) -> ChainIds:
-    """Keep the last id for the blocks after `number`, above which there are none; return all changes."""
+    """Make the last id begin at block `number` + 1 at the latest, after an unwind; return all changes."""
     changes = chain_ids(writer)
     if changes and changes[-1][0] > number + 1:
         return change(writer, number + 1, changes[-1][1])

@@ -1,4 +1,4 @@
-"""The beginning of a chain's folder, and what is held against its contents when it is opened."""
+"""Creation of a chain's folder, and checks of its contents when it is opened."""
 
 from pathlib import Path
 from typing import Final
@@ -29,14 +29,14 @@ _EXECUTED: Final = "ethereum"
 
 
 def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:
-    """Return the rules of a folder's chain; a writer keeps those of `genesis` in a new folder.
+    """Return the rules of a folder's chain; a writer stores `genesis` in a new folder.
 
-    A `genesis` that differs only in forks above the head replaces the one that was kept.
+    If `genesis` differs from the stored one only in forks above the head, a writer replaces the stored one.
 
     Raises:
-        NoChainError: There is no chain, and none is begun.
-        OtherGenesisError: The folder's chain has another genesis than `genesis`.
-        PassedForkError: `genesis` schedules a fork otherwise that the chain has passed.
+        NoChainError: The folder has no chain, and this call does not create one.
+        OtherGenesisError: The folder's chain has another genesis block than `genesis`.
+        PassedForkError: The chain has passed a fork for which `genesis` has another block or time.
         OtherConfigurationError: The `config` of `genesis` differs in something else.
         InvalidGenesisError: `genesis` cannot be understood.
     """
@@ -75,11 +75,11 @@ def _head_position(
 
 
 def begin(writer: Writer, folder: Path, spec: ChainSpec, kind: FolderKind) -> None:
-    """Put the genesis block into a store that is empty.
+    """Write the genesis block to an empty store; any other store is left unchanged.
 
     Raises:
-        UnsupportedExecutionError: The chain is full, and blocks of its family are not executed here.
-        NoAllocationError: The chain is full, and the genesis has a state root but no accounts.
+        UnsupportedExecutionError: The folder is to be full, and blocks of this family are not executed.
+        NoAllocationError: The folder is to be full, and the genesis has a state root but no accounts.
         UnknownSchemaError: Another version wrote the store.
     """
     if schema_version(writer, folder) is not None:
@@ -101,10 +101,10 @@ def begin(writer: Writer, folder: Path, spec: ChainSpec, kind: FolderKind) -> No
 
 
 def require_kind(reader: Reader, folder: Path, kind: FolderKind) -> None:
-    """Refuse a folder that is of another kind than the one asked for; for the plain full one any will do.
+    """Check that `kind` admits the folder's kind; `FULL` admits any.
 
     Raises:
-        OtherKindError: It is.
+        OtherKindError: `kind` does not admit the folder's.
     """
     found = window.kind(reader)
     if not kind.admits(found):
@@ -112,10 +112,10 @@ def require_kind(reader: Reader, folder: Path, kind: FolderKind) -> None:
 
 
 def schema_version(reader: Reader, folder: Path) -> int | None:
-    """Return the version that a store was written by, None for a new store.
+    """Return the schema version of a store, None for a new store.
 
     Raises:
-        UnknownSchemaError: This program cannot read it.
+        UnknownSchemaError: This program cannot read that version.
     """
     try:
         found = meta.schema_version(reader)
@@ -128,12 +128,12 @@ def schema_version(reader: Reader, folder: Path) -> int | None:
 
 
 def require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
-    """Refuse a store that this version cannot read, or of another chain.
+    """Check that a store is readable by this program and holds the chain of `spec`.
 
     Raises:
-        NoChainError: It is empty.
-        UnknownSchemaError: Another version wrote it.
-        OtherGenesisError: It holds another chain.
+        NoChainError: The store is empty.
+        UnknownSchemaError: This program cannot read the store's schema version.
+        OtherGenesisError: The store holds another chain.
     """
     if schema_version(reader, folder) is None:
         raise NoChainError(folder)

@@ -1,4 +1,4 @@
-"""Why a chain's folder cannot be used, each in one line for the operator."""
+"""Errors of a chain's folder, each with a message of one line for the operator."""
 
 from pathlib import Path
 
@@ -24,11 +24,11 @@ __all__ = [
 
 
 class ChainError(Exception):
-    """The chain's folder cannot be used as asked."""
+    """Reason for which a chain's folder cannot be used."""
 
 
 class ChainIdsError(ChainError):
-    """The chain's id was changed as often as can be kept."""
+    """Chain id that was changed as often as the folder can record."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the chain id was changed {most} times, which is all that can be kept")
@@ -36,7 +36,7 @@ class ChainIdsError(ChainError):
 
 
 class NoChainError(ChainError):
-    """Nothing was imported into the folder yet."""
+    """Folder without a chain."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder} holds no chain: import one first, with its --genesis")
@@ -44,9 +44,9 @@ class NoChainError(ChainError):
 
 
 class UnknownSchemaError(ChainError):
-    """Another version of the program wrote the folder in a form unknown here.
+    """Folder with a storage schema of another version of the program.
 
-    `found` is None for a version before rows had checksums, or whose row is damaged.
+    `found` is None for a schema without checksums, and for a damaged row of the version.
     """
 
     def __init__(self, folder: Path, found: int | None, known: int) -> None:
@@ -56,7 +56,7 @@ class UnknownSchemaError(ChainError):
 
 
 class OtherKindError(ChainError):
-    """The folder is light and was to be a full one, or keeps another window: it stays what it was made as."""
+    """Folder of another kind, light or full, or of another window than asked for; its kind cannot change."""
 
     def __init__(self, folder: Path, found: FolderKind, given: FolderKind) -> None:
         super().__init__(f"{folder} is {found}, not {given}: take another folder")
@@ -64,7 +64,7 @@ class OtherKindError(ChainError):
 
 
 class NoAllocationError(ChainError):
-    """A full folder needs the accounts of the genesis block, of which only the state's root is known."""
+    """Genesis file without accounts, which a full folder needs."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: the genesis has no alloc, which all but light folders need")
@@ -72,7 +72,7 @@ class NoAllocationError(ChainError):
 
 
 class UnsupportedExecutionError(ChainError):
-    """Blocks of the chain's family are verified and not executed, so its folder can only be light."""
+    """Chain of a family with blocks that wsnode does not execute, so its folder can only be light."""
 
     def __init__(self, folder: Path, family: str) -> None:
         super().__init__(
@@ -83,7 +83,7 @@ class UnsupportedExecutionError(ChainError):
 
 
 class OtherGenesisError(ChainError):
-    """The folder belongs to another chain."""
+    """Folder of another chain, by the hash of its genesis block."""
 
     def __init__(self, folder: Path, stored: bytes, given: bytes, maker: str) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class OtherGenesisError(ChainError):
 
 
 class OtherConfigurationError(ChainError):
-    """The genesis block is the folder's, but its forks or parameters are not."""
+    """Genesis file of the folder's chain, but with another `config`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"the genesis file's `config` differs from the one in {folder / 'genesis.json'}")
@@ -102,7 +102,7 @@ class OtherConfigurationError(ChainError):
 
 
 class PassedForkError(ChainError):
-    """The genesis schedules a fork otherwise that the folder's chain has passed.
+    """Genesis file with another block or time for a fork already passed by the folder's chain.
 
     `stored` and `given` are block numbers or times in seconds, None for a fork that is not scheduled;
     `position` is the head's number or time.
@@ -121,7 +121,7 @@ class PassedForkError(ChainError):
 
 
 class ChainBusyError(ChainError):
-    """Another process imports into the folder."""
+    """Folder that another process is writing; `owner` is its process id."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         super().__init__(f"{folder} is being written by process {owner}")
@@ -129,7 +129,7 @@ class ChainBusyError(ChainError):
 
 
 class CorruptHeadError(ChainError):
-    """The folder's stores are not those of one moment, as after a copy beside their writer."""
+    """Folder with two stores that do not agree at the head, as after a copy beside their writer."""
 
     def __init__(self, folder: Path, fault: str) -> None:
         super().__init__(
@@ -140,7 +140,7 @@ class CorruptHeadError(ChainError):
 
 
 class StoreMismatchError(ChainError):
-    """The chain store and the state store have no block in common."""
+    """Folder with another block in its chain store than in its state store."""
 
     def __init__(self, folder: Path, number: int, chain: bytes, state: bytes) -> None:
         super().__init__(

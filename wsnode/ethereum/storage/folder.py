@@ -1,4 +1,4 @@
-"""The folder of a chain: where its parts lie, its genesis, and the lock of its one writer."""
+"""Folder of a chain: paths of its parts, its genesis file, and the lock of its only writer."""
 
 import fcntl
 import os
@@ -15,15 +15,15 @@ from wsnode.store.private import FILE_MODE, make_private_folder, private
 from wsnode.untrusted.files import open_regular, read_file
 
 FOLDER: Final = "eth"
-"""The name of a chain's folder in that of its network."""
+"""Name of a chain's folder in the data folder of its network."""
 DEMO = "wsnode demo"
 MAKERS = (DEMO, "wsnode dev")
-"""Commands that put their name into the extra data of their chains' genesis."""
+"""Commands that write their name into `extraData` of the genesis of their chains."""
 IMPORT = "wsnode import eth"
 
 
 MOST_GENESIS_BYTES: Final = 1 << 30
-"""Of a genesis file; one with the accounts of a whole chain has hundreds of megabytes."""
+"""Most bytes of a genesis file; with the accounts of a whole chain it has hundreds of megabytes."""
 
 
 class _Genesis(msgspec.Struct, rename="camel"):
@@ -31,31 +31,31 @@ class _Genesis(msgspec.Struct, rename="camel"):
 
 
 class ChainFolder(msgspec.Struct, frozen=True):
-    """`DATA/eth`."""
+    """Folder of a chain, `DATA/eth`."""
 
     path: Path
 
     @property
     def chain(self) -> Path:
-        """Return where the chain store lies."""
+        """Return the path of the chain store's folder."""
         return self.path / "chain"
 
     @property
     def state(self) -> Path:
-        """Return where the EVM state lies."""
+        """Return the path of the state store's folder."""
         return self.path / "state"
 
     @property
     def genesis(self) -> Path:
-        """Return where the text of the genesis lies."""
+        """Return the path of the genesis file."""
         return self.path / "genesis.json"
 
     def read_genesis(self) -> bytes:
-        """Return the genesis as it was first given.
+        """Return the bytes of the genesis file.
 
         Raises:
-            NoChainError: when none ever was.
-            OSError: It cannot be read, or is no file.
+            NoChainError: There is no genesis file.
+            OSError: It cannot be read, or is no regular file.
         """
         try:
             return read_file(self.genesis, MOST_GENESIS_BYTES)
@@ -63,10 +63,10 @@ class ChainFolder(msgspec.Struct, frozen=True):
             raise NoChainError(self.path) from None
 
     def keep_genesis(self, text: bytes, *, durable: bool) -> None:
-        """Write the genesis whole or not at all; if it is to be `durable`, it is on the disk then.
+        """Replace the genesis file as a whole; if `durable`, its new content is synced first.
 
         Raises:
-            OSError: It cannot be written; names the file.
+            OSError: The file cannot be written; the error names it.
         """
         draft = self.genesis.with_suffix(".draft")
         with _named(draft), open(draft, "wb", opener=private) as file:
@@ -77,18 +77,18 @@ class ChainFolder(msgspec.Struct, frozen=True):
         draft.replace(self.genesis)
 
     def maker(self) -> str:
-        """Return the command that made the chain: a development chain's genesis names it."""
+        """Return the command that made the chain, by `extraData` of its genesis, `IMPORT` by default."""
         extra = msgspec.json.decode(self.read_genesis(), type=_Genesis).extra_data
         return next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
 
     def release_free_pages(self) -> None:
-        """Give what neither store needs any more back to the file system, once this process has closed them.
+        """Return free pages of both stores to the file system, after this process has closed the stores.
 
-        Nothing is done where another process has begun to write: it uses them again.
+        Nothing is done if another process writes to the folder: it reuses the pages.
 
         Raises:
             OSError: The lock file cannot be written.
-            StoreError: A store is missing, or LMDB refuses.
+            StoreError: A store is missing, or LMDB cannot open it.
         """
         with suppress(ChainBusyError), self.lock():
             for store in (self.chain, self.state):
@@ -98,8 +98,8 @@ class ChainFolder(msgspec.Struct, frozen=True):
         """Return the lock file, locked until it is closed or the process ends, however it ends.
 
         Raises:
-            ChainBusyError: when another process holds it.
-            OSError: when it cannot be written; names the file.
+            ChainBusyError: Another process holds the lock.
+            OSError: The lock file cannot be written; the error names it.
         """
         make_private_folder(self.path)
         path = self.path / "lock"
@@ -124,7 +124,7 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Have failures to write to an open file name it, as those to open it do."""
+    """Add `path` to errors of writing to an open file, as errors of opening it have."""
     try:
         yield
     except OSError as error:

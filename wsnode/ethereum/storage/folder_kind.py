@@ -1,4 +1,4 @@
-"""The kinds of folders: full or light, with all blocks or a window of them. A folder is of one for life."""
+"""Kinds of folders: full or light, with all blocks or a window of them. A folder never changes its kind."""
 
 from typing import Final
 
@@ -11,41 +11,41 @@ from wsnode.ethereum.storage.tables import (
 )
 
 BLOCKS_A_SECOND: Final = 10
-"""At most so many count for a window by time, so that it ends even where blocks do not get later."""
+"""Most blocks of a second in a window by time: it bounds the window if timestamps do not grow."""
 
 
 class FolderKind(msgspec.Struct, frozen=True):
-    """How many blocks a folder keeps, None for all of them, and whether it executes none of them."""
+    """Kind of a folder: number of blocks kept (`window`, None for all), and light if it executes none."""
 
     window: int | None = None
     is_light: bool = False
     window_seconds: int | None = None
-    """How old the oldest block may be, if the blocks of `window` are younger; only in a light folder."""
+    """Age of the oldest block kept in a light folder, in seconds; at least `window` blocks are kept."""
     is_usual: bool = False
-    """Whether nobody chose the window, so that a light folder with any will do."""
+    """True if the window is a default: a light folder with any window will do then."""
 
     @property
     def most_blocks(self) -> int | None:
-        """Return how many blocks a folder keeps at most of those that are final, None for all of them."""
+        """Return the greatest number of final blocks that a folder keeps, None for all of them."""
         if self.window is None or self.window_seconds is None:
             return self.window
         return max(self.window, self.window_seconds * BLOCKS_A_SECOND)
 
     def admits(self, found: "FolderKind") -> bool:
-        """Return whether a folder of another kind will do where one of this kind was to be made."""
+        """Return whether a folder of kind `found` may be opened where this kind was asked for."""
         if self.is_usual:
             return found.is_light
         return self in (FULL, found)
 
     @property
     def schema_version(self) -> int:
-        """Return the version of the chain store; releases refuse those of kinds that they do not know."""
+        """Return the schema version of the chain store; older releases refuse the versions of newer kinds."""
         if self.is_light:
             return LIGHT_SCHEMA_VERSION
         return SCHEMA_VERSION if self.window is None else WINDOW_SCHEMA_VERSION
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the kind in words, as `a light folder of 64 blocks`."""
         name = "a light folder" if self.is_light else "a full folder"
         if self.window is None:
             return name

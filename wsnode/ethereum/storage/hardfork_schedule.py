@@ -1,4 +1,4 @@
-"""A change of the forks that a folder's genesis schedules, held against the folder's head."""
+"""Changes of the forks scheduled by a folder's genesis file, checked against the folder's head."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +13,11 @@ from wsnode.store.environment import Reader
 
 _BLOBS: Final = "blobSchedule"
 _DESCRIPTION: Final = "wsnode"
-"""Rules of headers: another version may know them better, and says nothing of the blocks that are stored."""
+"""Description of header rules; another version may describe them better, so a difference is no conflict."""
 
 
 class _Genesis(msgspec.Struct):
-    """A genesis file without its accounts, of which there may be hundreds of megabytes."""
+    """Genesis file without its accounts, which may be hundreds of megabytes."""
 
     config: Any = None
 
@@ -45,13 +45,13 @@ def differs(stored: bytes, given: bytes) -> bool:
 
 
 def require_compatible(folder: Path, stored: bytes, given: bytes, head: HeadPosition | None) -> None:
-    """Refuse a `config` that differs from the stored one in more than forks above the head.
+    """Check that the given `config` differs from the stored one only in forks above the head.
 
     The rule is that of go-ethereum (params/config.go: checkCompatible).
 
     Raises:
-        PassedForkError: A fork that one of them activates at or below the head differs.
-        OtherConfigurationError: Something else differs.
+        PassedForkError: They differ in a fork, and one of them activates it at or below the head.
+        OtherConfigurationError: They differ in another member.
     """
     before, after = _config(stored), _config(given)
     for name in sorted(before.keys() | after.keys()):

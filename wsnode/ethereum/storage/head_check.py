@@ -1,4 +1,4 @@
-"""The agreement of a folder's two stores at the head, without which they are no copy of one moment."""
+"""Checks that a folder's two stores agree at the head; they do not after a copy beside their writer."""
 
 from pathlib import Path
 from typing import Final
@@ -17,13 +17,13 @@ _TRIES: Final = 10
 
 
 def require_head_rows(reader: Reader, folder: Path, spec: ChainSpec, *, is_light: bool) -> None:
-    """Return if the head's rows are there, and header, transactions and receipts belong together.
+    """Check that the head's rows exist, and its header, transactions and receipts belong together.
 
-    Of a light folder, and of the first block of a chain, only the header's row is compared: a folder may be
-    made with a block that is not verified by its transactions and receipts.
+    For a light folder, and for the first block of a chain, only the hash in the header's row is compared:
+    such a block need not be verified by its transactions and receipts.
 
     Raises:
-        CorruptHeadError: They do not.
+        CorruptHeadError: A row is missing, or two rows disagree.
     """
     head = meta.marked_head(reader, meta.HEAD)
     if head is None:
@@ -54,10 +54,10 @@ def _rows_fault(reader: Reader, spec: ChainSpec, head: Head, *, has_header_only:
 
 
 def require_state(store: Environment, state: State, folder: Path) -> None:
-    """Return if the state after the head of the chain is there, whatever another process writes meanwhile.
+    """Check that the state after the chain's head is stored; another process may write meanwhile.
 
     Raises:
-        CorruptHeadError: It is not.
+        CorruptHeadError: The state is missing, or is that of another block.
     """
     for _ in range(_TRIES):
         with store.read() as before:

@@ -1,9 +1,10 @@
-"""The rows of the log index: the logs of an address, or of a topic at a position.
+"""Rows of the log index: the logs of an address, or of a topic at a position.
 
 Logs of the canonical chain are numbered from 0. A row covers 65,536 numbers (a chunk); its key is the kind
-and value that the logs have in common, then the chunk, so all chunks of a value lie side by side. Its value
-is the low halves of the numbers: up to eight of them as a plain list, more as a roaring bitmap. A bitmap
-of a single run takes 15 bytes, any other more than a list's 16, and lists are even: so a row's length tells.
+and value common to the logs, then the chunk, so all chunks of a value are adjacent. The row's value is the
+low 16 bits of the numbers: up to eight as a plain list, more as a roaring bitmap. The length of a row tells
+the two apart: a list has an even length of at most 16 bytes; a bitmap of a single run has 15 bytes, any other
+more than 16.
 """
 
 from array import array
@@ -21,11 +22,11 @@ _LIST_LENGTH: Final = 8
 _LIST_BYTES: Final = 2 * _LIST_LENGTH
 
 Positions: TypeAlias = list[int] | BitMap
-"""Ascending low halves of log numbers. A bitmap is dear where there are but a few."""
+"""Low 16 bits of log numbers, ascending; a few are a list, which costs less than a bitmap."""
 
 
 def read_positions(row: bytes) -> Positions:
-    """Return the low halves of the log numbers that a row lists, as it keeps them: few as a list."""
+    """Return the low 16 bits of the log numbers in a row: at most eight as a list, more as a bitmap."""
     if len(row) <= _LIST_BYTES and len(row) % 2 == 0:
         return array("H", row).tolist()
     return BitMap.deserialize(row)
@@ -42,7 +43,7 @@ def bitmap_of(positions: Positions) -> BitMap:
 
 
 def encode_positions(positions: BitMap) -> bytes:
-    """Return the row that lists these low halves of log numbers."""
+    """Return the row with these positions."""
     if len(positions) <= _LIST_LENGTH:
         return array("H", positions).tobytes()
     return positions.serialize()
@@ -74,14 +75,14 @@ def add_lower(writer: Writer, entries: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def last_position(row: bytes) -> int:
-    """Return the greatest position that a row lists."""
+    """Return the greatest position in a row."""
     positions = read_positions(row)
     last: int = positions[-1] if isinstance(positions, list) else positions.max()
     return last
 
 
 def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> None:
-    """Take logs out of the index, given as they were added; `first` is the first log of the chain."""
+    """Remove logs from the index, given as to `add`; `first` is the number of the chain's first log."""
     for key, positions in entries:
         row = writer.get(LOG_INDEX, key)
         assert row is not None, f"log index lacks {key.hex()}"

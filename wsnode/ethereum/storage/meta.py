@@ -1,4 +1,4 @@
-"""Facts about the whole chain: schema, genesis, head, safe and finalized block, the light client's row."""
+"""Rows about the whole chain: schema, genesis, head, safe and finalized block, and light client."""
 
 from typing import Final
 
@@ -16,18 +16,18 @@ LIGHT_CLIENT: Final = b"beacon"
 
 
 def schema_version(reader: Reader) -> int | None:
-    """Return the version that the store was written by, None for a new store."""
+    """Return the schema version of the store, None for a new store."""
     stored = reader.get(META, _SCHEMA)
     return None if stored is None else int.from_bytes(stored, "big")
 
 
 def genesis_hash(reader: Reader) -> Hash32:
-    """Return the hash of the block that the store began with."""
+    """Return the hash of the genesis block with which the store was created."""
     return Hash32(reader.get(META, _GENESIS) or b"")
 
 
 def begin(writer: Writer, version: int, genesis: Hash32) -> None:
-    """Make a new store known as one of this schema and chain."""
+    """Write the schema version and the genesis hash of a new store."""
     writer.put(META, _SCHEMA, version.to_bytes(4, "big"))
     writer.put(META, _GENESIS, genesis)
 
@@ -44,10 +44,10 @@ def set_mark(writer: Writer, mark: bytes, head: Head) -> None:
 
 
 def light_client_row(reader: Reader) -> bytes | None:
-    """Return the row of the light client that proves the head, None where there is none."""
+    """Return the row of the light client that proves the head, None if there is none."""
     return reader.get(META, LIGHT_CLIENT)
 
 
 def put_light_client_row(writer: Writer, row: bytes) -> None:
-    """Keep the row of the light client that proves the head."""
+    """Store the row of the light client that proves the head."""
     writer.put(META, LIGHT_CLIENT, row)

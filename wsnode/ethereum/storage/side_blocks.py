@@ -1,4 +1,4 @@
-"""Blocks beside the canonical chain, by hash: header, body, total difficulty, receipts if once executed."""
+"""Side blocks by hash: header, body, total difficulty, and receipts if the block was executed."""
 
 from typing import Final
 
@@ -14,37 +14,37 @@ _ACCESS_LIST: Final = b"a"
 
 
 def header(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the header row, None when the block is not beside the chain."""
+    """Return the header row, None if there is no such side block."""
     return reader.get(SIDE_BLOCKS, block_hash + _HEADER)
 
 
 def body(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the body row, None when the block is not beside the chain."""
+    """Return the body row, None if there is no such side block."""
     return reader.get(SIDE_BLOCKS, block_hash + _BODY)
 
 
 def receipts(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the receipts row, None when the block is unknown or was never executed."""
+    """Return the receipts row, None if there is no such side block or it was never executed."""
     return reader.get(SIDE_BLOCKS, block_hash + _RECEIPTS)
 
 
 def access_list(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the RLP of the block access list, None where it is not known."""
+    """Return the RLP of the block access list, None if it is not known."""
     return reader.get(SIDE_BLOCKS, block_hash + _ACCESS_LIST)
 
 
 def upstream_receipts(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the receipts row of a block that never was canonical, if other nodes told it."""
+    """Return the receipts row that other nodes sent of a block never canonical here, else None."""
     return reader.get(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS)
 
 
 def put_upstream_receipts(writer: Writer, block_hash: bytes, receipts_row: bytes) -> None:
-    """Keep the receipts row of a block that is beside the chain and never was canonical."""
+    """Store the receipts row that other nodes sent of a side block never canonical here."""
     writer.put(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS, receipts_row)
 
 
 def total_difficulty(reader: Reader, block_hash: bytes) -> int | None:
-    """Return the total difficulty, None when the block is not beside the chain."""
+    """Return the total difficulty through the block, None if there is no such side block."""
     stored = reader.get(SIDE_BLOCKS, block_hash + _TOTAL_DIFFICULTY)
     return None if stored is None else int.from_bytes(stored, "big")
 
@@ -59,7 +59,7 @@ def add(
     difficulty: int,
     access_list: bytes | None = None,
 ) -> None:
-    """Keep a block beside the chain."""
+    """Store a side block; `difficulty` is the total difficulty through it."""
     writer.put(SIDE_BLOCKS, block_hash + _HEADER, header_row)
     writer.put(SIDE_BLOCKS, block_hash + _BODY, body_row)
     writer.put(SIDE_BLOCKS, block_hash + _TOTAL_DIFFICULTY, difficulty.to_bytes(32, "big").lstrip(b"\0"))
@@ -70,6 +70,6 @@ def add(
 
 
 def remove(writer: Writer, block_hash: bytes) -> None:
-    """Forget a block beside the chain; an unknown one is no error."""
+    """Delete a side block; an unknown hash is no error."""
     for kind in (_HEADER, _BODY, _RECEIPTS, _TOTAL_DIFFICULTY, _UPSTREAM_RECEIPTS, _ACCESS_LIST):
         writer.delete(SIDE_BLOCKS, block_hash + kind)

@@ -1,6 +1,7 @@
-"""Changes of a development chain's state without a block, each after the block that was the head.
+"""Patches of a development chain's state: changes without a block, made to the state after the head.
 
-The state store has what a patch replaced; these rows have what it said, for others to repeat it.
+The state store has the values that a patch replaced; these rows have the new values, by which replicas
+repeat it.
 """
 
 import struct
@@ -18,26 +19,26 @@ from wsnode.store.table import scan
 
 PREFIX: Final = b"patch"
 KEPT: Final = b"patches"
-"""The key of a store that has had its patches kept from its beginning."""
+"""Key set in a store with all patches of its chain from the beginning."""
 _INDEX: Final = struct.Struct(">I")
 _ROOT: Final = 32
 
 
 class StatePatch(msgspec.Struct, frozen=True):
-    """Accounts of a state that were changed, and the root of the state after that."""
+    """Patch of a state: the changed accounts, and the state root after the patch."""
 
     accounts: bytes
-    """JSON, as state overrides are."""
+    """JSON in the form of state overrides."""
     state_root: Hash32
 
 
 def begin(writer: Writer) -> None:
-    """Have the patches of a new store be kept."""
+    """Mark a new store as one with all patches."""
     writer.put(META, KEPT, b"")
 
 
 def are_kept(reader: Reader) -> bool:
-    """Return whether every patch that the chain has is here: not in a folder of an earlier version."""
+    """Return whether the store has every patch of the chain; folders of an earlier version do not."""
     return reader.get(META, KEPT) is not None
 
 
@@ -47,16 +48,16 @@ def patches(reader: Reader, number: int) -> Sequence[StatePatch]:
 
 
 def unpatched_root(reader: Reader | Writer, number: int) -> Hash32:
-    """Return the root of the state after a canonical block without its patches."""
+    """Return the state root of a canonical block's header, from before any patch."""
     row = reader.get(HEADERS, number_key(number))
     assert row is not None, f"block {number} is canonical"
     return Hash32(header_fields(row).state_root)
 
 
 def patches_since(reader: Reader | Writer, number: int, root: bytes) -> Sequence[StatePatch] | None:
-    """Return the patches of a block after the last state that had a root, oldest first.
+    """Return the patches of block `number` made since its state last had `root`, oldest first.
 
-    None says that no state of the block had it.
+    None if its state never had that root.
     """
     since: list[StatePatch] = []
     for _key, row in _latest_first(reader, number):
@@ -77,20 +78,20 @@ def state_root(reader: Reader, number: int) -> Hash32:
 
 
 def add(writer: Writer, number: int, patch: StatePatch) -> None:
-    """Keep a patch of the state after a block, the head."""
+    """Store a patch of the state after block `number`, the head."""
     last = next(_latest_first(writer, number), None)
     index = 0 if last is None else _INDEX.unpack(last[0][-_INDEX.size :])[0] + 1
     writer.put(META, _prefix(number) + _INDEX.pack(index), patch.state_root + patch.accounts)
 
 
 def unwind(writer: Writer, number: int) -> None:
-    """Forget the patches of the blocks above one."""
+    """Delete the patches of all blocks above `number`."""
     for key in [key for key, _row in scan(writer, META, _prefix(number + 1), KEPT)]:
         writer.delete(META, key)
 
 
 def undo(writer: Writer, number: int, wanted: bytes) -> None:
-    """Forget the last patches of a block, until its state has the root `wanted`; one it never had: none."""
+    """Delete the last patches of a block back to the state root `wanted`; none if it never had that root."""
     since = patches_since(writer, number, wanted)
     for key, _row in [*islice(_latest_first(writer, number), len(since or ()))]:
         writer.delete(META, key)

@@ -1,4 +1,4 @@
-"""The tables of the chain store and the form of their keys; `docs/reference/storage.md` describes each."""
+"""Tables of the chain store and the form of their keys; `docs/reference/storage.md` describes each."""
 
 import struct
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.table import Table
 
 SCHEMA_VERSION: Final = 4
-"""Of full folders with all blocks; rows of versions 1 to 3 have no checksums."""
+"""Schema version of full folders with all blocks; rows of versions 1 to 3 have no checksums."""
 LIGHT_SCHEMA_VERSION: Final = 5
-"""Of light folders, which begin above their genesis block."""
+"""Schema version of light folders, which begin above their genesis block."""
 WINDOW_SCHEMA_VERSION: Final = 6
-"""Of full folders that keep a window of blocks, and do not have their genesis block for ever."""
+"""Schema version of full folders with a window of blocks; their genesis block is pruned in time."""
 
 TABLES: Final = tuple(map(Table, NAMES))
 (
@@ -33,9 +33,9 @@ TABLES: Final = tuple(map(Table, NAMES))
 _NUMBER = struct.Struct(">Q")
 
 number_key: Final[Callable[[int], bytes]] = _NUMBER.pack
-"""Returns the key of a block or log number: big-endian, so that key order is numeric order."""
+"""Function that returns the key of a block or log number: 8 bytes big-endian, so key order is numeric."""
 
 
 def number_from(key: bytes) -> BlockNumber:
-    """Return the number that a key of eight bytes stands for."""
+    """Return the block or log number of a key of 8 bytes."""
     return BlockNumber(_NUMBER.unpack(key)[0])

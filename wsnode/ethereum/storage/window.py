@@ -1,7 +1,7 @@
-"""A chain that begins above its genesis block: its first block, moved by backfilling and pruning.
+"""First block of a chain that begins above its genesis block; backfilling and pruning move it.
 
-Folders that keep a window have one. In a light folder logs are numbered from `FIRST_LOG` on, which leaves
-room below for those of earlier blocks.
+Folders with a window have such a first block. In a light folder logs are numbered from `FIRST_LOG` on, which
+leaves lower numbers for the logs of earlier blocks.
 """
 
 from array import array
@@ -40,13 +40,13 @@ _KEYS_AT_ONCE: Final = 128
 
 
 def window(reader: Reader) -> int | None:
-    """Return how many blocks a folder keeps, None for all."""
+    """Return the number of blocks that a folder keeps, None for all."""
     stored = reader.get(META, _WINDOW)
     return None if stored is None else number_from(stored)
 
 
 def kind(reader: Reader) -> FolderKind:
-    """Return what the folder was made as."""
+    """Return the kind with which the folder was created."""
     seconds = reader.get(META, _WINDOW_SECONDS)
     return FolderKind(
         window(reader),
@@ -56,27 +56,27 @@ def kind(reader: Reader) -> FolderKind:
 
 
 def set_window(writer: Writer, blocks: int, seconds: int | None) -> None:
-    """Have a new store keep a window of blocks, and those that are younger than some seconds."""
+    """Set the window of a new store: `blocks` blocks, and all blocks younger than `seconds`."""
     writer.put(META, _WINDOW, number_key(blocks))
     if seconds is not None:
         writer.put(META, _WINDOW_SECONDS, number_key(seconds))
 
 
 def first(reader: Reader) -> BlockNumber | None:
-    """Return the first block of a folder that keeps a window, None before a light one has begun."""
+    """Return the first block of a folder with a window, None in a light folder without blocks."""
     stored = reader.get(META, _FIRST)
     return None if stored is None else number_from(stored)
 
 
 def begin_at_genesis(writer: Writer) -> None:
-    """Begin with the genesis block, which is there."""
+    """Set the stored genesis block as the first block."""
     writer.put(META, _FIRST, number_key(0))
 
 
 def begin_at(writer: Writer, block: VerifiedBlock, total_difficulty: int) -> None:
-    """Begin with a block in place of the genesis block, as safe and final.
+    """Replace the genesis block by `block` as first block, and mark it as head, safe and finalized.
 
-    `total_difficulty` is that of its parent.
+    `total_difficulty` is its parent's.
     """
     remove_first_block(writer, 0)
     for table in (TOTALS, ACCESS_LISTS):
@@ -99,7 +99,7 @@ def prepend(writer: Writer, block: VerifiedBlock) -> None:
 
 
 def prepend_genesis(writer: Writer, block: VerifiedBlock) -> None:
-    """Put the genesis block below block 1; what adds up through it is there already."""
+    """Put the genesis block below block 1; its totals are stored already."""
     key = number_key(0)
     for table, row in ((HEADERS, block.header), (BODIES, block.body), (RECEIPTS, block.receipts)):
         writer.put(table, key, row)
@@ -109,7 +109,7 @@ def prepend_genesis(writer: Writer, block: VerifiedBlock) -> None:
 
 
 def prune(writer: Writer, number: int) -> None:
-    """Remove the first block."""
+    """Remove the first block, `number`."""
     receipts = writer.get(RECEIPTS, number_key(number))
     assert receipts is not None, "the first block is stored"
     # A row stays until the last log that it lists is gone: searches begin at the first log that is there.
@@ -126,9 +126,9 @@ def prune(writer: Writer, number: int) -> None:
 
 
 def prune_side(writer: Writer, start: bytes, below: int, most: int) -> bytes:
-    """Remove the blocks beside the chain with lower numbers, of `most` from a key on; return the next key.
+    """Remove side blocks with numbers below `below`, of at most `most` blocks from key `start` on.
 
-    It is empty once all have been looked at.
+    Return the key to continue from, empty after the last side block.
     """
     cursor = writer.cursor(SIDE_BLOCKS)
     looked: list[bytes] = []
