@@ -342,7 +342,7 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
             patch.setattr(node.hub.groups, "publish_logs", None)
             untold = growing.grow(LOGS)
             node.hub.advance()
-        assert "cannot be told" in caplog.text
+        assert "cannot be published; subscriptions continue after it" in caplog.text
         assert followed[-1] == HeadChange((), (untold,))
         growing.grow(LOGS[:1])
         node.hub.advance()

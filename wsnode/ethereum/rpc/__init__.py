@@ -1,1 +1,1 @@
-"""Ethereum's methods, a folder a subject: parameters to the chain's values and back, no more."""
+"""Ethereum's RPC methods, one folder for each subject: from parameters to values of the chain and back."""

@@ -98,16 +98,15 @@ def build_registry(
     announced: Announced = nothing_known,
     journal: StatusReporter | None = None,
 ) -> ChainRegistry:
-    """Return the methods of a network, which answer from snapshots of `chain`.
+    """Return the methods of a network; they answer from snapshots of `chain`.
 
     Subscriptions and filters need a `hub`, sending transactions a `pool`, and the methods that make blocks
     and sign for accounts a `development`. Without one, the gas limit of built blocks moves towards
-    `gas_limit`. `pool_limits` and `pool_rules` are for a light chain, which passes on what is sent to it.
-    `timer` measures how long building takes; `unavailable` goes to the registry.
-    `filter_keeper` keeps the filters that are polled, for all nodes of the chain; without one `filter_table`
-    does, or this process's memory if that is None.
-    `relay` has the node's other processes take a transaction. `announced` says how high blocks elsewhere are.
-    `journal` returns what `wsnode_status` says of the journal that the chain is published to.
+    `gas_limit`. `pool_limits` and `pool_rules` are for a light chain, which passes transactions on. `timer`
+    measures the time of building; `unavailable` goes to the registry. `filter_keeper` keeps polled filters
+    for all nodes of the chain; without one `filter_table` does, or this process's memory if that is None.
+    `relay` has the node's other processes take a transaction. `announced` returns the height of the chain at
+    other nodes. `journal` returns the status of the journal to which the chain is published.
     """
     registry = ChainRegistry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlockAttributes] = partial(block_now, gas_limit_target=gas_limit)

@@ -134,7 +134,7 @@ def test_filters_with_a_damaged_row_are_begun_anew(
         assert ask("eth_getFilterChanges", identity)["error"]["message"] == "filter not found"
         other = ask("eth_newBlockFilter")["result"]
         assert ask("eth_getFilterChanges", other)["result"] == []
-    assert "filters are forgotten: " in caplog.text
+    assert "all filters are removed, since their file is damaged: " in caplog.text
     store.close()
 
 

@@ -29,7 +29,7 @@ from wsnode.jsonrpc.work import Step
 
 MAX_KEYS: Final = 1024
 WHOLE_KEY: Final = 64
-"""Digits of a key that is written as 32 bytes and returned as 32 bytes."""
+"""Digits of a key that is returned as 32 bytes, because it was written with (nearly) all digits."""
 _ABSENT: Final = bytes(32)
 NO_CODE: Final = keccak256(b"")
 _SLOT: Final = record({"key": text("0x[0-9a-f]+"), "value": QUANTITY, "proof": list_of(BYTES)})
@@ -49,11 +49,11 @@ _ACCOUNT: Final = record(
 
 StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
 Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
-"""The nodes to an account, each slot's value and nodes, and the root of the account's storage."""
+"""Trie nodes down to an account, each slot's value and trie nodes, and the account's storage root."""
 
 
 class StorageKeys(list[str]):
-    """Storage slots in the caller's spelling."""
+    """Storage slots as the caller wrote them."""
 
 
 class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -65,7 +65,7 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ProofMethods:
-    """The methods, with access to the pending block."""
+    """RPC methods for proofs, with access to the pending block."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
@@ -133,7 +133,7 @@ class ProofMethods:
 
 
 def shown(key: str) -> str:
-    """Return a key in the form of the result: 32 bytes in full, anything shorter as a quantity."""
+    """Return a key as the result has it: with 63 or 64 digits as 32 bytes, a shorter one as a quantity."""
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     slot = slot_of(key)
     return hexadecimal(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))

@@ -203,7 +203,7 @@ _DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = 
     ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH, most=MOST_BLOBS)),
     ("authorizationList", "authorizations", _authorizations, _SIGNED),
 )
-"""Each member: its name, the attribute that it becomes, how it is decoded, and which values it has."""
+"""Members of a call: name, attribute of `CallObject`, decoder, and schema of the values."""
 _MEMBERS = {
     name: (attribute, decode, field(STRUCT, name)) for name, attribute, decode, _schema in _DESCRIPTIONS
 }

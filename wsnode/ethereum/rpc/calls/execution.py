@@ -1,4 +1,4 @@
-"""What the engine runs for a call, and the block on which it runs."""
+"""Execution of a call by the engine, and the block on which it runs."""
 
 from collections.abc import Generator
 from typing import Any, Final, TypeAlias
@@ -43,7 +43,7 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def is_large(self) -> bool:
-        """Return whether the engine takes milliseconds to parse the call's code, input and overrides."""
+        """Return True if the engine takes milliseconds to parse the call's code, input and overrides."""
         lists = (self.call.access_list, self.call.authorizations, self.state_overrides)
         return sum(len(text or b"") for text in lists) > LARGE_BYTES
 
@@ -93,10 +93,10 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
 
 
 def require_known_gas(view: Snapshot) -> None:
-    """Check that the gas of a transaction on the chain is what the EVM uses.
+    """Check that the EVM's gas is all gas of a transaction on this chain.
 
     Raises:
-        RpcError: It is more, by what its data costs on L1.
+        RpcError: On Arbitrum, where data costs further gas on L1.
     """
     if view.spec.family == "arbitrum":
         raise UNKNOWN_GAS

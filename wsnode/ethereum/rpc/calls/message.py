@@ -20,7 +20,7 @@ def message_of(call: CallObject, *, chain_id: int, with_base_fee: bool) -> Messa
 
 
 def unchecked_message(call: CallObject, *, with_base_fee: bool = True) -> Message:
-    """Return what the engine runs of a call whose arguments do not contradict each other."""
+    """Return the engine's message of a call, without checking its arguments against each other."""
     return Message(
         sender=call.sender or _ZERO_ADDRESS,
         to=call.to,

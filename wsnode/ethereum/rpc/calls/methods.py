@@ -42,7 +42,7 @@ from wsnode.jsonrpc.work import RunInThread, Step
 PARAMETERS: Final = TextParameters(CallParameters)
 
 PLAIN_JUMPS: Final = 5_000
-"""Jumps within which the engine runs a call of a burst by itself; one that needs more runs them in vain."""
+"""Jumps after which the engine gives up a call of a burst, for the handler to run it again."""
 
 Steps: TypeAlias = Generator[Step, Any, bytes]
 TextRun: TypeAlias = Callable[

@@ -51,7 +51,7 @@ class BlockOverrides(bytes):
 
     unsupported: str | None = None
     has_base_fee: bool = False
-    """Whether the base fee is among them."""
+    """True if the base fee is overridden."""
 
 
 NO_STATE_OVERRIDES = StateOverrides()

@@ -1,4 +1,4 @@
-"""The contracts that calls name: those that they call and those that they override."""
+"""Contracts in the parameters of calls: those called, and those overridden."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""JSON schemas of calls, of what they override, and of simulations."""
+"""JSON schemas of calls, overrides and simulations."""
 
 from typing import Final
 

@@ -84,7 +84,7 @@ def decode_simulation(value: Any) -> SimulationObject:
 
 
 def _check_size(blocks: list[Any]) -> None:
-    """Check the number of blocks, of calls and of what these name, before any is decoded."""
+    """Check the number of blocks, of calls, and of items in these, before any is decoded."""
     if len(blocks) > MOST_BLOCKS:
         raise RpcError(CLIENT_LIMIT, "too many blocks")
     members = [_members(block, "", "") for block in blocks if type(block) is dict]

@@ -1,4 +1,4 @@
-"""What is below the first block of a chain that begins on another chain's: asked of a node of that chain."""
+"""Blocks below the first block of a forked chain, asked of a node of the other chain."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final, TypeAlias, TypeVar
@@ -58,10 +58,10 @@ def below_of(view: Snapshot) -> ForkBackend:
 
 
 def ask_below(view: Snapshot, method: str, params: list[Any]) -> Asking:
-    """Return another node's result for what is below the first block.
+    """Return the JSON text of another node's result about blocks below the first one.
 
     Raises:
-        RpcError: It gives none.
+        RpcError: The other node gives no result.
     """
     below = below_of(view)
     text = yield from await_below(lambda: below.ask(method, params))
@@ -69,10 +69,10 @@ def ask_below(view: Snapshot, method: str, params: list[Any]) -> Asking:
 
 
 def await_below(fetch: Callable[[], Awaitable[T]]) -> Generator[Step, Any, T]:
-    """Return what is fetched of another node.
+    """Return the result of `fetch`, which asks another node.
 
     Raises:
-        RpcError: It does not give it.
+        RpcError: The other node gives no answer.
     """
     try:
         fetched: T = yield Await(fetch)
@@ -82,20 +82,20 @@ def await_below(fetch: Callable[[], Awaitable[T]]) -> Generator[Step, Any, T]:
 
 
 def unanswered(error: UpstreamError) -> RpcError:
-    """Return the error for what is below the first block when the other node does not have it."""
+    """Return the error for history below the first block that the other node does not return."""
     return history_unavailable(f"the forked chain's node: {error}")
 
 
 def withheld(method: str) -> RpcError:
-    """Return the error for a part of a block that exists and that the other node does not give."""
+    """Return the error for a part of an existing block that the other chain's node does not return."""
     return unanswered(UpstreamError("invalid", f"{method} has nothing of a block that exists"))
 
 
 def is_above(text: bytes, first: int) -> bool:
-    """Return whether a result is of a block from `first` on, which here may be another one.
+    """Return True if a result is about a block from `first` on, since that block may differ here.
 
     Raises:
-        RpcError: It is no result.
+        RpcError: The text is no result.
     """
     try:
         if text.startswith(b"{"):
@@ -109,13 +109,13 @@ def is_above(text: bytes, first: int) -> bool:
 
 
 def number_elsewhere(view: Snapshot, method: str, key: bytes) -> Generator[Step, Any, int | None]:
-    """Return the number of the other chain's block that a hash names or that has a transaction.
+    """Return the number of the other chain's block with the hash `key`, or with the transaction of that hash.
 
     `method` returns a block or a transaction for the hash. None if the other node does not know the hash, or
     has the transaction in no block.
 
     Raises:
-        RpcError: It gives no answer.
+        RpcError: The other node gives no answer.
     """
     params: list[Any] = [hexadecimal(key)]
     if method == "eth_getBlockByHash":
@@ -130,10 +130,10 @@ def number_elsewhere(view: Snapshot, method: str, key: bytes) -> Generator[Step,
 
 
 def count_below(view: Snapshot, counting: str, block: str) -> Generator[Step, Any, int]:
-    """Return how many items a block below the first one has, as `counting` says of the block.
+    """Return the number of items in a block below the first one: transactions, or `uncles` by `counting`.
 
     Raises:
-        RpcError: The other node does not say.
+        RpcError: The other node gives no answer.
     """
     by = "ByHash" if len(block) == HASH_TEXT else "ByNumber"
     name = f"eth_getBlockTransactionCount{by}"

@@ -1,4 +1,4 @@
-"""The rows of the block that a debug_ method reads, and the check that its parent is canonical."""
+"""Rows of the block for a debug_ method, and the check that its parent is canonical."""
 
 from collections.abc import Generator
 from typing import Any

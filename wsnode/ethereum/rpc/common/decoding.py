@@ -12,7 +12,7 @@ LEADING_ZERO = "hex number with leading zero digits"
 _DIGITS: Final = re.compile(r"[0-9a-fA-F]*")
 
 ARGUMENT = "Go value"
-"""Go's JSON decoder's name for the place of a whole argument."""
+"""Name in Go's JSON decoder for the place of a whole argument."""
 
 _KINDS = {str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"}
 
@@ -107,10 +107,10 @@ def parse_quantity(text: str, bits: int) -> int:
 
 
 def parse_bytes(text: str) -> bytes:
-    """Return the bytes that `text` writes as hex, which must not be the empty string.
+    """Return the bytes in the hexadecimal `text`, which must not be empty.
 
     Raises:
-        ValueError: It is something else; the message gives the reason.
+        ValueError: The text is malformed; the message gives the reason.
     """
     if text[:2] not in {"0x", "0X"}:
         raise ValueError(MISSING_PREFIX if text else EMPTY)

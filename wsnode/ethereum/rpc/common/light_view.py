@@ -1,4 +1,4 @@
-"""A moment of a light folder that follows no node: blocks, receipts and logs are there, the state is not."""
+"""View of a light folder that follows no node: it has blocks, receipts and logs, and no state."""
 
 from wsnode.ethereum.not_found import no_state
 from wsnode.ethereum.snapshot import Snapshot
@@ -6,7 +6,7 @@ from wsnode.ethereum.state import HeadSnapshot, State
 
 
 class LightView(Snapshot):
-    """A snapshot whose state cannot be read: whatever asks for it gets the error for its caller."""
+    """Snapshot without a state; every read of the state raises the error for the caller."""
 
     __slots__ = ()
 
@@ -21,12 +21,18 @@ class LightView(Snapshot):
 
     @state.setter
     def state(self, state: State) -> None:
-        """Leave it to the chain."""
+        """Raise the error.
+
+        Raises:
+            RpcError: Always.
+        """
 
     def pin(self) -> None:
-        """Leave the state, of which there is none, as it is."""
+        """Do nothing: there is no state to pin."""
 
     @property
     def native_view(self) -> HeadSnapshot:
-        """Return the snapshot in the engine's form; the engine finds no state either, and says nothing."""
+        """Return the snapshot in the engine's form; the engine finds no state in it, and leaves calls to
+        handlers.
+        """
         return self._native_view_of(self._chain.state)

@@ -14,7 +14,7 @@ Gas: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults are the specification's where it names one, otherwise geth's."""
+    """Limits of calls; the defaults are the specification's where it names one, otherwise geth's."""
 
     logs_results: Count = 10_000
     logs_parameters: Annotated[int, msgspec.Meta(ge=0, le=MOST_VALUES)] = 5_000
@@ -45,7 +45,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Values of the state that a live call may read; one that reads more runs after each block."""
 
     live_bytes: MessageBytes = 256 * 1024 * 1024
-    """Live calls, their outcomes and what these depend on, of all networks in a process."""
+    """Bytes of live calls, of their outcomes and of the values they read, of all networks in a process."""
 
     live_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.25
     """The part of the time between two blocks, on all cores, that runs of live calls take."""
@@ -66,10 +66,10 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Lifetime of a filter that is not polled."""
 
     min_block_seconds: Seconds = 2.0
-    """The time that a call or a connection waits for a block which other nodes have already."""
+    """Seconds for which a call or a connection waits for a block of other nodes."""
 
     behind_waiting: Count = 10_000
-    """Calls and connections that wait for such blocks at once; one more gets -32005 or 503."""
+    """Calls and connections that may wait for such blocks at once; a further one gets -32005 or 503."""
 
     call_seconds: Seconds = 5.0
 
@@ -86,10 +86,10 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     trace_seconds: Seconds = 5.0
-    """Time of one transaction's trace, unless its caller names a `timeout`."""
+    """Seconds of one transaction's trace, unless the caller sets a `timeout`."""
 
     trace_longest_seconds: Seconds = 60.0
-    """Time of a trace, a witness or a range of storage, whatever `timeout` its caller names."""
+    """Seconds of a trace, a witness or a range of storage, whatever `timeout` the caller sets."""
 
     trace_block_bytes: MessageBytes = 10 * 1024 * 1024
     """The RLP of a block sent for tracing; consensus refuses larger ones since Osaka."""
@@ -109,10 +109,10 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     trace_filter_seconds: Seconds = 10.0
 
     search_seconds: Seconds = 10.0
-    """Time of one ots_search…; what it has found by then is its page."""
+    """Seconds of one ots_search…; its page has the results found by then."""
 
     search_transactions: CountOrZero = 2_000
-    """Transactions of the blocks that one ots_search… reads in full before it uses the indices of changes."""
+    """Transactions that one ots_search… reads, block by block, before it uses the indices of changes."""
 
     search_page: Count = 25
     """Most transactions of a page of ots_search…; erigon's value."""

@@ -128,8 +128,8 @@ def numbered_rows(view: Snapshot, number: NumberOrTag) -> Rows | None:
 
 
 def is_pending(view: Snapshot, number: NumberOrTag | None) -> bool:
-    """Return whether a parameter names the block after the head.
+    """Return True if a parameter names the block after the head.
 
-    In a light folder `pending` is the head, as with nodes that build no block: it executes none.
+    In a light folder `pending` means the head, as on nodes that build no block: it executes none.
     """
     return number == PENDING and not view.is_light

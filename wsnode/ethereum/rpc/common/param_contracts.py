@@ -5,7 +5,7 @@ from typing import Any
 
 
 def account_of(params: Any) -> list[int]:
-    """Return the one account that `params` names."""
+    """Return a list of the only account in `params`."""
     return numbers([params.address])
 
 

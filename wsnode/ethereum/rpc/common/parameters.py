@@ -128,9 +128,9 @@ def register_list(
     type_name: str,
     excess: RpcError | None = None,
 ) -> None:
-    """Have a `cls` made from a JSON array of at most `most` items, each decoded by `decode`.
+    """Register `cls` as a JSON array of at most `most` items, each decoded by `decode`.
 
-    An array of more is refused with `excess`, if that is given.
+    A longer array is refused with `excess`, if given.
     """
 
     def decode_list(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The pending block and the state after it, as methods read them."""
+"""Pending block and the state after it, in the form in which methods read them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -51,7 +51,7 @@ TRANSACTION_MEMBERS: Final[tuple[dict[str, Schema], dict[str, Schema]]] = (
         "retryData": BYTES,
     },
 )
-"""The members that every transaction has, and those that some kinds have."""
+"""Members of every transaction, and further members of some types."""
 
 COMPONENTS: Final[dict[str, Schema]] = {
     "Quantity": text("0x(0|[1-9a-f][0-9a-f]*)"),

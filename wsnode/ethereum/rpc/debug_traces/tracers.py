@@ -31,7 +31,7 @@ _RESERVED: Final = re.compile(
 
 
 def is_script(tracer: str | None) -> bool:
-    """Return whether geth would take a tracer's name for JavaScript, which it runs for each transaction."""
+    """Return True if geth would take a tracer's name for JavaScript, to be run for each transaction."""
     return tracer is not None and tracer not in {*SETTINGS, *NOT_SUPPORTED, MUX}
 
 

@@ -75,7 +75,7 @@ class DevelopmentAccountMethods:
         self._execution = execution
 
     def addresses(self) -> list[str]:
-        """Return the list of addresses that the node signs for, then those that are impersonated."""
+        """Return the list of addresses with a key of the node, then those of impersonated accounts."""
         known = self._wallet.addresses
         more = [address for address in self._control.impersonation.addresses if address not in self._wallet]
         return [f"0x{address.hex()}" for address in [*known, *more]]
@@ -133,7 +133,7 @@ class DevelopmentAccountMethods:
         return sender
 
     def is_impersonated(self, sender: Address) -> bool:
-        """Return whether the transactions of a sender of this node have no signature."""
+        """Return True if transactions of a sender, an account of this node, have no signature."""
         return sender not in self._wallet
 
     def encode(self, sender: Address, transaction: UnsignedTransaction) -> bytes:

@@ -35,12 +35,12 @@ from wsnode.jsonrpc.registry import Registry
 
 
 class DevelopmentSetup(msgspec.Struct, frozen=True):
-    """The control that makes a development chain's blocks, and the private keys that the node signs with."""
+    """Control of a development chain, and the private keys of its accounts."""
 
     control: DevelopmentControl
     secrets: Sequence[bytes]
     gas_price: int | None = None
-    """The price in wei that is advised as long as there are no base fees; None: that of recent blocks."""
+    """Price in wei to advise before there are base fees; None for the price of recent blocks."""
 
     @property
     def addresses(self) -> list[bytes]:

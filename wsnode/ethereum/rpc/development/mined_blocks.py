@@ -20,7 +20,9 @@ from wsnode.jsonrpc.schema import list_of, or_null, reference
 from wsnode.jsonrpc.work import Step
 
 MOST_BLOCKS: Final = BLOCKS_AT_ONCE
-"""Most blocks of one call: its reply holds them all, and nothing else changes the chain meanwhile."""
+"""Maximum number of blocks of one call: its reply holds all of them, and no other change is made
+meanwhile.
+"""
 
 
 class MinedBlockMethods:

@@ -62,7 +62,7 @@ class DepthParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ResetParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[options]`, which may name the chain that is forked, and the block."""
+    """`[options]`, with the chain and the block of a fork, if any."""
 
     options: ResetOptions = NO_FORK
 

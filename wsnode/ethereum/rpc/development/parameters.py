@@ -43,7 +43,9 @@ class MineOptions:
 
 
 class ResetOptions:
-    """Options of a reset: none, or what is forked, in a member `forking` or without it."""
+    """Options of a reset: none, or a fork's chain and block, with or without a member `forking` around
+    them.
+    """
 
     __slots__ = ("forking",)
 
@@ -81,10 +83,11 @@ class ReorganisationObject:
 
 
 def decode_number(value: Any, bits: int = 64) -> int:
-    """Return the number below 2**`bits` that `value` writes in one of the forms that tools use.
+    """Return the integer below 2**`bits` in `value`: a number, decimal digits, or hexadecimal digits after
+    0x.
 
     Raises:
-        ValueError: It is no such number.
+        ValueError: The value is no such number.
     """
     number = -1
     if type(value) is int:
@@ -135,7 +138,7 @@ def _decode_placed(value: Any) -> PlacedTransaction:
     block = 0
     if type(value) is list:
         if len(value) != 2:
-            raise ValueError("expected a transaction and the place of its block")
+            raise ValueError("expected a transaction and the index of its block in the branch")
         value, block = value[0], decode_number(value[1])
     if type(value) is str:
         return PlacedTransaction(decode_bytes(value), None, block)

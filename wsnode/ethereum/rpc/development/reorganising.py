@@ -79,10 +79,10 @@ class ReorganisationMethods:
         return _described(outcome)
 
     def _placed(self, transactions: Sequence[PlacedTransaction]) -> list[ScheduledTransaction]:
-        """Return what is to be placed; objects get their nonces and fees from the blocks that take them.
+        """Return the transactions to place in new blocks; objects get nonces and fees from their blocks.
 
         Raises:
-            RpcError: Bytes are no transaction, or no block could make one of an object.
+            RpcError: Bytes are no transaction, or an object can become none.
         """
         with self._chain.snapshot() as view:
             return [

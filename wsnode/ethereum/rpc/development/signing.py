@@ -139,9 +139,12 @@ def _decode_plain_typed_data(value: Any) -> TypedDataV3Object:
 
 
 def _read_typed_data(value: Any) -> tuple[TypedData, int]:
-    """Return typed data and the number of its JSON values.
+    """Return the decoded typed data, and the number of JSON values in it.
 
-    Clients send it as a string, which holds a number of any size.
+    Clients may send typed data as a string of JSON, in which integers of any size survive.
+
+    Raises:
+        ValueError: It is malformed, or has too many values.
     """
     try:
         text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)

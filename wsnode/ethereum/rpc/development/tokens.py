@@ -32,7 +32,7 @@ ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
 MOST_SLOTS: Final = 256
 """Most slots of one view to try; a token reads a few, behind proxies some more."""
 VIEW_GAS: Final = 10_000_000
-"""Gas of a view, which stops one that reads endlessly."""
+"""Gas limit of a call to a view function, so that an endless one ends."""
 PROBES: Final = (0x5EED_CAFE, 0x0DDB_A115)
 """Values written for a test: the slot is found if the view returns each; neither occurs by chance."""
 

@@ -19,7 +19,7 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.session_limits import check_count
 
 MOST_TRANSACTIONS: Final = 10_000
-"""Transactions of a block that a test builds: those of 210,000,000 gas at least."""
+"""Maximum number of transactions of a test's block: they use 210,000,000 gas at least."""
 STRUCT: Final = "PayloadAttributes"
 _REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
 _OPTIONAL: Final = ("withdrawals", "parentBeaconBlockRoot", "slotNumber", "targetGasLimit")
@@ -36,7 +36,7 @@ class AttributesParameter:
 
 
 class ExactAttributes(AttributesParameter):
-    """Those of the Engine API, without any other member."""
+    """Payload attributes with exactly the Engine API's members."""
 
     __slots__ = ()
 

@@ -105,7 +105,7 @@ class BlobMethods:
         return [self._blobs.get(versioned_hash) for versioned_hash in params.hashes]
 
     def _proved(self, blobs: Sequence[Blob | None], *, by_cells: bool) -> Steps:
-        """Return the JSON text of blobs with proofs of one kind; those of the other kind need a thread."""
+        """Return the JSON text of blobs with proofs of one kind; missing proofs are made in a thread."""
         pieces = ReplyChunks((b"[",))
         for place, blob in enumerate(blobs):
             if place:

@@ -23,7 +23,7 @@ from wsnode.jsonrpc.work import ReplyChunks, Steps
 MOST_BODIES: Final = 1024
 """At once, as with geth (eth/catalyst/api.go)."""
 MOST_BYTES: Final = 32 << 20
-"""Of their text; what goes beyond is asked for in smaller parts."""
+"""Maximum bytes of the bodies' text; a client has to request larger ranges in parts."""
 
 
 class Count(int):

@@ -1,4 +1,6 @@
-"""engine_forkchoiceUpdated: the head, what is safe and finalized, and the payload to build on it."""
+"""engine_forkchoiceUpdated: the head, the safe and the finalized block, and the payload to build on the
+head.
+"""
 
 from functools import partial
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What the two clients tell each other about themselves."""
+"""Identification of the consensus client and the node to each other."""
 
 import logging
 from functools import partial
@@ -26,7 +26,7 @@ logger = logging.getLogger("wsnode.engine")
 
 
 class MethodNames(tuple[str, ...]):
-    """Names of methods."""
+    """Names of the methods that a client knows."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class ClientVersionParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class TransitionConfiguration(msgspec.Struct, frozen=True, rename="camel"):
-    """Where proof of stake began."""
+    """First block of proof of stake, as the Engine API describes it."""
 
     terminal_total_difficulty: str
     terminal_block_hash: str
@@ -81,14 +81,14 @@ class IdentificationMethods:
         return [name for name in names if name != _EXCHANGE]
 
     def get_client_version(self, params: ClientVersionParameters) -> list[ClientVersion]:
-        """Return what the node calls itself."""
+        """Return the node's identification: client code, name, version and commit."""
         if params.client != self._told:
             self._told = params.client
             logger.info("the consensus client is %s %s", *map(shortened, _names(params.client)))
         return [ClientVersion(CODE, "wsnode", release(), "0x00000000")]
 
     def exchange_transition_configuration(self, params: TransitionParameters) -> TransitionConfiguration:
-        """Return where proof of stake began, for consensus clients from before Cancun."""
+        """Return the block at which proof of stake began, for consensus clients from before Cancun."""
         given = params.configuration
         return TransitionConfiguration(hex(self._total_difficulty), given.terminal_block_hash, "0x0")
 

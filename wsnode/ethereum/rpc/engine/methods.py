@@ -24,7 +24,9 @@ SHARED: Final = (
     "eth_syncing",
     "web3_clientVersion",
 )
-"""What a consensus client may ask for on the same port (execution-apis, src/engine/common.md)."""
+"""Methods of the `eth` namespace for a consensus client on the same port (execution-apis,
+src/engine/common.md).
+"""
 
 
 def engine_registry(

@@ -1,4 +1,4 @@
-"""engine_newPayload and engine_getPayload: payloads given to the node, and those that it built."""
+"""engine_newPayload and engine_getPayload: payloads sent to the node, and payloads built here."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -44,7 +44,7 @@ PayloadText: TypeAlias = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=P
 
 
 class PayloadId(bytes):
-    """What a payload that is being built is asked for by."""
+    """Identifier of a payload being built, 8 bytes."""
 
     __slots__ = ()
 
@@ -165,7 +165,7 @@ class NewPayloadMethods:
 
 
 class GetPayloadMethods:
-    """The methods that return payloads that were built here."""
+    """Methods that return payloads built here."""
 
     def __init__(self, builds: PayloadBuilds, spec: ChainSpec) -> None:
         self._builds = builds
@@ -226,13 +226,15 @@ def _read(text: bytes) -> Payload:
 
 def _check_requests(requests: Sequence[bytes]) -> None:
     if any(len(request) < 2 for request in requests):
-        raise invalid_params("invalid argument 3: an execution request has a type and content")
+        raise invalid_params(
+            "invalid argument 3: an execution request has at least 2 bytes, its type and content"
+        )
     if any(first[0] >= second[0] for first, second in pairwise(requests)):
-        raise invalid_params("invalid argument 3: execution requests are in the order of their types")
+        raise invalid_params("invalid argument 3: execution requests must be sorted by type, one of each")
 
 
 def _of_first_version(status: PayloadStatus) -> PayloadStatus:
-    """Return a status in which a wrong hash has a name of its own, which later versions do without."""
+    """Return a status with INVALID_BLOCK_HASH for a wrong block hash, the form of version 1 only."""
     if status.status == "INVALID" and status.latest_valid_hash is None:
         return msgspec.structs.replace(status, status="INVALID_BLOCK_HASH")
     return status

@@ -1,4 +1,4 @@
-"""JSON schemas of payloads and of what is decided about them."""
+"""JSON schemas of payloads and of their attributes."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ from wsnode.jsonrpc.schema import (
 )
 
 MOST_VALUES: Final = 1_000_000
-"""Of JSON in a payload; each transaction is one, each withdrawal nine."""
+"""Maximum number of JSON values in a payload; a transaction is one value, a withdrawal nine."""
 PAYLOAD_ATTRIBUTES: Final = members(
     {
         **dict.fromkeys(("timestamp", "slotNumber", "targetGasLimit"), ANY_QUANTITY),

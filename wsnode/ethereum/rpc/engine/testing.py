@@ -41,7 +41,7 @@ class TestingMethods:
     def __init__(
         self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlockAttributes]
     ) -> None:
-        """`next_block` gives the gas limit of a block without a target."""
+        """Make the methods; `next_block` decides the gas limit of a block without a target."""
         self._pool = pool
         self._next_block = next_block
 
@@ -53,7 +53,7 @@ class TestingMethods:
         assert parent is not None, "the head is stored"
         header = header_fields(parent[0])
         if not continues(header):
-            raise server_error("there is no block to come on this chain")
+            raise server_error("no block can follow on this chain")
         if params.attributes.value.timestamp <= header.timestamp:
             given = params.attributes.value.timestamp
             raise server_error(f"invalid timestamp, parent {header.timestamp} given {given}")

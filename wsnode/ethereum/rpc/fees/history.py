@@ -151,7 +151,7 @@ def _tips(view: Snapshot, number: int) -> Tips:
 
 
 def _rewards(tips: Tips, gas_used: int, percentiles: Percentiles) -> list[str]:
-    """Return for each percentile the tip, in wei, up to which that share of the gas was used."""
+    """Return for each percentile the tip, in wei, paid at that percentile of the gas used."""
     if not tips:
         return ["0x0"] * len(percentiles)
     rewards, position, reached = [], 0, tips[0][1]

@@ -28,7 +28,7 @@ class PriceOracle:
     """Advises a tip: the 60th percentile of the lowest tips of recent blocks, as geth does."""
 
     def __init__(self, price_before_london: int | None = None) -> None:
-        """Advise `price_before_london`, in wei, as long as there are no base fees."""
+        """Make an oracle that returns `price_before_london`, in wei, before there are base fees."""
         self._price_before_london = price_before_london
         self._head = b""
         self._price = FIRST_PRICE
@@ -36,7 +36,7 @@ class PriceOracle:
         """Tips by block hash: a chain with a block for each transaction is asked after each block."""
 
     def set_price_before_london(self, price: int) -> None:
-        """Advise this price, in wei, as long as there are no base fees."""
+        """Set the price, in wei, to advise before there are base fees."""
         self._price_before_london = price
 
     def tip(self, view: Snapshot) -> int:
@@ -75,7 +75,7 @@ class PriceOracle:
 
 
 def _lowest_tips(view: Snapshot, number: int) -> list[int]:
-    """Return the lowest tips of a block that count, without those of its miner's own transactions."""
+    """Return the lowest tips of a block in wei, its miner's own transactions and tiny tips excluded."""
     found = rows(view, number)
     assert found is not None
     block: dict[str, Any] = msgspec.json.decode(render_block(*found, full=True))

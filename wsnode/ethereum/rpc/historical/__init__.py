@@ -1,1 +1,1 @@
-"""Methods about what lies below the first block of a chain that begins on another chain's."""
+"""Methods below the first block of a forked chain."""

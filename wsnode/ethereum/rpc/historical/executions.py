@@ -1,4 +1,4 @@
-"""Calls that read from a chain which ends with a block below the first one."""
+"""Calls on the state of a block below the first one, of which a small chain is built."""
 
 from collections.abc import Generator
 from functools import partial
@@ -80,6 +80,8 @@ def executed(view: Snapshot, block: BlockName) -> Generator[Step, Any, Historica
 
 
 def block_name(view: Snapshot, number: int) -> BlockName:
-    """Return what names a block for the other node: the first one here by its hash, others by number."""
+    """Return the hash of a block that is stored here, the number of any other, to name it to the other
+    node.
+    """
     own = view.hash_of(number)
     return number if own is None else own

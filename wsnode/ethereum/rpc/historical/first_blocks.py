@@ -1,4 +1,6 @@
-"""Searches for the block below the first one in which an account changed, by the other node's word for it."""
+"""Search for the block below the first one in which an account changed, by unverified answers of the other
+node.
+"""
 
 from collections.abc import Callable, Generator
 from types import GeneratorType
@@ -39,7 +41,7 @@ _BLOCK: Final = JsonDecoder(_Block)
 
 
 class FirstBlockFallback(UpstreamFallback):
-    """Calls a handler, and searches below the first block for what it says happened there."""
+    """Middleware that searches below the first block for an event of an account not found by the handler."""
 
     __slots__ = ()
 
@@ -60,7 +62,7 @@ class FirstBlockFallback(UpstreamFallback):
         return (yield from self._below(view, params))
 
     def _below(self, view: Snapshot, params: bytes) -> Generator[Step, Any, Any]:
-        """Return the result for what happened up to the first block."""
+        """Return the result for an event up to the first block."""
         raise NotImplementedError
 
 

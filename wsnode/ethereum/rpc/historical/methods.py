@@ -41,7 +41,7 @@ STATES: Final = (
     *("trace_callMany", "trace_rawTransaction", "ots_hasCode"),
     *("debug_getModifiedAccountsByHash", "debug_getModifiedAccountsByNumber", "debug_executionWitness"),
 )
-"""Methods that read the state after a block that they name."""
+"""Methods that read the state after a block given in their parameters."""
 LISTING: Final = frozenset(
     {
         *("debug_storageRangeAt", "debug_getModifiedAccountsByHash", "debug_getModifiedAccountsByNumber"),
@@ -87,7 +87,7 @@ class HistoricalStateFallback(UpstreamFallback):
 
 
 class BlockTraceFallback(BlockFallback):
-    """Traces blocks below the first one by executing them; the other node is asked where that cannot be."""
+    """Middleware that traces blocks below the first one by executing them, or else asks the other node."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ def _has(past: HistoricalChain, caller: CallerContext, key: bytes) -> bool:
 
 
 def add_elsewhere(registry: Registry) -> None:
-    """Have methods answer for the blocks below the first one, with what another node has of them."""
+    """Make methods answer for blocks below the first one, with results of another node."""
     for kind, names in _kinds():
         for name in names:
             if (method := registry.methods.get(name)) is not None:

@@ -1,4 +1,4 @@
-"""The cursor of a page of logs: text that a client sends back, with all that a node needs to continue."""
+"""Cursor of a page of logs: a text that the client sends back, complete for any node to continue."""
 
 import hashlib
 from contextlib import suppress

@@ -96,7 +96,7 @@ class StoreFilter(Filter):
 
 
 def starting_position(view: Snapshot) -> Position:
-    """Return where a new filter stands: behind the head, or before all blocks of a folder without any."""
+    """Return the position of a new filter: after the head, or before all blocks of a folder without any."""
     return Position.after(view.head) if view.has_begun else BEGINNING
 
 

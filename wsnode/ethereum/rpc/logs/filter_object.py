@@ -96,7 +96,7 @@ def refuse_misspelt(members: Iterable[str], known: Collection[str]) -> None:
 
 
 def unknown_member(name: str, nearest: str | None, known: Collection[str] = ()) -> RpcError:
-    """Return the error for a member that is none, with the nearest name or all that are `known`."""
+    """Return the error for an unknown member, with the `nearest` known name, or with all `known` names."""
     shown = name[:MOST_SHOWN]
     if nearest is None:
         return invalid_params(f"unknown member {shown}, there are {', '.join(known)}")
@@ -104,9 +104,9 @@ def unknown_member(name: str, nearest: str | None, known: Collection[str] = ()) 
 
 
 def is_near(name: str, known: str) -> bool:
-    """Return whether one edit, or none but of case, makes `known` of `name`.
+    """Return True if `name` differs from `known` by at most one edit, apart from case.
 
-    An edit adds, leaves out or replaces a character, or swaps two that are neighbours.
+    An edit adds, removes or replaces a character, or swaps two adjacent ones.
     """
     name, known = name.lower(), known.lower()
     start = 0

@@ -20,13 +20,13 @@ NO_ROOM: Final = limit_exceeded("no room for filters")
 
 
 class FilterTable(Protocol):
-    """Keeps filters until they were not polled for a while."""
+    """Table of filters; one that is not polled for some time is removed."""
 
     def add(self, new: Filter, caller: CallerContext) -> str:
-        """Keep a filter, and return its id.
+        """Store a filter, and return its id.
 
         Raises:
-            RpcError: There are too many.
+            RpcError: Too many filters are stored.
         """
         ...
 
@@ -52,10 +52,10 @@ class InMemoryFilters:
         self._share = ClientQuota(limits.filters)
 
     def add(self, new: Filter, caller: CallerContext) -> str:
-        """Keep a filter, and return its id.
+        """Store a filter, and return its id.
 
         Raises:
-            RpcError: There are too many.
+            RpcError: Too many filters are stored.
         """
         self._expire()
         new.owner, new.polled = caller.key_name, self._clock()
@@ -102,10 +102,11 @@ class InMemoryFilters:
 
 
 def require_room(limits: CallLimits, new: Filter, owned: int, weight: int) -> None:
-    """Check that a filter may be kept beside those `owned` by its key, and the parameters of all.
+    """Check that a filter fits the bounds: `owned` filters of its key, and parameters of all filters
+    (`weight`).
 
     Raises:
-        RpcError: There are too many.
+        RpcError: A bound is exceeded.
     """
     if new.owner is not None and owned >= limits.filters_per_key:
         raise limit_exceeded("too many filters", {"limit": limits.filters_per_key})

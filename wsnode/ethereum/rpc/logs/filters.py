@@ -34,7 +34,7 @@ class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def subject(self) -> PendingSubject:
-        """Return which transactions are wanted."""
+        """Return the filter of transactions."""
         full = self.full is not None and self.full.is_set
         wanted = TransactionFilter() if self.selection is None else self.selection.wanted
         return PendingSubject(full, wanted)
@@ -49,7 +49,7 @@ class FilterMethods:
     """The filter methods of one network."""
 
     def __init__(self, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None) -> None:
-        """`table` keeps the filters, in this process's memory if None."""
+        """Make the methods; `table` keeps the filters, by default in this process's memory."""
         self._feed = feed
         self._limits = limits
         self._logs = LogMethods(limits)

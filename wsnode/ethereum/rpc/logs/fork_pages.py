@@ -27,10 +27,10 @@ class HistorySearch(msgspec.Struct, frozen=True):
 
 
 def begin_below(view: Snapshot, filter_object: FilterObject) -> Generator[Step, Any, HistorySearch | None]:
-    """Return where a filter's first page begins, None if that is not below the first block.
+    """Return the start of a filter's first page, None if it is not below the first block.
 
     Raises:
-        RpcError: The blocks do not exist, or the other node does not say.
+        RpcError: The blocks do not exist, or the other node gives no answer.
     """
     block_hash = filter_object.block_hash
     if block_hash is None:
@@ -60,7 +60,7 @@ def head_of(view: Snapshot, number: int) -> Generator[Step, Any, Head]:
     below = below_of(view)
     found = yield from await_below(lambda: fetch_head(below, number))
     if found is None:
-        raise history_unavailable(f"the forked chain's node: it has no block {number}")
+        raise history_unavailable(f"the forked chain's node has no block {number}")
     return found.head
 
 

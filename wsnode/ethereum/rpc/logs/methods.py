@@ -75,7 +75,9 @@ class LogMethods:
         return (yield from self._found(view, wanted.criteria, first, last))
 
     def _joined(self, view: Snapshot, wanted: LogFilter, first: int, last: int) -> Slices:
-        """Return the logs of blocks some of which lie below the first one, where another node has them."""
+        """Return the logs of blocks below the first one, from another node, joined with those of blocks
+        here.
+        """
         end = min(last, view.earliest - 1)
         below = yield from self._below(view, wanted, first, end)
         if end == last:
@@ -88,10 +90,10 @@ class LogMethods:
     def _below(
         self, view: Snapshot, wanted: LogFilter, first: int, last: int
     ) -> Generator[Any, Any, list[bytes]]:
-        """Return the texts of the logs of blocks below the first one, as another node has them.
+        """Return the texts of the logs of blocks below the first one, from another node.
 
         Raises:
-            RpcError: It does not give them, or they are too many, or take too many requests.
+            RpcError: The node does not return them, or they are too many, or take too many requests.
         """
         limit, texts, size = self._limits.logs_results, list[bytes](), 0
         asked = RANGES_OF_A_CALL
@@ -145,7 +147,9 @@ class LogMethods:
         told: int = 0,
         begin: int | None = None,
     ) -> Slices:
-        """Return the logs of blocks here; `told` are the logs of those from `begin` on to before `first`."""
+        """Return the logs of blocks here; `told` is the number of logs in blocks from `begin` to before
+        `first`.
+        """
         limit = self._limits.logs_results
         matches = yield from search_logs(view.reader, criteria, first, last, limit=limit - told)
         if matches.exceeded:
@@ -168,10 +172,10 @@ def _is_below(view: Snapshot, block_hash: bytes) -> Generator[Any, Any, bool]:
 def _logs_of_upstream(
     view: Snapshot, wanted: LogFilter, blocks: dict[str, str]
 ) -> Generator[Any, Any, bytes]:
-    """Return the JSON text of the logs of a block below the first one, as another node has them.
+    """Return the JSON text of the logs of a block below the first one, from another node.
 
     Raises:
-        RpcError: It does not give them.
+        RpcError: The node does not return them.
     """
     text = yield from ask_below(view, "eth_getLogs", [blocks | filter_members(wanted)])
     if not (text.startswith(b"[") and text.endswith(b"]")) or is_above(text, view.earliest):

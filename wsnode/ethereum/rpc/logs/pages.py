@@ -53,7 +53,10 @@ class PageFilter:
         self.limit = limit
 
     def named_blocks(self) -> Iterator[Awaited]:
-        """Yield the blocks that it names: with a cursor its block alone, which a node has had."""
+        """Yield the blocks that the request depends on.
+
+        With a cursor this is its block alone: a node of the chain had it when it made the cursor.
+        """
         if isinstance(self.cursor, LogCursor):
             yield SeenHead(self.cursor.number, self.cursor.hash)
         elif isinstance(self.cursor, ForkCursor):
@@ -140,10 +143,10 @@ def _rendered(texts: Sequence[bytes], cursor: LogCursor | ForkCursor | None, las
 
 
 def _place(view: Snapshot, asked: PageFilter) -> Generator[Step, Any, "PageStart | HistorySearch"]:
-    """Return where a page begins: among the logs here, or below the first block of a forked chain.
+    """Return the start of a page, among the logs here or below the first block of a forked chain.
 
     Raises:
-        RpcError: The blocks do not exist, or not any more.
+        RpcError: The blocks do not exist, or no longer.
     """
     cursor = asked.cursor
     if isinstance(cursor, ForkCursor):
@@ -155,7 +158,7 @@ def _place(view: Snapshot, asked: PageFilter) -> Generator[Step, Any, "PageStart
 
 
 def _begin(view: Snapshot, filter_object: FilterObject) -> PageStart:
-    """Return where a filter's first page begins.
+    """Return the start of a filter's first page.
 
     Raises:
         RpcError: The blocks do not exist.
@@ -187,10 +190,10 @@ def _from_place(view: Snapshot, place: LogPosition, last: Head) -> PageStart:
 
 
 def _resume(view: Snapshot, cursor: LogCursor | FirstVersionCursor) -> PageStart:
-    """Return where the page after a cursor begins.
+    """Return the start of the page after a cursor.
 
     Raises:
-        RpcError: The cursor belongs to a chain that is no longer canonical, or blocks behind it are pruned.
+        RpcError: The cursor's block is no longer canonical, or blocks after the cursor are pruned.
     """
     last = view.number_of(cursor.hash)
     if last is None:
@@ -208,10 +211,10 @@ def _resume(view: Snapshot, cursor: LogCursor | FirstVersionCursor) -> PageStart
 
 
 def _resume_below(view: Snapshot, cursor: ForkCursor) -> Generator[Step, Any, PageStart | HistorySearch]:
-    """Return where the page after a cursor of a forked chain begins.
+    """Return the start of the page after a cursor of a forked chain.
 
     Raises:
-        RpcError: The cursor belongs to another chain, or the other node does not say.
+        RpcError: The cursor belongs to another chain, or the other node gives no answer.
     """
     last, (number, _index) = cursor.last, cursor.following
     if number > last.number:

@@ -38,13 +38,15 @@ FILTERS: Final = Table("filters")
 POLLS: Final = Table("polls")
 """Nothing, by the time of a filter's last poll (8) and its id: the oldest first."""
 COUNTS: Final = Table("counts")
-"""How many filters an owner (`k`) or a client (`c`) has, and all parameters of all filters (`p`): 8 bytes."""
+"""Number of filters of an owner (`k`) or a client (`c`), and of all parameters of all filters (`p`): 8 bytes
+each.
+"""
 TABLES: Final = (FILTERS, POLLS, COUNTS)
 EXPIRED_AT_ONCE: Final = 64
-"""Filters that one call forgets at most, so that none waits for thousands to go."""
+"""Maximum number of expired filters removed in one call, so that no call waits for thousands."""
 _PARAMETERS: Final = b"p"
 _BOOT: Final = b"b"
-"""Where the name of the machine's start is, among the counts."""
+"""Key, among the counts, of the id of the machine's boot."""
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _MICRO: Final = 1_000_000
 
@@ -77,7 +79,7 @@ class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics it names."""
+        """Return the number of addresses and topics that it names."""
         return 0 if self.wanted is None else self.wanted.parameter_count
 
     @property
@@ -87,7 +89,7 @@ class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _plain(value: bytes | int) -> bytes | int:
-    """Return a hash, an address or a number of a block as what it is made of."""
+    """Return a value of the chain as plain int or bytes, for the encoder."""
     return int(value) if isinstance(value, int) else bytes(value)
 
 
@@ -105,16 +107,18 @@ def open_filters(folder: Path) -> Environment:
     try:
         _write_undamaged(store, _begin_boot)
     except StoreError as error:
-        logger.warning("filters that were kept before may stay too long: %s", error)
+        logger.warning("filters of an earlier start may expire late: %s", error)
     return store
 
 
 def _write_undamaged(store: Environment, change: Callable[[Writer], Changed]) -> Changed:
-    """Return what a change does; where a row is damaged, or has no checksum, filters are forgotten first."""
+    """Return the result of a change; if a row is damaged or has no checksum, all filters are deleted
+    first.
+    """
     try:
         return store.write(change)
     except DamagedRowError as error:
-        logger.warning("filters are forgotten: %s", error)
+        logger.warning("all filters are removed, since their file is damaged: %s", error)
     store.write(_forget_all)
     return store.write(change)
 
@@ -130,7 +134,7 @@ def since_boot() -> float:
 
 
 def _begin_boot(writer: Writer) -> None:
-    """Take filters of another start of the machine, whose time means nothing here, to be polled now."""
+    """Set filters of an earlier boot, whose times mean nothing now, to be polled just now."""
     boot = BOOT_ID.read_bytes()
     if writer.get(COUNTS, _BOOT) == boot:
         return
@@ -159,13 +163,13 @@ class SharedFilters:
         self._clock = clock
         self._pending = InMemoryFilters(limits)
         self._is_full = False
-        """Whether the last change could not be written."""
+        """True if the last change could not be written."""
 
     def add(self, new: Filter, caller: CallerContext) -> str:
-        """Keep a filter, and return its id.
+        """Store a filter, and return its id.
 
         Raises:
-            RpcError: There are too many.
+            RpcError: Too many filters are stored.
         """
         if not isinstance(new, StoreFilter):
             return self._pending.add(new, caller)
@@ -211,7 +215,7 @@ class SharedFilters:
         return self._pending.remove(identity, caller) or self._change(change)
 
     def move(self, identity: str, began: Position | None, position: Position) -> bool:
-        """Have a filter continue from `position`; False if it does not stand where a poll `began`, if that is
+        """Set a filter's position and return True; False if it does not exist, or is no longer at `began`, if
         given.
         """
 
@@ -232,10 +236,10 @@ class SharedFilters:
         return None if saved is None or saved.polled < self._oldest() else saved
 
     def _change(self, change: Callable[[Writer], Changed]) -> Changed:
-        """Return what `change` does.
+        """Return the result of `change`, a transaction of the store.
 
         Raises:
-            RpcError: Nothing can be written.
+            RpcError: The disk is full.
         """
         try:
             return self._write(change)
@@ -249,7 +253,7 @@ class SharedFilters:
             raise
         except StoreError as error:
             if not self._is_full:
-                logger.warning("no room for filters: %s", error)
+                logger.warning("no room for filters on the disk of the data folder: %s", error)
             self._is_full = True
             raise FilterTableFullError from error
         self._is_full = False
@@ -280,7 +284,7 @@ class SharedFilters:
 
 
 class _SharedFilter(StoreFilter):
-    """A filter as one poll sees it; where it continues is written for the next one, of whatever process."""
+    """Filter during one poll; its new position is written for the next poll, in any process."""
 
     __slots__ = ("_identity", "_table")
 
@@ -298,7 +302,9 @@ class _SharedFilter(StoreFilter):
         self._table.move(self._identity, None, position)
 
     def advance(self, began: Position, position: Position) -> bool:
-        """Continue from `position`, unless another poll has moved it since this one began."""
+        """Set the position and return True; return False if another poll has moved it since this one
+        began.
+        """
         return began == position or self._table.move(self._identity, began, position)
 
 

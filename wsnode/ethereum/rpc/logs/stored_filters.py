@@ -48,15 +48,15 @@ from wsnode.jsonrpc.work import Await, Step, Steps
 
 OF_BLOCKS: Final = b"[]"
 """The wish of a filter of blocks; that of a filter of logs is the parameters of eth_newFilter."""
-AWAY: Final = RpcError(RESOURCE_UNAVAILABLE, "the journal that keeps the filters is away")
+AWAY: Final = RpcError(RESOURCE_UNAVAILABLE, "the journal with the filters does not answer, try again")
 _IDENTITY: Final = re.compile(rf"0x[0-9a-f]{{{IDENTITY_LENGTH - 2}}}", re.ASCII)
 
 
 class PolledFilter(msgspec.Struct, frozen=True):
-    """A filter as one poll reads it."""
+    """Filter during one poll."""
 
     parameters: LogParameters | None
-    """None for the hashes of blocks."""
+    """Filter of logs as the client sent it; None for hashes of blocks."""
     logs: LogFilter | None
     position: Position
 
@@ -121,7 +121,7 @@ class StoredFilterMethods:
         return b"true" if removed else b"false"
 
     def _may_remove(self, caller: CallerContext, identity: str) -> Generator[Step, Any, bool]:
-        """Return whether a filter is of the caller's key, or is none that could be read."""
+        """Return True if a filter belongs to the caller's key, or cannot be read."""
         try:
             kept: StoredFilter | None = yield from _asked(partial(self._keeper.find, identity))
         except UnreadableFilterError:
@@ -142,10 +142,10 @@ class StoredFilterMethods:
         return b'"%b"' % identity.encode()
 
     def _find(self, caller: CallerContext, identity: str) -> Generator[Step, Any, PolledFilter]:
-        """Return what a filter of the caller's key wants, and from where on.
+        """Return the filter of the caller's key with this id, and its position.
 
         Raises:
-            RpcError: There is none, or what keeps it is away.
+            RpcError: There is none, or the store of filters does not answer.
         """
         if _IDENTITY.fullmatch(identity) is None:
             raise not_found()
@@ -164,7 +164,7 @@ class StoredFilterMethods:
             yield Await(partial(self._barrier.wait, (seen,), caller.client))
 
     def _move(self, identity: str, began: Position, position: Position) -> Generator[Step, Any, bool]:
-        """Return whether the filter stood where the poll began, and goes on behind it."""
+        """Set a filter's position and return True; return False if it is no longer at `began`."""
         places = (str(began).encode(), str(position).encode())
         try:
             moved: bool = yield Await(partial(self._keeper.move, identity, *places))
@@ -203,10 +203,10 @@ def live_logs(params: LogParameters, limits: CallLimits) -> LogFilter:
 
 
 def read_filter(kept: StoredFilter, limits: CallLimits) -> PolledFilter:
-    """Return what a filter wants, as it is read from what anyone may have written.
+    """Return the decoded filter; its stored bytes are untrusted.
 
     Raises:
-        UnreadableFilterError: It is no filter.
+        UnreadableFilterError: The bytes are no filter.
     """
     try:
         position = Position.parse(kept.place.decode())
@@ -237,12 +237,12 @@ def _written(bound: NumberOrTag | None) -> str | None:
 
 
 def owner_of(caller: CallerContext) -> bytes:
-    """Return what names the caller's key in a filter that several nodes keep, nothing without a key."""
+    """Return the hash of the caller's key name, the owner of a shared filter; empty without a key."""
     return b"" if caller.key_name is None else sha256(caller.key_name.encode()).hexdigest().encode()
 
 
 def room_for(caller: CallerContext, weight: int, limits: CallLimits) -> FilterQuota:
-    """Return how many filters a caller may have beside those of all others."""
+    """Return holder, weight and bounds for a new filter of the caller."""
     key, client = caller.key_name, caller.client
     peer = None if client is None else client.peer
     holder = f"k{key}" if key is not None else "" if peer is None else f"c{peer}"

@@ -77,7 +77,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def start(self) -> SubscribeOptions | None:
-        """Return the options that say where it begins, None for a kind without such."""
+        """Return the options with the start of the subscription, None for a kind without them."""
         return next((part for part in self._parts if isinstance(part, SubscribeOptions)), None)
 
     def starting_at(self, position: Position) -> "SubscribeParameters":
@@ -90,7 +90,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PendingOptions(msgspec.Struct, frozen=True):
-    """Which pending transactions are wanted, and whether with notices."""
+    """Filter of pending transactions, and True for a subscription with notices."""
 
     wanted: TransactionFilter = TransactionFilter()
     has_notices: bool = False

@@ -71,7 +71,7 @@ class SubscriptionMethods:
     """The subscription methods of one hub."""
 
     def __init__(self, hub: Hub, limits: CallLimits, fetchers: Callable[[], StateFetchers | None]) -> None:
-        """`fetchers` returns what fetches values of the state that are not known here."""
+        """Make the methods; `fetchers` returns the source of unknown state, None if there is none."""
         self._hub = hub
         self._limits = limits
         self._quota = LiveQuota(hub, limits)

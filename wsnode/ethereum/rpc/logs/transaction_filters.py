@@ -1,4 +1,4 @@
-"""Objects that select transactions: of pending ones, and of those in blocks."""
+"""Objects that select transactions, pending or in blocks."""
 
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ def decode_pending_filter(members: dict[str, Any]) -> TransactionFilter:
 
 
 def decode_pending(value: Any) -> PendingSubject:
-    """Return what the object of alchemy_pendingTransactions selects.
+    """Return the subject in an object of alchemy_pendingTransactions.
 
     Raises:
         ValueError: A member is malformed.
@@ -68,7 +68,7 @@ def _decode_selection(value: Any) -> Selection:
 
 
 def decode_mined(value: Any) -> MinedSubject:
-    """Return what the object of alchemy_minedTransactions selects.
+    """Return the subject in an object of alchemy_minedTransactions.
 
     Raises:
         ValueError: A member is malformed.

@@ -1,1 +1,1 @@
-"""What methods do before and after their handlers: wait for blocks, fetch state, ask another node."""
+"""Middlewares of methods, before and after their handlers: wait for blocks, fetch state, ask another node."""

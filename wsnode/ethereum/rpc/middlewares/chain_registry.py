@@ -1,4 +1,4 @@
-"""The methods of a chain, with what its calls may wait for."""
+"""Registry of a chain's methods, with the fetching of state and the wait for blocks."""
 
 from collections.abc import Sequence
 
@@ -19,14 +19,14 @@ class ChainRegistry(Registry):
     """Fetches values of the state that calls lack; None if all of it is here."""
 
     def fetch_state(self, fetchers: StateFetchers, errors: Sequence[RpcError]) -> None:
-        """Have the calls of all methods fetch what they lack; any of them may then fail with `errors`."""
+        """Make calls of all methods fetch missing state; any call may then fail with one of `errors`."""
         self.state_fetchers = fetchers
         for name, method in self.methods.items():
             self.methods[name] = _fetching(method, fetchers).failing(errors)
 
 
 def _fetching(method: Method, fetchers: StateFetchers) -> Method:
-    """Return a method that fetches, inside of what its calls wait for first."""
+    """Return a method with state fetching inside of its wait for blocks."""
     inner = list[HandlerKind]()
 
     def wrap(kind: HandlerKind) -> HandlerKind:

@@ -1,4 +1,4 @@
-"""Calls that name blocks which are still to come: they wait, where the node is behind others of its chain."""
+"""Wait of calls for blocks still to come, where the node is behind others of its chain."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -18,9 +18,9 @@ from wsnode.jsonrpc.work import Await, Request, Steps
 BEHIND: Final = NodeLaggingError({"number": "0x…", "hash": "0x…"})
 """The error of every method that names a block."""
 OF_THE_FUTURE: Final = frozenset({"eth_newFilter"})
-"""Methods that may name blocks which do not exist anywhere yet."""
+"""Methods with parameters that may name future blocks."""
 CURSORS: Final = frozenset({"eth_subscribe", "wsnode_getLogsPage"})
-"""Methods that may name a block by a cursor, which another node may have written."""
+"""Methods with a cursor in their parameters, possibly made by another node."""
 
 
 def named_blocks(value: Any) -> Iterator[Awaited]:
@@ -42,7 +42,7 @@ def named_blocks(value: Any) -> Iterator[Awaited]:
 
 
 def names_blocks(kind: Any) -> bool:
-    """Return whether parameters of a type can name a block."""
+    """Return True if parameters of this type can name a block."""
     if not isinstance(kind, type):
         return any(map(names_blocks, get_args(kind)))
     if issubclass(kind, NumberOrTag | BlockHash | BlockParameter) or hasattr(kind, "named_blocks"):
@@ -63,7 +63,7 @@ class MinBlockWait(Middleware):
         *,
         takes_cursors: bool,
     ) -> None:
-        """`after` makes the calls that have waited, as `inner` does if it is None."""
+        """Make the middleware; calls are made by `inner`, and after a wait by `after` if given."""
         super().__init__(inner)
         self._after = after or inner
         self._barrier = barrier
@@ -74,7 +74,7 @@ class MinBlockWait(Middleware):
         return MinBlockWait(self._inner.calling(function), self._barrier, takes_cursors=self._takes_cursors)
 
     def around(self, wrap: Wrap) -> HandlerKind:
-        """Return the kind that calls what `wrap` makes of its handler."""
+        """Return this middleware with `wrap` applied to its inner kinds."""
         inner = self._inner.around(wrap)
         after = inner if self._after is self._inner else self._after.around(wrap)
         return MinBlockWait(inner, self._barrier, after, takes_cursors=self._takes_cursors)
@@ -107,7 +107,7 @@ class MinBlockWait(Middleware):
         return self._inner.answer_read(turn, parameters)
 
     def awaited(self, params: bytes) -> Awaited | None:
-        """Return a block that parameters as JSON text name and that has yet to come, None for none."""
+        """Return a block still to come in parameters (JSON text), None if they name none."""
         return self._due_after(params, self._barrier.head.number)
 
     def _wait(self, own: TurnContext, params: bytes, due: Awaited) -> Steps:
@@ -141,7 +141,7 @@ def waiting(barrier: BlockBarrier, awaited: Sequence[Awaited], caller: Any) -> A
 
 
 def add_waiting(registry: Registry, barrier: BlockBarrier) -> None:
-    """Have the calls of all methods that name blocks wait for those that others have."""
+    """Add the wait for blocks to all methods with a block in their parameters."""
     for name, method in registry.methods.items():
         struct = method.parameters.struct
         if struct is None or name in OF_THE_FUTURE or not names_blocks(struct):
@@ -161,7 +161,9 @@ def _waiting(method: Method, barrier: BlockBarrier) -> Method:
 def _before_batch(
     registry: Registry, barrier: BlockBarrier, requests: Iterable[Request], caller: Any
 ) -> Await | None:
-    """Return the step that waits for all that the calls of a batch name, before they have a view."""
+    """Return the step that waits for the blocks named in a batch, before its view is opened; None if all are
+    here.
+    """
     if not barrier.is_behind:
         return None
     awaited = list[Awaited]()

@@ -13,14 +13,14 @@ from wsnode.jsonrpc.work import Await, Step, Steps
 
 
 class StateFetching(Middleware):
-    """Fetches what a call lacks, and makes it again: on the same view or, where it may move on, once on a
+    """Middleware that fetches the state a call lacks, and repeats the call on the same view, or once on a
     later one.
     """
 
     __slots__ = ("_again", "_fetchers", "_name")
 
     def __init__(self, name: str, inner: HandlerKind, again: HandlerKind, fetchers: StateFetchers) -> None:
-        """`again` makes the calls of the method `name` for the second time."""
+        """Make the middleware of the method `name`; `again` repeats a call after a fetch."""
         super().__init__(inner)
         self._name = name
         self._again = again

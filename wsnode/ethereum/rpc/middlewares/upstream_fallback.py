@@ -46,14 +46,14 @@ OF_BLOCKS: Final = (
     *("trace_replayBlockTransactions", "ots_getBlockDetails", "ots_getBlockDetailsByHash"),
     *("ots_getBlockTransactions", "erigon_getHeaderByNumber"),
 )
-"""Methods whose result is of the block that a number, a tag or a hash names."""
+"""Methods with a result about the block given by a number, a tag or a hash."""
 OF_TRANSACTIONS: Final = (
     *("eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_getRawTransactionByHash"),
     *("debug_getRawTransaction", "debug_traceTransaction", "trace_transaction", "trace_get"),
     *("trace_replayTransaction", "ots_getInternalOperations", "ots_getTransactionError"),
     "ots_traceTransaction",
 )
-"""Methods whose result is of the transaction that a hash names."""
+"""Methods with a result about the transaction given by a hash."""
 TRACES: Final = "trace_filter"
 EMPTY: Final = {
     "trace_get": NULL,
@@ -64,7 +64,7 @@ EMPTY: Final = {
 UNTRACEABLE: Final = frozenset({"debug_traceBlockByNumber", "debug_traceBlockByHash"})
 """Methods that refuse the genesis block."""
 BY_HASH_TOO: Final = {"debug_traceBlockByNumber": "debug_traceBlockByHash"}
-"""Methods that take a number or a tag alone, and those that take the block's hash."""
+"""Methods for a number or a tag only, each with its counterpart for a block's hash."""
 INDEXED: Final = "AndIndex"
 LISTS: Final = frozenset(
     {
@@ -81,7 +81,7 @@ def is_traced(name: str) -> bool:
 
 
 class UpstreamFallback(Middleware):
-    """Calls a handler, and asks another node about what is below the first block."""
+    """Middleware that asks another node about blocks below the first one."""
 
     __slots__ = ("_name",)
 
@@ -90,7 +90,7 @@ class UpstreamFallback(Middleware):
         self._name = name
 
     def calling(self, function: Callable[..., Any]) -> HandlerKind:
-        """Return the kind with another handler, which hears of nothing that the other node answers."""
+        """Return the kind with another handler; calls answered by the other node do not reach it."""
         return type(self)(self._name, self._inner.calling(function))
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
@@ -116,7 +116,7 @@ class UpstreamFallback(Middleware):
     def _elsewhere(
         self, view: Snapshot, params: bytes, result: Any, failure: RpcError | None
     ) -> Generator[Step, Any, Any] | None:
-        """Return the steps that ask the other node, None if all that is named is here."""
+        """Return steps that ask the other node, None if all named blocks are here."""
         raise NotImplementedError
 
     def _end(self, view: Snapshot) -> int:
@@ -141,7 +141,7 @@ def closed(result: Any) -> None:
 
 
 def kept(result: Any, failure: RpcError | None) -> Generator[Step, Any, Any]:
-    """Return the handler's result after all, or raise what it failed with."""
+    """Return the handler's result, or raise its failure, where the other node is not needed."""
     if failure is not None:
         raise failure
     return (yield from _steps(result))
@@ -185,7 +185,7 @@ class BlockFallback(UpstreamFallback):
         name = BY_HASH_TOO.get(self._name, self._name) if block else self._name
         text = yield from ask_below(view, name, given)
         if is_above(text, self._end(view)):
-            raise unanswered(UpstreamError("invalid", f"{self._name} of another block"))
+            raise unanswered(UpstreamError("invalid", f"{self._name} returned another block"))
         if is_nothing(text):
             return (yield from self._nothing(view, params, block or hex(number), text))
         return RenderedJson(text)
@@ -260,7 +260,7 @@ class TransactionFallback(UpstreamFallback):
         if is_nothing(text) and text != EMPTY.get(self._name):
             raise withheld(self._name)
         if is_above(text, self._end(view)):
-            raise unanswered(UpstreamError("invalid", f"{self._name} of another block"))
+            raise unanswered(UpstreamError("invalid", f"{self._name} returned another block"))
         return RenderedJson(text)
 
 
@@ -270,7 +270,7 @@ class RangeFallback(UpstreamFallback):
     __slots__ = ()
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return what both parts have, or the handler's result for a range that is all here."""
+        """Return the results of both chains joined, or the handler's alone for a range that is all here."""
         params = params.replace(b'"earliest"', b'"0x0"')
         view = turn.view if turn.scope is not None else turn.open()
         wanted = self._wanted(params)

@@ -118,9 +118,9 @@ class ForkConfiguration:
         return [fork for fork, begin in self.spec.scheduled_forks() if fork.is_by_time and begin <= time]
 
     def _is_in_fork_id(self, fork: ForkRow) -> bool:
-        """Return whether a fork that a block number activates counts for the fork id (EIP-2124).
+        """Return True if a fork by block number counts for the fork id (EIP-2124).
 
-        Petersburg is in force with Constantinople unless the genesis names it.
+        Petersburg is active with Constantinople unless the genesis names it.
         """
         return not fork.is_by_time and fork.key in self._config
 

@@ -42,7 +42,7 @@ class MinBlockBarrier:
         self._block = block
 
     def is_over(self) -> bool:
-        """Return whether the node has the block."""
+        """Return True if the node has the block."""
         return self._barrier.has_come(self._block)
 
     async def wait(self, client: Any) -> None:
@@ -109,7 +109,9 @@ def add_methods(registry: Registry, barrier: BlockBarrier) -> None:
 
 
 def _not_over_http() -> RpcError:
-    return RpcError(METHOD_NOT_FOUND, "wsnode_minBlock is of WebSocket connections, HTTP has a header for it")
+    return RpcError(
+        METHOD_NOT_FOUND, "wsnode_minBlock needs a WebSocket; over HTTP send the header wsnode-min-block"
+    )
 
 
 def _decode(value: Any) -> SeenBlock:

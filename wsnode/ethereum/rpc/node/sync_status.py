@@ -1,4 +1,4 @@
-"""What a node that follows others says of that: eth_syncing, net_peerCount, wsnode_status."""
+"""Status of following: eth_syncing, net_peerCount, wsnode_status."""
 
 from collections.abc import Generator
 from typing import Any, Final
@@ -127,11 +127,11 @@ STARKNET_STATUS: Final = record(
     {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": {**list_of(STRING), "maxItems": 0}},
     {"replica": record({"alt": STARKNET_REPLICA})},
 )
-"""Of a network with a Starknet chain alone."""
+"""Status of a network with a Starknet chain alone."""
 
 
 class SyncMethods:
-    """The methods of a chain that follows, or of one that does not."""
+    """Methods about following, also for a chain that follows no node."""
 
     def __init__(self, following: SyncReporter | None, journal: StatusReporter | None) -> None:
         self._following = following
@@ -143,7 +143,7 @@ class SyncMethods:
         return False if progress is None else progress.members()
 
     def peer_count(self) -> bytes:
-        """Return how many nodes are followed and healthy."""
+        """Return the number of followed, healthy nodes."""
         return quantity(0 if self._following is None else self._following.peers)
 
     def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:

@@ -42,8 +42,7 @@ class CandidateBlocks:
         """Yield the numbers of blocks, and None where the search may pause for other callers.
 
         Raises:
-            RpcError: It has come to a block after a state below the first one that there is, and this is no
-                fork, whose node has those blocks.
+            RpcError: The search needs the state below the first block of a chain that is no fork.
         """
         yield from self._each()
         yield from self._of_history()

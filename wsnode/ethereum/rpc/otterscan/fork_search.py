@@ -37,14 +37,14 @@ class HistoricalTransactions(msgspec.Struct, frozen=True):
     transactions: list[bytes]
     receipts: list[bytes]
     is_done: bool
-    """Whether no more follow in the direction of the search, up to the first block."""
+    """True if no more transactions follow in the direction of the search, up to the first block."""
 
 
 NONE_OLDER: Final = HistoricalTransactions([], [], is_done=True)
 
 
 def has_older(view: Snapshot) -> bool:
-    """Return whether the blocks up to the first one are another chain's."""
+    """Return True if the blocks below the first one belong to another chain."""
     return view.below is not None and view.earliest > 0
 
 
@@ -65,7 +65,7 @@ def search_older(
         raise unanswered(UpstreamError("invalid", f"{method}: {error}")) from None
     is_fitting = all(number > block if is_forward else number < block for number in numbers)
     if len(page.receipts) != len(numbers) or numbers != sorted(numbers, reverse=True) or not is_fitting:
-        raise unanswered(UpstreamError("invalid", f"{method} has other transactions"))
+        raise unanswered(UpstreamError("invalid", f"{method} returned other transactions"))
     # The other chain may have more blocks than this one has of it.
     above = sum(number > view.earliest for number in numbers)
     is_done = page.first_page or above > 0 if is_forward else page.last_page

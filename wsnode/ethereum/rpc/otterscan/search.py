@@ -44,7 +44,7 @@ class SearchPage:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the page has its requested size; a block's transactions stay on one page."""
+        """Return True if the page has its requested size; a block's transactions stay on one page."""
         return len(self.found) >= self.size
 
     def look(self, chunk: list[tuple[int, Rows]], limits: CallLimits, flag: CancelFlag) -> bool | str:
@@ -136,7 +136,7 @@ class TransactionSearchMethods:
         return SearchPage(view, params.address, params.page_size, is_forward=is_forward)
 
     def _fill(self, page: SearchPage, start: int) -> Looking:
-        """Search until the page is full or the time is up; return whether the search reached the chain's end.
+        """Search until the page is full or the time is up; return True if the chain's end was reached.
 
         Raises:
             RpcError: The time is up and the page is empty.

@@ -156,5 +156,5 @@ class BlockTraceMethods:
 
 
 def is_genesis(found: Rows) -> bool:
-    """Return whether these are the rows of the genesis block."""
+    """Return True if the rows are those of the genesis block."""
     return header_fields(found[0]).number == 0

@@ -49,7 +49,7 @@ class FilteredTraces:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the page of traces is full."""
+        """Return True if the page of traces is full."""
         return self.taken >= self._count or self.crossed is not None
 
     def look(self, view: Snapshot, chunk: Chunk, flag: CancelFlag) -> bool | str:

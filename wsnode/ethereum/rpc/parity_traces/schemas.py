@@ -25,7 +25,7 @@ TYPES: Final = ("trace", "vmTrace", "stateDiff")
 MODES: Final = ("intersection", "union")
 NUMBER: Final = either(COUNT, ANY_QUANTITY)
 MOST_TYPES: Final = 16
-"""Names of types in one list; the same may be there twice."""
+"""Maximum number of names of types in one list; repeated names count."""
 TRACE_TYPES: Final = list_of({"enum": list(TYPES)}, most=MOST_TYPES)
 TRACE_FILTER: Final = members(
     {

@@ -1,4 +1,4 @@
-"""The check of a development chain on Arbitrum that a transaction comes to nothing that only ArbOS runs."""
+"""Check on a development chain of Arbitrum: a transaction must not reach code that only ArbOS executes."""
 
 from collections.abc import Generator
 from typing import Any
@@ -21,11 +21,11 @@ class ExecutionCheck:
         self._block = block
 
     def check(self, message: Message) -> Generator[Step, Any, None]:
-        """Run a message, and forget the outcome: whether it can be paid the pool says.
+        """Run a message for its effect on the check alone; the pool decides if it can be paid.
 
         Raises:
-            NotExecutedError: It comes to what only ArbOS runs.
-            MissingStateError: Something of the state is not known yet.
+            NotExecutedError: It reaches code that only ArbOS executes.
+            MissingStateError: State that it reads is not known yet.
         """
         if not self._chain.spec.has_arbos:
             return

@@ -1,4 +1,4 @@
-"""eth_getTransactionByHash in an outage: a partner provider is asked for what this node lacks."""
+"""eth_getTransactionByHash in an outage: a partner's node is asked for transactions missing here."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -22,14 +22,14 @@ PARTNER_FAILED: Final = RpcError(RESOURCE_UNAVAILABLE, "the partner provider fai
 AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 """Calls a method of the partner and returns its result; raises UpstreamError."""
 IsAllowed: TypeAlias = Callable[[Any], bool]
-"""Returns whether a caller's key permits forwarding."""
+"""Function that returns True if a caller's key permits forwarding."""
 
 
 class OutageDetector(Protocol):
     """Decides when this node may lack transactions that a partner has."""
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return whether there is an outage now."""
+        """Return True during an outage."""
 
 
 class StaleHeadDetector:
@@ -43,7 +43,7 @@ class StaleHeadDetector:
         self._clock = clock
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return whether there is an outage now."""
+        """Return True during an outage."""
         return self._is_declared() or view.head_timestamp < self._clock() - self._stale_after
 
 
@@ -61,7 +61,7 @@ class PartnerFallback(Middleware):
         outage: OutageDetector,
         is_allowed: IsAllowed,
     ) -> None:
-        """`ends` counts what the partner's answers come to."""
+        """Make the middleware; `ends` counts the partner's answers by outcome."""
         super().__init__(inner)
         self._ends = ends
         self._spec = spec
@@ -108,7 +108,7 @@ def partner_failed(reason: str) -> RpcError:
 def add_forwarding(
     registry: Registry, spec: ChainSpec, ask: AskPartner, outage: OutageDetector, is_allowed: IsAllowed
 ) -> None:
-    """Have the method ask a partner in an outage for what it does not find."""
+    """Make the method ask a partner, during an outage, for a transaction that is not found here."""
     method = registry.methods[METHOD]
     kind = PartnerFallback(method.kind, registry.forwarded, spec, ask, outage, is_allowed)
     registry.methods[METHOD] = method.of_kind(kind).handled_alone()

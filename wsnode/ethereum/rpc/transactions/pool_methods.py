@@ -116,7 +116,7 @@ class _Written:
         self._render = render
 
     def add(self, before: bytes, entry: PoolEntry) -> bool:
-        """Write `before` and one more entry; return whether the slice is full."""
+        """Write `before` and one more entry; return True if the slice is full."""
         text = self._render(entry.transaction)
         self.pieces += (before, text)
         size = len(text)

@@ -54,7 +54,9 @@ class TransactionSender:
         relay: Relay | None = None,
         execution: ExecutionCheck | None = None,
     ) -> None:
-        """With `relay` a transaction is taken if other nodes take it too; `execution` checks it before."""
+        """Make a sender. With `relay` a transaction is accepted only if other nodes accept it too;
+        `execution` checks it before.
+        """
         self._pool = pool
         self._settle = settle
         self._relay = relay
@@ -102,10 +104,10 @@ class TransactionSender:
         return self._pool.admit(transaction)
 
     def _relayed(self, encoded: bytes) -> Generator[Step, Any, None]:
-        """Have others take what this pool has: also again, for they may have lost it since.
+        """Send a transaction of this pool to other nodes; also a known one, which they may have lost.
 
         Raises:
-            RpcError: None has.
+            RpcError: No node has accepted it.
         """
         if (relay := self._relay) is None:
             return
@@ -130,7 +132,7 @@ def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> 
 
 
 class TransactionRelay:
-    """The method without a pool: other nodes check what only the state can tell."""
+    """Sending without a pool: rules that depend on the state are left to other nodes."""
 
     def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits, rules: PoolRules) -> None:
         self._spec = spec

@@ -33,11 +33,11 @@ Result = TypeVar("Result")
 
 
 class ChainIdChanges(Protocol):
-    """What changes the chain, one change at a time."""
+    """Changes of the chain, one at a time."""
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether no change is under way; none begins before the caller waits."""
+        """Return True if no change is under way; none begins before the caller waits."""
 
     async def wait_quiet(self) -> None:
         """Return when no change is under way; none begins before the caller waits again."""
@@ -67,7 +67,9 @@ class TransactionFiller:
         changing: ChainIdChanges | None = None,
         allows_zero_fees: bool = False,
     ) -> None:
-        """Gas is estimated on block `estimates_on`, and nothing read while `changing` is not quiet."""
+        """Make a filler; gas is estimated on block `estimates_on`, and nothing is read while `changing` is
+        not quiet.
+        """
         self._chain = chain
         self._pool = pool
         self._calls = calls

@@ -48,7 +48,7 @@ class CallOptions(msgspec.Struct, frozen=True):
 
 
 class CallSubscriptionFactory:
-    """Makes subscriptions to outcomes of calls, within the bounds on them."""
+    """Maker of subscriptions to outcomes of calls, within their bounds."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class CallSubscriptionFactory:
 
 
 def decode_calls(value: Any) -> CallOptions:
-    """Return what the object of `calls` names.
+    """Return the options in an object of `calls`.
 
     Raises:
         ValueError: A member is malformed, or there is no call.

@@ -1,4 +1,4 @@
-"""What the kinds of eth_subscribe to values of the state have in common: their bounds and their options."""
+"""Bounds and options shared by the kinds of eth_subscribe to values of the state."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,7 +38,7 @@ class LiveQuota:
             raise limit_exceeded("too many live calls", {"limit": of_all.limit})
 
     def giving_back(self, channel: EventChannel, given: int) -> Callable[[], None]:
-        """Return what counts the values of a subscription no more, once it ends."""
+        """Return a function that ends the count of a subscription's values."""
         subscriptions = channel.subscriptions
         return partial(self._give_back, subscriptions.live_calls, subscriptions.client, given)
 

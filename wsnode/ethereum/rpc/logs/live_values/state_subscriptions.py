@@ -43,7 +43,7 @@ class StateOptions(msgspec.Struct, frozen=True):
 
 
 class StateSubscriptionFactory:
-    """Makes subscriptions to values, within the bounds on them."""
+    """Maker of subscriptions to values, within their bounds."""
 
     def __init__(self, hub: Hub, limits: CallLimits, quota: LiveQuota) -> None:
         self._hub = hub
@@ -85,10 +85,10 @@ class StateSubscriptionFactory:
 
 
 def decode_state(value: Any) -> StateOptions:
-    """Return what the object of `state` names.
+    """Return the options in an object of `state`.
 
     Raises:
-        ValueError: A member is malformed, or nothing is named.
+        ValueError: A member is malformed, or no account or slot is named.
         RpcError: A member is unknown.
     """
     if type(value) is not dict:
