@@ -1,1 +1,1 @@
-"""All that knows Ethereum; the rest of the tree knows no chain."""
+"""Everything about Ethereum; the rest of the package knows no chain."""

@@ -1,13 +1,15 @@
-"""Error codes of Ethereum's methods, beside jsonrpc/errors; docs/reference/errors.md has a row for each."""
+"""Error codes of Ethereum's methods, besides those of jsonrpc/errors; docs/reference/errors.md has a row for
+each.
+"""
 
 from typing import Final
 
 # geth's internal/ethapi/errors.go.
 REVERTED: Final = 3
 NOT_PROCESSED: Final = 4
-"""No block included the transaction in time; EIP-7966 reserves 4 for it."""
+"""EIP-7966: no block included the transaction in time."""
 HALTED: Final = -32015
-"""A simulated call halted; the engine writes it into the call's own `error`."""
+"""Simulated call halted; the engine writes the code into the call's own `error`."""
 NONCE_TOO_LOW: Final = -38010
 NONCE_TOO_HIGH: Final = -38011
 FEE_BELOW_BASE: Final = -38012
@@ -18,7 +20,7 @@ BLOCK_NUMBER: Final = -38020
 BLOCK_TIMESTAMP: Final = -38021
 INITCODE_SIZE: Final = -38025
 CLIENT_LIMIT: Final = -38026
-"""The request has more blocks, calls or slots than allowed."""
+"""Request with more blocks, calls or slots than allowed."""
 
 # execution-apis, src/engine/common.md.
 UNKNOWN_PAYLOAD: Final = -38001
@@ -29,4 +31,4 @@ UNSUPPORTED_FORK: Final = -38005
 
 # geth's core/history/historymode.go.
 PRUNED_HISTORY: Final = 4444
-"""A folder with a window does not have the block any more, or a light one no state."""
+"""Block was pruned in a folder with a window, or its state is not kept in a light folder."""

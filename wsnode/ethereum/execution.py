@@ -1,4 +1,4 @@
-"""Blocks made part of a chain: executed on its state, or, in a light folder, held against their receipts."""
+"""Verification of blocks that are added to a chain: by execution, or in a light folder by their receipts."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from wsnode.ethereum.storage import side_blocks
 from wsnode.store.environment import Environment
 
 MOST_BYTES: Final = 64 << 20
-"""Of told blocks that wait to be judged."""
+"""Maximum bytes of received blocks that wait to be verified."""
 _ANCESTORS: Final = 7
 
 
 class NoReceiptsError(Exception):
-    """A block cannot be judged: no node has told its receipts, or they are forgotten by now."""
+    """Error of a block that cannot be verified: its receipts were never received, or have been dropped."""
 
     def __init__(self, block_hash: bytes) -> None:
         super().__init__(f"no receipts of block {hexadecimal(block_hash)} were told")
@@ -28,19 +28,19 @@ class NoReceiptsError(Exception):
 
 
 class ExecutionOutcome(Protocol):
-    """What became of a run of blocks."""
+    """Outcome of verifying consecutive blocks."""
 
     @property
     def verified(self) -> Sequence[VerifiedBlock]:
-        """Return the blocks that keep every rule."""
+        """Return the valid blocks, up to the first invalid one."""
 
     @property
     def error(self) -> InvalidBlockError | None:
-        """Return what the block after them breaks."""
+        """Return the rule broken by the block after the valid ones, None if all are valid."""
 
 
 class Executor(Protocol):
-    """Judges blocks and makes their changes, as the engine's `State` does."""
+    """Verifier of blocks that also makes their changes, like the engine's `State`."""
 
     def execute(
         self,
@@ -50,7 +50,7 @@ class Executor(Protocol):
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> ExecutionOutcome:
-        """Put a run of blocks on the head, up to the first invalid one."""
+        """Verify consecutive blocks and put them on the head, up to the first invalid one."""
 
     def try_block(
         self,
@@ -61,38 +61,42 @@ class Executor(Protocol):
         total_difficulty: int,
         changes: int = ...,
     ) -> BuiltBlock | InvalidBlockError:
-        """Return a block judged on any parent, or what it breaks."""
+        """Verify a block on any parent; return it with its changes, or the rule that it breaks."""
 
     def verify_header(
         self, block: UnverifiedBlock, ancestors: Sequence[Rows], *, total_difficulty: int
     ) -> InvalidBlockError | None:
-        """Return which of the rules that need no execution a block breaks."""
+        """Check the rules that need no execution; return the rule that a block breaks, None if it breaks
+        none.
+        """
 
     def accept(self, block: BuiltBlock) -> None:
-        """Put a judged block on the head."""
+        """Put a verified block on the head."""
 
     def commit(self, *, sync: bool) -> None:
-        """Write what is on the head."""
+        """Write the blocks put on the head."""
 
     def commit_whole(self) -> None:
-        """Write what is on the head; a power failure before `sync_now` returns may undo that, and no more."""
+        """Write the blocks put on the head; until `sync_now` returns, a power failure may undo this write as
+        a whole.
+        """
 
     def sync_now(self) -> None:
-        """Bring all that is written to the disk."""
+        """Flush all writes to the disk."""
 
 
 class ReceiptVerifierOutcome(msgspec.Struct, frozen=True):
-    """A run of told blocks, judged."""
+    """Outcome of verifying consecutive blocks by their receipts."""
 
     verified: list[VerifiedBlock]
     error: InvalidBlockError | None
 
 
 class ReceiptVerifier:
-    """Judges blocks by what other nodes tell of them; there is no state to change.
+    """Verifier of blocks by receipts from other nodes, for a light folder without a state.
 
-    Header rules, body, receipts, gas and bloom are verified. That the state root and the requests are right
-    takes an execution: there the chain of hashes from a trusted head is relied on.
+    Header rules, body, receipts, gas and bloom are verified. State root and requests could be verified only
+    by execution; for these the chain of hashes from a trusted head is relied on.
     """
 
     def __init__(
@@ -105,12 +109,12 @@ class ReceiptVerifier:
         self._told: OrderedDict[Hash32, BuiltBlock] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
-        """Receipts arrive in the event loop, and blocks are judged in others."""
+        """Lock: receipts arrive in the event loop, and blocks are verified in other threads."""
 
     def tell(self, blocks: Sequence[BuiltBlock]) -> None:
-        """Keep blocks whose bodies and receipts are those of their headers until they are judged.
+        """Keep blocks, whose bodies and receipts match their headers, until they are verified.
 
-        Beyond the bound those told before are forgotten. These are judged together, so all of them are kept.
+        Beyond the bound of bytes, blocks of earlier calls are dropped; blocks of this call are all kept.
         """
         with self._lock:
             for block in blocks:
@@ -128,10 +132,10 @@ class ReceiptVerifier:
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> ReceiptVerifierOutcome:
-        """Judge a run of blocks that follow one another.
+        """Verify consecutive blocks.
 
         Raises:
-            NoReceiptsError: Nobody told of one.
+            NoReceiptsError: The receipts of a block were never received, or have been dropped.
         """
         assert attributes is None, "told blocks are not made here"
         verified: list[VerifiedBlock] = []
@@ -154,10 +158,10 @@ class ReceiptVerifier:
         total_difficulty: int,
         changes: int = 0,
     ) -> BuiltBlock | InvalidBlockError:
-        """Judge a block after its ancestors.
+        """Verify a block after its ancestors.
 
         Raises:
-            NoReceiptsError: Nobody told of it.
+            NoReceiptsError: The receipts of the block were never received, or have been dropped.
         """
         error = self.verify_header(block, ancestors, total_difficulty=total_difficulty)
         if error is not None:
@@ -169,11 +173,13 @@ class ReceiptVerifier:
     def verify_header(
         self, block: UnverifiedBlock, ancestors: Sequence[Rows], *, total_difficulty: int
     ) -> InvalidBlockError | None:
-        """Return which of the rules that need no execution a block breaks."""
+        """Check the rules that need no execution; return the rule that a block breaks, None if it breaks
+        none.
+        """
         return self._state.verify_header(block, ancestors, total_difficulty=total_difficulty)
 
     def accept(self, block: BuiltBlock) -> None:
-        """Do nothing: a told block has no changes."""
+        """Do nothing: without a state a block has no changes."""
 
     def commit(self, *, sync: bool) -> None:
         """Do nothing: there are no changes."""
@@ -191,7 +197,7 @@ class ReceiptVerifier:
         return told
 
     def _stored(self, block: UnverifiedBlock) -> BuiltBlock | InvalidBlockError:
-        """Judge a block that is stored beside the chain, by the receipts there."""
+        """Verify a block by the receipts stored with side blocks."""
         with self._store.read() as reader:
             receipts = side_blocks.receipts(reader, block.hash) or side_blocks.upstream_receipts(
                 reader, block.hash

@@ -1,4 +1,4 @@
-"""The end of the canonical chain, and a change of it."""
+"""Head of the canonical chain, and changes of it."""
 
 from typing import Protocol, Self
 
@@ -8,19 +8,19 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 
 
 class Block(Protocol):
-    """A block, or the members of its header."""
+    """Block, or the members of its header."""
 
     @property
     def number(self) -> int:
-        """Return its number."""
+        """Return the block's number."""
 
     @property
     def hash(self) -> bytes:
-        """Return its hash."""
+        """Return the block's hash."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """A block by number and hash."""
+    """Number and hash of a block."""
 
     number: BlockNumber
     hash: Hash32
@@ -39,7 +39,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class HeadChange(msgspec.Struct, frozen=True):
-    """The blocks that left the canonical chain, highest first, and those that joined it, lowest first."""
+    """Change of the canonical chain: blocks removed, highest first, and blocks added, lowest first."""
 
     removed: tuple[Head, ...]
     added: tuple[Head, ...]

@@ -1,4 +1,4 @@
-"""The chain at one moment: all reads from a snapshot see one head."""
+"""Snapshot of the chain: all reads from it see one head."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -28,57 +28,58 @@ from wsnode.store.table import Table
 Stored = TypeVar("Stored", bytes | None, Row | None)
 
 BlockName: TypeAlias = int | bytes
-"""A block of the chain below the first block, by its number there or by its hash."""
+"""Block of the chain below the first block, by number or by hash."""
 
 
 class HistoricalChain(Protocol):
-    """A chain that ends with a block below the first one; its state is known by proofs."""
+    """Chain that ends with a block below the first one; its state is known by proofs."""
 
     @property
     def fetchers(self) -> StateFetchers:
-        """Return what fetches the values of its state that a call lacks."""
+        """Return the source of state that a call lacks."""
 
     def snapshot(self, caller: "CallerContext") -> "Snapshot":
-        """Return it for one call."""
+        """Return a snapshot of the chain for one call."""
 
 
 class ForkBackend(Protocol):
-    """The chain below the first block, where that is another chain's: its nodes are asked."""
+    """Nodes of another chain, for the blocks below the first block of a forked chain."""
 
     def close(self) -> None:
         """Close all chains that were returned."""
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
-        """Return the JSON text of a call's result, which is not verified.
+        """Return the JSON text of a call's result, unverified.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: No node returns a result.
         """
 
     async def ask_each(self, method: str, calls: Sequence[list[Any]]) -> list[bytes]:
-        """Return the JSON text of the result of each call, which is not verified.
+        """Return the JSON text of each call's result, unverified.
 
         Raises:
-            UpstreamError: One has none.
+            UpstreamError: No node returns all results.
         """
 
     async def begun_at(self, block: BlockName) -> HistoricalChain:
-        """Return a chain whose only block is this one, with the state after it.
+        """Return a chain with this block alone, and the state after it.
 
         Raises:
             RpcError: No node has the block, or proves its state.
         """
 
     async def executed(self, block: BlockName) -> HistoricalChain:
-        """Return a chain of this block and its parent, on whose proved state it has been executed.
+        """Return a chain of this block and its parent; the block has been executed on the parent's proved
+        state.
 
         Raises:
-            RpcError: No node has the blocks, or proves the state; or the outcome is not the block's.
+            RpcError: No node has the blocks or proves the state, or the outcome differs from the header.
         """
 
 
 class SnapshotSource(Protocol):
-    """A chain that has moments."""
+    """Chain of which snapshots are taken."""
 
     store: Environment
     spec: ChainSpec
@@ -89,33 +90,33 @@ class SnapshotSource(Protocol):
     below: ForkBackend | None
 
     def head_in(self, reader: Reader) -> Head:
-        """Return the head that `reader` sees."""
+        """Return the head as seen by `reader`."""
 
     def earliest_in(self, reader: Reader) -> BlockNumber:
-        """Return the first block that `reader` sees."""
+        """Return the number of the first block as seen by `reader`."""
 
     def has_begun_in(self, reader: Reader) -> bool:
-        """Return whether `reader` sees the first block of a light folder; that of a full one is there."""
+        """Return True if `reader` sees the first block; False only in a new light folder."""
 
 
 class CallerContext(Protocol):
-    """The caller: `service_form` on the keyed paths, otherwise a plain node's form."""
+    """Caller: `service_form` is True for the service's form of replies, False for the plain node's."""
 
     @property
     def service_form(self) -> bool:
-        """Return whether replies carry the service's additional members."""
+        """Return True if replies have the service's additional members."""
 
     @property
     def key_name(self) -> str | None:
-        """Return the name of the key that was used, None without one."""
+        """Return the name of the caller's API key, None without one."""
 
     @property
     def client(self) -> ClientId | None:
-        """Return the connection that asks, None inside the program."""
+        """Return the caller's connection, None for a call of the program itself."""
 
 
 class Snapshot:
-    """The canonical chain up to one head, and the side blocks known then. A context manager."""
+    """Canonical chain up to one head, and the side blocks known then. A context manager."""
 
     __slots__ = (
         "_chain",
@@ -156,50 +157,50 @@ class Snapshot:
 
     @property
     def version(self) -> int:
-        """Return the version of the chain's store: another one may hold another chain."""
+        """Return the version of the chain's store; snapshots with one version see the same chain."""
         return self.reader.version
 
     @property
     def chain_id(self) -> int:
-        """Return the id of the blocks after the head."""
+        """Return the chain id of blocks after the head."""
         changes = chain_ids.chain_ids(self.reader)
         # What the specification knows of other ids may be later than this moment.
         return chain_ids.id_of(changes, self.spec.chain_id_at(0), self.number + 1)
 
     @property
     def earliest(self) -> BlockNumber:
-        """Return the number of the first block: 0, but in a folder that keeps a window."""
+        """Return the number of the first block; 0 except in a folder with a window."""
         return self._chain.earliest_in(self.reader)
 
     @property
     def has_begun(self) -> bool:
-        """Return whether a light folder has its first block; a full one always has."""
+        """Return True if the first block is stored; False only in a new light folder."""
         return self._chain.has_begun_in(self.reader)
 
     @property
     def window(self) -> int | None:
-        """Return how many blocks are kept, None for all."""
+        """Return the number of blocks kept, None for all."""
         return self._chain.window
 
     @property
     def retained(self) -> int:
-        """Return how many blocks are kept: those of the window, or more where that is one of a time."""
+        """Return the number of blocks kept: the window's, or for a window by time the blocks there are."""
         kept = self.number - self.earliest + 1
         return kept if self._chain.kind.window_seconds is not None else self._chain.window or kept
 
     @property
     def is_light(self) -> bool:
-        """Return whether no block is executed, and states are known by proofs alone."""
+        """Return True in a light folder: blocks are not executed, and states are known by proofs alone."""
         return self._chain.is_light
 
     @property
     def below(self) -> ForkBackend | None:
-        """Return the chain below the first block, None where that is no other's."""
+        """Return the nodes of the chain below the first block, None if this is no forked chain."""
         return self._chain.below
 
     @property
     def head_timestamp(self) -> int:
-        """Return when the head was made, in Unix time."""
+        """Return the head's timestamp, in Unix seconds."""
         row = self.header(self.number)
         assert row is not None
         return header_fields(row).timestamp
@@ -228,13 +229,13 @@ class Snapshot:
 
     @property
     def is_merged(self) -> bool:
-        """Return whether the head is a proof-of-stake block."""
+        """Return True if the head is a block of proof of stake."""
         row = self.header(self.number)
         # A genesis may have difficulty 0 without being one.
         return self.number > 0 and row is not None and header_fields(row).difficulty == 0
 
     def block_rows(self, block_hash: bytes) -> Rows | None:
-        """Return header and body row of a block, canonical or not, None when it is unknown."""
+        """Return header and body row of a block, canonical or not, None if it is unknown."""
         number = self.number_of(block_hash)
         if number is None:
             header, body = self.side_header(block_hash), self.side_body(block_hash)
@@ -243,14 +244,14 @@ class Snapshot:
         return None if header is None or body is None else (header, body)
 
     def parent_hash(self, header: bytes) -> Hash32:
-        """Return the parent's hash out of a header row."""
+        """Return the parent's hash in a header row."""
         return Hash32(header_fields(header).parent_hash)
 
     def header(self, number: int) -> bytes | None:
         """Return a canonical block's header row, None beyond the head.
 
         Raises:
-            DamagedRowError: The row, as those below, is damaged, or missing.
+            DamagedRowError: The row is damaged or missing; `body` and `receipts` raise it too.
         """
         return self._checked(HEADERS, number, self.reader.get(HEADERS, number_key(number)))
 
@@ -263,18 +264,20 @@ class Snapshot:
         return self._checked(RECEIPTS, number, self.reader.get(RECEIPTS, number_key(number)))
 
     def view_body(self, number: int) -> Row | None:
-        """Return a canonical block's body row, good until the snapshot is closed; None beyond the head."""
+        """Return a canonical block's body row, valid until the snapshot is closed; None beyond the head."""
         return self._checked(BODIES, number, self.reader.view(BODIES, number_key(number)))
 
     def view_receipts(self, number: int) -> Row | None:
-        """Return a canonical block's receipts row, as good as long; None beyond the head."""
+        """Return a canonical block's receipts row, valid until the snapshot is closed; None beyond the
+        head.
+        """
         return self._checked(RECEIPTS, number, self.reader.view(RECEIPTS, number_key(number)))
 
     def _checked(self, table: Table, number: int, row: Stored) -> Stored:
         """Return the row of a canonical block, None beyond the chain's ends.
 
         Raises:
-            DamagedRowError: It must be there, and is not.
+            DamagedRowError: The row is missing.
         """
         # Of its first block a light folder or a fork may have the header alone.
         if row is None and self.earliest < number <= self.number:
@@ -282,11 +285,11 @@ class Snapshot:
         return row
 
     def total_difficulty(self, number: int) -> int:
-        """Return the difficulties of a canonical block and all before it, added up."""
+        """Return the total difficulty of a canonical block: its own and that of all blocks before it."""
         return canonical.totals(self.reader, number).difficulty
 
     def total_difficulty_of(self, block_hash: bytes) -> int | None:
-        """Return the total difficulty of a block, canonical or beside the chain, None when it is unknown."""
+        """Return the total difficulty of a block, canonical or not, None if it is unknown."""
         number = self.number_of(block_hash)
         return (
             side_blocks.total_difficulty(self.reader, block_hash)
@@ -295,56 +298,59 @@ class Snapshot:
         )
 
     def log_count_before(self, number: int) -> int:
-        """Return how many logs the canonical blocks before this one have: its first log's number.
+        """Return the number of logs in canonical blocks before this one, the number of its first log.
 
-        The genesis block has none, so that block 1 has the first one, which may not be number 0.
+        The genesis block has no logs. In a folder with a window, the number of block 1's first log need not
+        be 0.
         """
         return logs_before(self.reader, max(number, 1))
 
     def place_of_log(self, log: int) -> tuple[BlockNumber, int]:
-        """Return in which canonical block the log of this number in the chain is, and its index there."""
+        """Return block number and index in the block of the log with this number in the chain."""
         ((number, indices),), _place = locate_logs(self.reader, log, ITSELF, 0, 1)
         return BlockNumber(number), indices[0]
 
     def transaction(self, transaction_hash: bytes) -> tuple[BlockNumber, int] | None:
-        """Return a canonical transaction's block number and its index there, None when unknown."""
+        """Return block number and index of a canonical transaction, None if unknown."""
         found = find_transaction(self.reader, transaction_hash)
         return None if found is None else (BlockNumber(found[0]), found[1])
 
     def side_header(self, block_hash: bytes) -> bytes | None:
-        """Return the header row of a block beside the canonical chain."""
+        """Return the header row of a side block, None if unknown."""
         return side_blocks.header(self.reader, block_hash)
 
     def side_body(self, block_hash: bytes) -> bytes | None:
-        """Return the body row of a block beside the canonical chain."""
+        """Return the body row of a side block, None if unknown."""
         return side_blocks.body(self.reader, block_hash)
 
     def side_receipts(self, block_hash: bytes) -> bytes | None:
-        """Return the receipts row of a block that was canonical once, None for other blocks."""
+        """Return the receipts row of a side block that was canonical once, None for other blocks."""
         return side_blocks.receipts(self.reader, block_hash)
 
     def access_list(self, block_hash: bytes) -> bytes | None:
-        """Return the RLP of a block's access list, None where it is not kept or there is none."""
+        """Return the RLP of a block's access list (EIP-7928), None if the block has none or it is not
+        kept.
+        """
         number = self.number_of(block_hash)
         if number is None:
             return side_blocks.access_list(self.reader, block_hash)
         return self.access_list_at(number)
 
     def access_list_at(self, number: int) -> bytes | None:
-        """Return the RLP of a canonical block's access list, None where it is not kept or there is none."""
+        """Return the RLP of a canonical block's access list, None if the block has none or it is not kept."""
         return self.reader.get(ACCESS_LISTS, number_key(number))
 
     def pin(self) -> None:
-        """Have all reads of the state see one commit, as those of the chain do.
+        """Make all further reads of the state see one commit, like reads of the chain.
 
-        A state changes under a block's number only where it is patched, on a development chain.
+        The state after a block changes only by patches, on a development chain.
         """
         if not self._is_pinned:
             self.state = self.state.pin()
             self._native_view, self._is_pinned = None, True
 
     def close(self) -> None:
-        """End the snapshot."""
+        """End the snapshot, and release its version of the store."""
         self.reader.close()
 
     def __enter__(self) -> Self:

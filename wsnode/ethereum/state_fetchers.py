@@ -1,34 +1,34 @@
-"""The interface of what fetches values of the state that calls lack, where another node has them."""
+"""Interface for fetching state that a call lacks and another node has."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 Fetch: TypeAlias = Callable[[], Awaitable[None]]
-"""Returns once what a call lacked is there; raises RpcError if that cannot be."""
+"""Function that fetches missing state; raises RpcError if it cannot."""
 
 
 class FetchSession(Protocol):
-    """What one call has lacked so far."""
+    """Fetches of state for one call."""
 
     def fetch_for(self, error: Exception) -> Fetch | None:
-        """Return what fetches the values that `error` names, None for an error that names none.
+        """Return a function that fetches the state named in `error`, None for any other error.
 
         Raises:
             RpcError: The call may fetch no more.
         """
 
     def moves_on(self) -> bool:
-        """Return whether the call, which cannot have what it lacks, is to be made at the present head.
+        """Return True if a call whose state cannot be fetched is to be repeated at the present head.
 
-        It is if the head that it saw is the head no more. There it may fetch as much again.
+        It is if the head has changed since the call began. The repetition may fetch as much again.
         """
 
 
 class StateFetchers(Protocol):
-    """What fetches for calls."""
+    """Source of state for calls."""
 
     def is_lack(self, error: Exception) -> bool:
-        """Return whether an error says that something is lacking."""
+        """Return True if an error means that state is missing."""
 
     def begin(self, method: str, params: bytes, view: Any) -> FetchSession:
-        """Return the account of one call, whose parameters are JSON text, and which reads from `view`."""
+        """Return the session of one call with `params` (JSON text) on `view`."""

@@ -1,1 +1,1 @@
-"""The next block: its attributes and transactions, the built block, and the state after it."""
+"""Building of the next block: its attributes and transactions, the block, and the state after it."""

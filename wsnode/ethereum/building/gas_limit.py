@@ -1,19 +1,19 @@
-"""The gas limit of blocks that are built here: its bounds, and how it moves towards a target."""
+"""Gas limit of blocks built here: its bounds, and its steps towards a target."""
 
 from typing import Final
 
 GAS_LIMIT_TARGET: Final = 60_000_000
-"""The default target of built blocks' gas limit, geth's."""
+"""Default target of the gas limit, in gas; geth's."""
 LEAST_GAS_LIMIT: Final = 5000
 MOST_GAS_LIMIT: Final = (1 << 63) - 1
 GAS_LIMIT_DIVISOR: Final = 1024
 NO_GAS_LIMIT: Final = 1 << 50
-"""In headers of Arbitrum, whose blocks have no limit."""
+"""Gas limit in headers of Arbitrum, whose blocks have no limit."""
 ARBITRUM_TARGET: Final = 30_000_000
-"""The gas limit of blocks that are built on such a one."""
+"""Gas limit of a block built on a block of Arbitrum."""
 
 
 def gas_limit_after(parent: int, target: int) -> int:
-    """Return the gas limit closest to the target that may follow on the parent's (core.CalcGasLimit)."""
+    """Return the gas limit closest to `target` that is valid after `parent` (geth core.CalcGasLimit)."""
     step = parent // GAS_LIMIT_DIVISOR - 1
     return min(max(target, LEAST_GAS_LIMIT, parent - step), parent + step)

@@ -1,4 +1,4 @@
-"""Attributes and transactions of the next block: the pool's executable ones on top of the head."""
+"""Attributes and transactions of the next block: the pool's executable transactions on the head."""
 
 import time
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ _ZERO_HASH: Final = bytes(32)
 
 
 class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """The attributes of a block that its maker decides; without a base fee, it follows from the parent's."""
+    """Attributes of a block that its maker decides; a base fee of None follows from the parent."""
 
     timestamp: int
     gas_limit: int
     prev_randao: bytes = _ZERO_HASH
     base_fee: int | None = None
     may_lack_requests: bool = False
-    """True if the block has no requests of a system contract that fails, and is built all the same."""
+    """True if the block is built even if the system contract of its requests fails, then without requests."""
 
     def base_fee_after(self, spec: ChainSpec, parent: Header) -> int | None:
-        """Return its base fee on top of `parent`, None before there are base fees."""
+        """Return the block's base fee on `parent` in wei; None before there are base fees (EIP-1559)."""
         return spec.next_base_fee(parent) if self.base_fee is None else self.base_fee
 
     def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
@@ -47,12 +47,12 @@ class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A block that could be built on a head."""
+    """Block that could be built on a head."""
 
     state_root: bytes
-    """The head's: a development chain may change its state in place."""
+    """State root of the head: a development chain may change the head's state in place."""
     chain_id: int
-    """The chain id of the block: a development chain may have another one."""
+    """Chain id of the block: a development chain may change it."""
     parent: Rows
     head: Header
     next_block: NextBlockAttributes
@@ -61,14 +61,14 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gas(self) -> int:
-        """Return how much gas its transactions may use."""
+        """Return the sum of its transactions' gas limits, in gas."""
         return sum(transaction.gas for transaction in self.transactions)
 
     def build(self, state: State) -> BuiltBlock:
-        """Return the block.
+        """Build the block and return it.
 
         Raises:
-            ReorganisedError: The head is gone.
+            ReorganisedError: The head has left the chain.
         """
         encoded = [transaction.encoded for transaction in self.transactions]
         senders = [named_sender(transaction) for transaction in self.transactions]
@@ -76,7 +76,9 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlockAttributes:
-    """Return a block of which nothing is known but that it comes now."""
+    """Return the attributes of a block made now: the current time, and the gas limit nearest to the
+    target.
+    """
     timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
     return NextBlockAttributes(
         timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target)
@@ -84,12 +86,12 @@ def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlo
 
 
 def continues(head: Header) -> bool:
-    """Return whether a block can follow: none does on proof of work."""
+    """Return True if a block may follow `head`; False on proof of work, where the header has a difficulty."""
     return head.difficulty == 0
 
 
 def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
-    """Return the transactions that are few enough to run on the main thread.
+    """Return the first transactions with at most `MOST_GAS` gas together, quick enough for the main thread.
 
     These are all of a block's, except on chains with nearly unlimited blocks.
     """

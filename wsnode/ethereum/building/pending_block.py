@@ -1,4 +1,4 @@
-"""The block to come, built by the engine as blocks are, and the state after it."""
+"""Pending block, built by the engine like any block, and the state after it."""
 
 import time
 from collections.abc import Callable, Generator
@@ -20,18 +20,18 @@ from wsnode.jsonrpc.work import RunInThread, Step
 SHARE: Final = 0.1
 """Share of the time that rebuilding the pending block on one head may take."""
 ALWAYS: Final = inf
-"""The share with which the block is rebuilt after each change: tests must not depend on the clock."""
+"""Share with which the block is rebuilt after each change; for tests, which must not depend on the clock."""
 SAVED_SECONDS: Final = 1.0
-"""Seconds whose share may be used at once."""
+"""Seconds of which the share may be used at once."""
 GAS_AT_ONCE: Final = 1_000_000
-"""Gas that runs without a worker thread, which would take longer."""
+"""Gas up to which a block is built on the main thread; a worker thread would take longer."""
 
 Answer = TypeVar("Answer")
 Steps = Generator[Step, Any, Answer]
 
 
 class NoNextBlockError(Exception):
-    """Nothing that is `wanted` of the block to come is there, as on proof of work."""
+    """Error: no pending block can be built, as on proof of work; `wanted` names the part asked for."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__(f"pending {wanted} is not available")
@@ -39,17 +39,17 @@ class NoNextBlockError(Exception):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A block, and the inputs from which it was built."""
+    """Built block, with the inputs from which it was built."""
 
     block: BuiltBlock
     plan: BlockPlan
 
 
 class PendingBlock:
-    """Builds the block after a head on request, and again for another head, pool or second.
+    """Pending block: built on request, and rebuilt for another head, another pool or another second.
 
-    On one head it rebuilds only within `share` of the time, so a full block that is requested often may
-    be some seconds old.
+    On one head, rebuilding takes at most `share` of the time, so a full block that is requested often may be
+    some seconds old.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PendingBlock:
         share: float = SHARE,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Begin; where the program `makes_blocks` itself, there is one to come on proof of work as well."""
+        """Begin; with `makes_blocks` (on a development chain) a pending block exists on proof of work too."""
         self._pool = pool
         self._makes_blocks = makes_blocks
         self._share = share
@@ -72,20 +72,22 @@ class PendingBlock:
         self._kept: _Kept | None = None
 
     def base_fee(self, spec: ChainSpec, head: Header) -> int | None:
-        """Return the base fee of the block after a head, None before there are base fees."""
+        """Return the base fee of the block after `head` in wei; None before there are base fees."""
         return self._next_block(head).base_fee_after(spec, head)
 
     def advised_base_fee(self, head: Header) -> int | None:
-        """Return the base fee that fees are advised by: the head's, as with geth, unless one is decided."""
+        """Return the base fee for advice on fees in wei: the next block's if it was set, else the head's, as
+        in geth.
+        """
         decided = self._next_block(head).base_fee
         return head.base_fee if decided is None else decided
 
     def after(self, view: Snapshot) -> BuiltBlock:
-        """Return the block after the view's head.
+        """Return the pending block after the view's head.
 
         Raises:
-            NoNextBlockError: There is none, as `continues` says.
-            ReorganisedError: The head is gone.
+            NoNextBlockError: No block may follow the head (`continues`).
+            ReorganisedError: The head has left the chain.
         """
         root = view.state.state_root
         return self._current(view.head.hash, root, view.spec.chain_id) or self._build(
@@ -96,7 +98,7 @@ class PendingBlock:
         """Return the pending block with the state after it; a long build runs in a worker thread.
 
         Raises:
-            NoNextBlockError, ReorganisedError: As `after`.
+            NoNextBlockError, ReorganisedError: As in `after`.
         """
         root = view.state.state_root
         current = self._current(view.head.hash, root, view.spec.chain_id)
@@ -109,7 +111,7 @@ class PendingBlock:
         return built
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
-        """Return what `answer` makes of the state after the block to come, or how to get there."""
+        """Return `answer` of the pending block, or steps that build the block and return it."""
         current = self._current(view.head.hash, view.state.state_root, view.spec.chain_id)
         return self._read_later(view, answer) if current is None else answer(current)
 

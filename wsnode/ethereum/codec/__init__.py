@@ -1,1 +1,1 @@
-"""Between Ethereum's values and bytes: rows of the engine to JSON and back."""
+"""Conversion between Ethereum's values and bytes: from rows of the engine to JSON and back."""

@@ -1,4 +1,4 @@
-"""A chain's tables as the engine keeps them: their names, both ends of the chain, and where its logs lie."""
+"""Tables of a chain in the engine: their names, appending and removing of blocks, and search of logs."""
 
 from typing import Final
 
@@ -32,4 +32,4 @@ __all__ = [
 ]
 
 ITSELF: Final = bytes(4)
-"""The positions by which `locate_logs` finds the log of the number that it is given, and no other."""
+"""Key for `locate_logs`: with these positions it returns the log of the given number alone."""

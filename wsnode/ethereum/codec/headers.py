@@ -1,4 +1,4 @@
-"""The header of a block's RLP, read without decoding the rest."""
+"""Header of a block's RLP, read without decoding the rest."""
 
 from wsnode._native.evm import fork_table
 from wsnode.ethereum.codec.blocks import keccak256
@@ -6,15 +6,15 @@ from wsnode.ethereum.codec.rlp import LIST, content
 from wsnode.ethereum.primitives.values import Hash32
 
 KNOWN_MEMBERS = max(fork.header_members for fork in fork_table())
-"""Of a header of the last fork that the engine knows."""
+"""Number of members of a header of the last fork that the engine knows."""
 MOST_MEMBERS = 64
 _NUMBER_BYTES = 8
 _NUMBER = 8
-"""The place of the number among the members of a header."""
+"""Index of the number among the members of a header."""
 
 
 def block_hash(encoded: bytes) -> Hash32 | None:
-    """Return the hash of the header in a block's RLP, None when there is no header at its start."""
+    """Return the hash of the header in a block's RLP; None if no header is at its start."""
     block = _list(encoded, 0)
     if block is None:
         return None
@@ -25,9 +25,9 @@ def block_hash(encoded: bytes) -> Hash32 | None:
 
 
 def header_members(encoded: bytes) -> int:
-    """Return how many members the header in a block's RLP has, 0 when there is no header at its start.
+    """Return the number of members of the header in a block's RLP; 0 if no header is at its start.
 
-    Beyond `MOST_MEMBERS` no more are counted.
+    Counting ends at `MOST_MEMBERS`.
     """
     header = _header(encoded)
     if header is None:
@@ -39,7 +39,7 @@ def header_members(encoded: bytes) -> int:
 
 
 def block_number(encoded: bytes) -> int | None:
-    """Return the number in the header of a block's RLP, None when there is none."""
+    """Return the block number in the header of a block's RLP; None if there is none."""
     header = _header(encoded)
     if header is None:
         return None
@@ -56,18 +56,20 @@ def block_number(encoded: bytes) -> int | None:
 
 
 def _header(encoded: bytes) -> tuple[int, int] | None:
-    """Return where the content of the header in a block's RLP begins and ends."""
+    """Return start and end, as offsets, of the content of the header in a block's RLP; None if there is
+    none.
+    """
     block = _list(encoded, 0)
     return None if block is None else _list(encoded, block[0])
 
 
 def _end_of_item(encoded: bytes, start: int) -> int:
-    """Return where the item at `start` ends."""
+    """Return the offset at which the item at `start` ends."""
     return sum(content(encoded, start))
 
 
 def _list(encoded: bytes, start: int) -> tuple[int, int] | None:
-    """Return where the content of the list at `start` begins and ends."""
+    """Return start and end, as offsets, of the content of the list at `start`; None if there is none."""
     if start >= len(encoded) or encoded[start] < LIST:
         return None
     begin, size = content(encoded, start)

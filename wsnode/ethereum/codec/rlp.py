@@ -1,4 +1,4 @@
-"""RLP read and written as far as values are bytes and lists; the engine does all else."""
+"""RLP of values that are bytes and lists; the engine does all other RLP."""
 
 from typing import Final, TypeAlias
 
@@ -31,7 +31,7 @@ def encoded_items(encoded: bytes) -> list[bytes]:
 
 
 def content(encoded: bytes, position: int) -> tuple[int, int]:
-    """Return where the content of the item at `position` begins and how long it is."""
+    """Return offset and length, in bytes, of the content of the item at `position`."""
     first = encoded[position]
     if first < STRING:
         return position, 1
@@ -48,12 +48,12 @@ def number(value: int) -> bytes:
 
 
 def block_transactions(header: bytes, body: bytes) -> list[bytes]:
-    """Return the transactions in a block's rows, each as it is signed and sent, without blobs."""
+    """Return the transactions in a block's rows, each in its network encoding without blobs."""
     return transactions_of(block_rlp(header, body))
 
 
 def transactions_of(block: bytes) -> list[bytes]:
-    """Return the transactions in a block's RLP, each as it is signed and sent, without blobs."""
+    """Return the transactions in a block's RLP, each in its network encoding without blobs."""
     # A typed transaction lies in the block as a string, a legacy one as a list.
     return [
         item if item[0] >= LIST else item[content(item, 0)[0] :]
@@ -62,11 +62,11 @@ def transactions_of(block: bytes) -> list[bytes]:
 
 
 _RECIPIENTS: Final = {1: 4, 2: 5, 3: 5, 4: 5}
-"""Index of a typed transaction's recipient, by type; legacy transactions have it in the fourth place."""
+"""Index of the recipient among a typed transaction's members, by type; legacy transactions have index 3."""
 
 
 def recipient_of(encoded: bytes) -> bytes | None:
-    """Return the recipient of a signed transaction; None for a creation, and for other bytes."""
+    """Return the recipient of a signed transaction; None for a creation, and for bytes of another form."""
     is_typed = encoded[:1] < bytes((LIST,))
     place = _RECIPIENTS.get(encoded[0], 0) if encoded and is_typed else 3
     try:

@@ -1,4 +1,4 @@
-"""Values out of stored rows; the engine owns the form of the rows."""
+"""Values from stored rows; the engine defines the form of the rows."""
 
 from typing import TypeAlias
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Row: TypeAlias = bytes | memoryview
-"""A row as the store hands it out: a copy, or a view that is good as long as the snapshot."""
+"""Row as the store returns it: a copy, or a view that is valid as long as the snapshot."""
 
 Rows: TypeAlias = tuple[bytes, bytes]
 """A block's header row and body row."""

@@ -1,4 +1,4 @@
-"""Transactions that no block holds yet: read, held to the rules that need no state, shown, and signed."""
+"""Transactions outside of blocks: decoded, checked by the rules that need no state, rendered, and signed."""
 
 from wsnode._native.evm import (
     PooledTransaction,

@@ -1,4 +1,4 @@
-"""The signing hash of typed structured data (EIP-712), with geth's errors."""
+"""Signing hash of typed structured data (EIP-712), with geth's errors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ DOMAIN: Final = "EIP712Domain"
 PREFIX: Final = b"\x19\x01"
 WORD: Final = 32
 MOST_LEVELS: Final = 64
-"""As deep may values lie in one another, and an array of arrays have brackets."""
+"""Maximum nesting of values, and of brackets in the type of an array."""
 MOST_TYPES: Final = 256
 MOST_MEMBERS: Final = 256
-"""Members of one struct."""
+"""Maximum members of one struct."""
 MOST_CHARACTERS: Final = 16 * 1024
-"""Characters of the names and types of all members. Each struct's hash is over those of all that it uses."""
+"""Maximum characters of all members' names and types. A struct's type hash covers all types that it uses."""
 MOST_NAME: Final = 1_024
-"""Characters of one name or type."""
+"""Maximum characters of one name or type."""
 _DOMAIN_MEMBERS: Final = {
     "name": "string",
     "version": "string",
@@ -40,14 +40,14 @@ _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}|-?[0-9]{1,78}", re.ASCII)
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of a struct: `name` and the name of its `type`."""
+    """Member of a struct: its `name`, and the name of its `type`."""
 
     name: str
     type: str
 
 
 class TypedData(msgspec.Struct, frozen=True, rename="camel"):
-    """A message with the types that it is made of, and the domain that it is for."""
+    """Typed data to sign: the types, the name of the message's type, the domain, and the message."""
 
     types: dict[str, list[Member]]
     primary_type: str
@@ -56,7 +56,7 @@ class TypedData(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def digest_of(typed_data: TypedData) -> bytes:
-    """Return the hash that is signed.
+    """Return the hash to sign, 32 bytes (EIP-712).
 
     Raises:
         ValueError: The types are unsound, or a value does not fit its type.
@@ -74,12 +74,12 @@ def digest_of(typed_data: TypedData) -> bytes:
 
 
 def _domain_type(domain: Mapping[str, Any]) -> list[Member]:
-    """Return the type of a domain that names none: the members that it has, in the standard's order."""
+    """Return the type of a domain whose type is not given: its members, in the order of EIP-712."""
     return [Member(name, kind) for name, kind in _DOMAIN_MEMBERS.items() if name in domain]
 
 
 def _check_sizes(types: Mapping[str, Sequence[Member]]) -> None:
-    """Check that the hash takes a time that is linear in the message's length."""
+    """Check the sizes of types, so that hashing takes a time linear in the message's length."""
     if len(types) > MOST_TYPES:
         raise ValueError(f"too many types: {len(types)}, want at most {MOST_TYPES}")
     size = 0
@@ -122,7 +122,7 @@ def _innermost(kind: str) -> str:
 
 
 class _Encoder:
-    """Encodes values of the types that one message is made of."""
+    """Encoder of values by the types of one message."""
 
     def __init__(self, types: Mapping[str, Sequence[Member]]) -> None:
         self._types = types
@@ -130,11 +130,11 @@ class _Encoder:
             name: {_innermost(member.type) for member in members} & types.keys()
             for name, members in types.items()
         }
-        """The structs that each one names."""
+        """Names of structs that each struct's members use directly."""
         self._type_hashes: dict[str, bytes] = {}
 
     def struct(self, name: str, values: Mapping[str, Any], level: int) -> bytes:
-        """Return hashStruct: the hash of the type's hash and each member's word."""
+        """Return hashStruct of EIP-712: the hash of the type hash and each member's word."""
         words = [self._word(member.type, values.get(member.name), level) for member in self._types[name]]
         return keccak256(b"".join([self._type_hash(name), *words]))
 
@@ -159,7 +159,7 @@ class _Encoder:
         return self._type_hashes[name]
 
     def _used_by(self, name: str) -> set[str]:
-        """Return the structs that one is made of, itself and those deep in it among them."""
+        """Return the names of all structs that a struct uses, directly or not, with its own name."""
         used: set[str] = set()
         waiting = [name]
         while waiting:
@@ -208,7 +208,9 @@ def _integer(kind: str, value: Any) -> bytes:
 
 
 def _number(value: Any) -> int | None:
-    """Return the number that JSON text holds: as such, or as a string where it might not survive that."""
+    """Return the integer in a JSON value: a number, or a string for large integers; None for another
+    value.
+    """
     if type(value) is int:
         return value
     if type(value) is float and value.is_integer():

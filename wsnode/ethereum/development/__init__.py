@@ -1,1 +1,3 @@
-"""A development chain as a source of blocks: built from a pool, and changed as tests ask for."""
+"""Development chain: blocks built from a pool, and changes of the chain and its state as tests request
+them.
+"""

@@ -1,4 +1,4 @@
-"""Builds, verifies and stores blocks on the head of a chain: for one thread at a time."""
+"""Building of blocks on the head of a chain, with verification and storage; for one thread at a time."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from wsnode.ethereum.state import MissingStateError
 from wsnode.ethereum.tree.tree import BlockTree
 
 EPOCH: Final = 32
-"""Blocks from the head down to the safe one, as in anvil, to leave room for reorganisations."""
+"""Blocks from the head down to the safe block; anvil's number, to leave room for reorganisations."""
 EPOCHS_TO_FINALITY: Final = 2
 MOST_ROUNDS: Final = 256
-"""How often what a block lacks of the state below the first one is fetched."""
+"""Maximum rounds in which missing state below a forked chain's first block is fetched for one block."""
 
 Result = TypeVar("Result")
 
@@ -29,17 +29,17 @@ logger = logging.getLogger("wsnode.development")
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
-    """A new head, and those of the transactions that could not be part of it, with the reasons."""
+    """New head, and the refused transactions by index, each with its reason."""
 
     head: Head
     refused: list[tuple[int, str]]
 
 
 class BlockBuilder:
-    """Builds on the head of a chain that is open for writing."""
+    """Builder on the head of a chain that is open for writing."""
 
     def __init__(self, chain: Chain, *, epoch: int = EPOCH) -> None:
-        """Build on `chain`, whose safe block is an `epoch` of blocks below the head."""
+        """Build on `chain`; its safe block is `epoch` blocks below the head."""
         self._chain = chain
         self._epoch = epoch
         self.tree = BlockTree(chain)
@@ -51,7 +51,7 @@ class BlockBuilder:
 
     @property
     def has_arbos(self) -> bool:
-        """Return whether ArbOS runs some accounts of the state, so that transactions may not come to them."""
+        """Return True if ArbOS owns some accounts, so that transactions to those have other rules."""
         return self._chain.spec.has_arbos
 
     def append(
@@ -64,10 +64,10 @@ class BlockBuilder:
         gas_limit: int | None = None,
         salt: bytes = b"",
     ) -> BuiltBlock:
-        """Return the block of these transactions, verified and stored.
+        """Build, verify and store a block of these transactions, and return it.
 
-        Its gas limit is the parent's unless one is given. A transaction with one of `senders` needs no
-        signature. Blocks that are equal in all else differ if their `salt` does.
+        Its gas limit is by default the parent's. A transaction with an entry in `senders` needs no signature.
+        Two blocks that are otherwise equal differ if their `salt` differs.
         """
         head = self.tip
         following = NextBlockAttributes(
@@ -86,13 +86,13 @@ class BlockBuilder:
         senders: Sequence[bytes | None] | None = None,
         fee_recipient: bytes,
     ) -> BuiltBlock:
-        """Return the block with all its attributes, appended to the chain.
+        """Build a block with all given attributes, append it to the chain, and return it.
 
-        It is executed once, while it is built. It passes all other checks of a block from elsewhere; only its
-        gas limit and its base fee are free.
+        It is executed once, while it is built, and passes all other checks of a received block; only its gas
+        limit and its base fee are free.
 
         Raises:
-            StateError, StoreError: It cannot be stored; the chain is unchanged.
+            StateError, StoreError: The block cannot be stored; the chain is unchanged.
         """
         with self.tree.whole():
             return self._append_next(following, transactions, senders, fee_recipient)
@@ -130,7 +130,7 @@ class BlockBuilder:
         """Return an account's nonce after the head.
 
         Raises:
-            RpcError: It cannot be had.
+            RpcError: The account is below a fork, and no node returns it.
         """
         head = self.tree.head
         account = self._known(lambda: self._chain.state.account(address, (head.number, head.hash)))
@@ -139,37 +139,37 @@ class BlockBuilder:
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Remove the blocks above `number` from the chain, and return them, highest first.
 
-        With a state root, changes of that block's state are undone until it has that root.
+        With a state root, patches of that block's state are undone until the root matches.
 
         Raises:
-            StateError, StoreError: Not all of them can be removed.
+            StateError, StoreError: Some of the blocks cannot be removed.
         """
         return self.tree.unwind(number, state_root)
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Have the blocks after the head be of another id.
+        """Change the chain id of the blocks after the head.
 
         Raises:
-            ChainIdsError: It was changed as often as can be kept.
-            StoreError: It cannot be stored; the id is as it was before.
+            ChainIdsError: The id has been changed as often as can be recorded.
+            StoreError: The change cannot be stored; the id is unchanged.
         """
         with self.tree.whole():
             self._chain.set_chain_id(chain_id)
 
     def patch(self, accounts: bytes) -> None:
-        """Change accounts of the head's state in place; `accounts` is JSON as state overrides are.
+        """Change accounts of the head's state in place; `accounts` is JSON in the form of state overrides.
 
         Raises:
-            StateError: It cannot be written; the state is as it was before.
+            StateError: The change cannot be written; the state is unchanged.
         """
         with self.tree.whole():
             self._known(lambda: self._chain.patch(accounts))
 
     def _known(self, work: Callable[[], Result]) -> Result:
-        """Return the result of work, once what it lacks of the state below the first block is there.
+        """Return the result of `work`, called again after each fetch of state missing below the first block.
 
         Raises:
-            RpcError: It cannot be had.
+            RpcError: The missing state cannot be fetched.
         """
         for _ in range(MOST_ROUNDS):
             try:
@@ -193,8 +193,8 @@ def _below(snapshot: Snapshot, head: Head, blocks: int) -> Head:
 
 
 def random_value(head: Header, salt: bytes = b"") -> bytes:
-    """Return the random value (`prevRandao`) of the block after `head`.
+    """Return the random value (`prevRandao`) of the block after `head`, 32 bytes.
 
-    Any value serves that is reproducible.
+    Any reproducible value will do.
     """
     return keccak256(head.hash + salt)

@@ -1,4 +1,4 @@
-"""A live development chain: blocks replaced and removed, accounts changed, on request."""
+"""Running development chain: blocks are replaced and removed, and accounts changed, on request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ ACCOUNTS_AT_ONCE = 50
 
 
 class DevelopmentChain(BlockMaker):
-    """Makes blocks, and does to them what tests ask for; implements `DevelopmentControl`."""
+    """Development chain with all changes that tests request; implements `DevelopmentControl`."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class DevelopmentChain(BlockMaker):
         fork: ForkedFrom | None = None,
         forks: ForkFactory | None = None,
     ) -> None:
-        """Begin with a block every `block_time` seconds, or without it on each transaction.
+        """Begin with a block every `block_time` seconds; if that is None, with one for each transaction.
 
-        With `on_request` there is none of either kind. The blocks' gas limit moves towards `gas_limit`. An
-        `epoch` is that many blocks long. Without signatures are transactions of all accounts if
-        `impersonates_all`. It is `time` now, after a reset again. `funds` changes accounts of the first
-        block's state, after a reset again; it is JSON as state overrides are. A `fork` begins on other
-        blocks by `forks`.
+        With `on_request` blocks are made only on request. The blocks' gas limit moves towards `gas_limit`.
+        `epoch` is the length of an epoch in blocks. With `impersonates_all` no account needs signatures. The
+        clock begins at `time`, also after a reset. `funds` changes accounts of the first block's state, also
+        after a reset, as JSON in the form of state overrides. `forks` makes a chain with a `fork` begin on
+        another block.
         """
         super().__init__(
             chain,
@@ -87,11 +87,11 @@ class DevelopmentChain(BlockMaker):
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
-        """Return the heads of the snapshots that there are, by their numbers."""
+        """Return the heads of the snapshots, by number."""
         return self._revert_points.heads
 
     async def snapshot(self) -> int:
-        """Return a number under which the chain can be brought back to how it is now, once."""
+        """Take a snapshot and return its number; `revert` can restore it once."""
         async with self._lock:
             state_root = Hash32(self._chain.state.state_root)
             return self._revert_points.add(
@@ -99,7 +99,7 @@ class DevelopmentChain(BlockMaker):
             )
 
     async def revert(self, identity: int) -> bool:
-        """Restore a snapshot, and return whether it existed."""
+        """Restore a snapshot and return True; return False if it does not exist."""
         async with self._lock:
             moment = self._revert_points.take(identity)
             if moment is None:
@@ -114,10 +114,10 @@ class DevelopmentChain(BlockMaker):
             return True
 
     async def roll_back(self, depth: int) -> None:
-        """Take the last `depth` blocks off the chain, and forget their transactions.
+        """Remove the last `depth` blocks from the chain, and drop their transactions.
 
         Raises:
-            ControlError: The chain is not that long.
+            ControlError: The chain has fewer blocks.
         """
         async with self._lock:
             check_branch(self._chain.head.number, depth, ())
@@ -127,10 +127,10 @@ class DevelopmentChain(BlockMaker):
                 self._revert_points.forget_above(root)
 
     async def reset(self, forking: ForkRequest | None = None) -> None:
-        """Begin anew after the first block, which may be another one, with all else as in the beginning.
+        """Begin again after the first block, or on another first block, with all settings as at the start.
 
         Raises:
-            ControlError: It cannot begin on that block.
+            ControlError: The chain cannot begin on the requested block.
         """
         async with self._lock:
             begun = None if forking is None else await self._begun_elsewhere(forking)
@@ -175,7 +175,7 @@ class DevelopmentChain(BlockMaker):
         self._pool.refresh()
 
     async def _go_back(self, number: int, state_root: Hash32) -> None:
-        """Unwind to a block with a state of that root, and empty the pool."""
+        """Unwind to the block `number` with the state root `state_root`, and empty the pool."""
         with self._publishing_as_one(takes_back=False):
             await written(lambda: self._builder.unwind(number, state_root))
             self._pool.clear()
@@ -187,10 +187,10 @@ class DevelopmentChain(BlockMaker):
             await self._patch({address: changes})
 
     async def set_chain_id(self, chain_id: int) -> None:
-        """Have the blocks to come and all calls be of another chain; drop what waits for the one before.
+        """Change the chain id of further blocks and calls; drop pending transactions of the former id.
 
         Raises:
-            ControlError: It was changed as often as can be kept.
+            ControlError: The id has been changed as often as can be recorded.
         """
         async with self._lock:
             try:
@@ -201,7 +201,7 @@ class DevelopmentChain(BlockMaker):
             self._pool.refresh()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place at once; each has a `nonce`, a number, which becomes no lower."""
+        """Change many accounts in place at once; the `nonce` of each, an integer, never becomes lower."""
         async with self._lock:
             changes = {}
             for count, (address, changed) in enumerate(accounts.items()):
@@ -215,40 +215,40 @@ class DevelopmentChain(BlockMaker):
         """Add `wei` to the balance of an account.
 
         Raises:
-            ControlError: Its balance would not fit 256 bits.
+            ControlError: The balance would exceed 256 bits.
         """
         async with self._lock:
             balance = wei + (await self._nonce_and_balance(address))[1]
             if balance >= 1 << 256:
-                raise ControlError("the balance is too big")
+                raise ControlError("the balance would exceed 256 bits")
             await self._patch({address: {"balance": hex(balance)}})
 
     async def drop(self, transaction: Hash32) -> bool:
-        """Remove a transaction from the pool and return whether it was there."""
+        """Remove a transaction from the pool; return True if it was there."""
         async with self._lock:
             return self._pool.drop(transaction)
 
     async def drop_sent_by(self, address: Address) -> None:
-        """Take every transaction of an account out of the pool."""
+        """Remove every transaction of an account from the pool."""
         async with self._lock:
             for transaction in self._pool.held():
                 if transaction.sender == address:
                     self._pool.drop(Hash32(transaction.hash))
 
     async def drop_all(self) -> None:
-        """Take every transaction out of the pool."""
+        """Remove every transaction from the pool."""
         async with self._lock:
             self._pool.clear()
 
     async def reorganise(
         self, depth: int, transactions: Sequence[ScheduledTransaction], *, keep_dropped: bool
     ) -> ReorganisationRequest:
-        """Replace the last `depth` blocks by as many others, which hold the transactions given.
+        """Replace the last `depth` blocks by as many new ones, with the given transactions.
 
-        Those of the dropped blocks go back into the pool, or with `keep_dropped` unset nowhere.
+        With `keep_dropped` the transactions of the replaced blocks return to the pool.
 
         Raises:
-            ControlError: The chain is not that long, or a transaction is placed outside of the branch.
+            ControlError: The chain has fewer blocks, or a transaction has an index outside of the branch.
         """
         async with self._lock:
             check_branch(self._chain.head.number, depth, transactions)

@@ -1,7 +1,7 @@
-"""The clock of a development chain, which tests may set forward.
+"""Clock of a development chain, which tests may set.
 
-The rules are anvil's (its `TimeManager`), but for one: a block is always later than its parent, because the
-chain is verified like any other.
+The rules are anvil's (its `TimeManager`), with one exception: a block is always later than its parent,
+because the chain is verified like any other.
 """
 
 import time
@@ -11,15 +11,15 @@ from typing import Final
 import msgspec
 
 LATEST: Final = (1 << 63) - 1
-"""The latest time that a clock can be set to; blocks behind it are a second apart."""
+"""Latest time to which the clock can be set; later blocks are one second apart."""
 
 
 VERIFIED: Final = "as on every verified chain, a block is later than its parent"
-"""The reason why time cannot go backwards, as anvil lets it."""
+"""Reason of the error where anvil lets time go backwards."""
 
 
 class TimeError(Exception):
-    """A time that no block can have, or none any more."""
+    """Error of a time that no block can have."""
 
     def __init__(self, timestamp: int, reason: str) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ def _checked(timestamp: int) -> int:
 
 
 class ClockSetting(msgspec.Struct, frozen=True):
-    """The seconds by which the clock is ahead, the next block's exact time, and the seconds between two
+    """Seconds by which the clock is ahead, the next block's exact time, and the seconds between two
     blocks.
     """
 
@@ -43,20 +43,20 @@ class ClockSetting(msgspec.Struct, frozen=True):
 
 
 class BlockClock:
-    """Gives blocks their times, in whole seconds."""
+    """Clock of blocks, in whole seconds."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
         self.setting = ClockSetting()
 
     def increase(self, seconds: int, *, parent: int = 0) -> int:
-        """Set the clock forward and return the seconds by which it is now ahead of the system clock.
+        """Set the clock forward, and return the seconds by which it is now ahead of the system clock.
 
         With many blocks a second, timestamps are ahead of the clock: it then continues from that of `parent`,
         the last block.
 
         Raises:
-            TimeError: It is later than any block's time can be.
+            TimeError: The time is later than any block's can be.
         """
         offset = self.setting.offset + seconds
         if seconds:
@@ -66,11 +66,11 @@ class BlockClock:
         return offset
 
     def set(self, timestamp: int, *, parent: int = 0) -> int:
-        """Have it be `timestamp` now, after a block of time `parent`, and return how many seconds later that
-        is than it was; fewer than 0 if it is earlier.
+        """Set the clock to `timestamp`, after a block with time `parent`; return the change in seconds, maybe
+        negative.
 
         Raises:
-            TimeError: It is earlier than `parent`, or later than any block's time can be.
+            TimeError: The time is earlier than `parent`, or later than any block's can be.
         """
         if timestamp < parent:
             raise TimeError(
@@ -83,10 +83,10 @@ class BlockClock:
         return offset - before
 
     def set_next(self, timestamp: int, *, parent: int) -> None:
-        """Give the block after one of time `parent` exactly this time.
+        """Set the exact time of the block after one with time `parent`.
 
         Raises:
-            TimeError: That is not later than `parent`, or later than any block's time can be.
+            TimeError: The time is not later than `parent`, or later than any block's can be.
         """
         if timestamp <= parent:
             raise TimeError(
@@ -97,21 +97,22 @@ class BlockClock:
         self.setting = msgspec.structs.replace(self.setting, next_exact=_checked(timestamp))
 
     def set_interval(self, seconds: int | None) -> None:
-        """Make the timestamps of two blocks differ by `seconds`, whatever the real time between them.
+        """Set the difference of two blocks' timestamps in seconds, whatever the real time between them; None
+        ends that.
 
         Raises:
-            TimeError: The blocks would have the same time.
+            TimeError: The difference is 0.
         """
         if seconds == 0:
             raise TimeError(0, f"the interval is at least 1 second: {VERIFIED}")
         self.setting = msgspec.structs.replace(self.setting, interval=seconds)
 
     def next(self, parent: int) -> int:
-        """Return the time of the block after one of time `parent`, if it is made now."""
+        """Return the timestamp of a block made now on a block with time `parent`."""
         return max(min(self._chosen(parent), LATEST), parent + 1)
 
     def take(self, parent: int) -> int:
-        """Return the time of a block that is now made; an exact time that was set is used up."""
+        """Return the timestamp of a block being made; an exact time is used up by it."""
         timestamp = self.next(parent)
         if self.setting.next_exact is not None:
             self.set(self.setting.next_exact)

@@ -1,4 +1,4 @@
-"""What puts a development chain on another block, or on another chain."""
+"""Creation of chains that begin on a block of another chain, for a development chain to continue on."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -10,22 +10,22 @@ from wsnode.ethereum.development.control import ForkedFrom, ForkRequest
 
 
 class ForkedChain(msgspec.Struct, frozen=True):
-    """A new chain on a block of another one, which nobody has yet."""
+    """New chain on a block of another one, not yet in use."""
 
     chain: Chain
     fork: ForkedFrom
     funds: bytes
-    """What is given to accounts again after each reset, as state overrides; they have it already."""
+    """Account changes to apply after each reset, as state overrides; they are applied already."""
     follow: Callable[[], Awaitable[None]]
-    """Has the nodes behind it be asked for its state, once it is in the other's place."""
+    """Function that directs requests for state to the new chain's nodes, called once the chain is in use."""
 
 
 class ForkFactory(Protocol):
-    """Begins chains on blocks of other ones."""
+    """Factory of chains on blocks of other chains."""
 
     async def begin(self, forking: ForkRequest, present: ForkedFrom) -> ForkedChain | None:
-        """Return a new chain on a block, None if it is the `present` one.
+        """Return a new chain on the requested block, None if that is the `present` block.
 
         Raises:
-            ControlError: It cannot begin there.
+            ControlError: The chain cannot begin on the requested block.
         """

@@ -1,4 +1,4 @@
-"""The block maker of a development chain: one change at a time, in a thread, published after each."""
+"""Block maker of a development chain: one change at a time, in a thread, published after each."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class BlockMaker(NextBlockPlans):
-    """Makes blocks from a pool: for each transaction, at an interval, or on request."""
+    """Maker of blocks from a pool: for each transaction, at an interval, or on request."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class BlockMaker(NextBlockPlans):
         on_request: bool = False,
         epoch: int = EPOCH,
     ) -> None:
-        """Begin with a block every `block_time` seconds, or without it on each transaction.
+        """Begin with a block every `block_time` seconds; if that is None, with one for each transaction.
 
-        With `on_request` there is none of either kind. An `epoch` is that many blocks long.
+        With `on_request` blocks are made only on request. `epoch` is the length of an epoch in blocks.
         """
         self._chain = chain
         self._pool = pool
@@ -59,16 +59,16 @@ class BlockMaker(NextBlockPlans):
 
     @property
     def is_automatic(self) -> bool:
-        """Return whether each transaction gets a block at once."""
+        """Return True if each transaction gets a block at once."""
         return self._mode.is_automatic
 
     @property
     def interval(self) -> float | None:
-        """Return the seconds between two blocks, None if they do not come at regular times."""
+        """Return the seconds between two blocks, None without regular blocks."""
         return self._mode.seconds
 
     async def run(self) -> None:
-        """Make blocks at their times, for ever."""
+        """Make blocks when they are due, for ever."""
         last = trio.current_time()
         while True:
             last = await self._mode.wait_due(last)
@@ -85,13 +85,14 @@ class BlockMaker(NextBlockPlans):
                 logger.exception("no block was made")
 
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
-        """Make blocks, and return the last one's number.
+        """Make blocks, and return the number of the last one.
 
-        Each is `interval` seconds later than it would be, the first exactly at `timestamp`. Other changes
-        may come between `BLOCKS_AT_ONCE` of them and the next; a cancellation ends it between two.
+        The timestamp of each is moved on by `interval` seconds, and the first has exactly `timestamp`. Other
+        changes may come between runs of `BLOCKS_AT_ONCE` blocks; a cancellation takes effect between two
+        blocks.
 
         Raises:
-            ControlError: The time is not later than the head's, or no block can be as late.
+            ControlError: The time is not later than the head's, or later than any block's can be.
         """
         while blocks > BLOCKS_AT_ONCE:
             await self._mine_some(BLOCKS_AT_ONCE, interval, timestamp)
@@ -110,17 +111,17 @@ class BlockMaker(NextBlockPlans):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether no change of the chain is under way; none begins before the caller waits."""
+        """Return True if no change of the chain is under way; none begins before the caller waits."""
         return not self._lock.locked()
 
     async def wait_quiet(self) -> None:
-        """Return when no change of the chain is under way; none begins before the caller waits again."""
+        """Wait until no change of the chain is under way; none begins before the caller waits again."""
         # The next task gets the lock here, but does not run yet.
         async with self._lock:
             pass
 
     async def settle(self) -> None:
-        """Return when the transactions that can be in a block are, if each is to get one at once."""
+        """Wait until all executable transactions are in blocks, if each is to get one at once."""
         if self._mode.is_automatic:
             async with self._lock:
                 # After this wait, another task's block may include the transaction already.
@@ -128,19 +129,19 @@ class BlockMaker(NextBlockPlans):
                     await self._mine_one()
 
     async def set_automatic(self, *, enabled: bool) -> None:
-        """Give each transaction a block at once, those that wait as well, or no longer."""
+        """Give each transaction a block at once, waiting ones included, or stop doing so."""
         self._mode.set_automatic(enabled=enabled)
         await self.settle()
 
     def set_interval(self, seconds: float) -> None:
-        """Mine a block every `seconds`; 0: only on request."""
+        """Make a block every `seconds`; with 0, only on request."""
         self._mode.set_seconds(seconds)
 
     @contextmanager
     def _publishing_as_one(self, *, takes_back: bool) -> Iterator[None]:
-        """Publish a change of several steps as one at its end.
+        """Publish the steps within the block as one change, at its end.
 
-        Without `takes_back` transactions of dropped blocks do not return to the pool.
+        Without `takes_back`, transactions of dropped blocks do not return to the pool.
         """
         self._pool.takes_back = takes_back
         try:
@@ -150,7 +151,7 @@ class BlockMaker(NextBlockPlans):
             self._pool.takes_back = True
 
     async def _mine_one(self) -> None:
-        """Make a block; each one takes at least a transaction out of the pool, if there are any for it."""
+        """Make a block; it takes at least one executable transaction from the pool, if there is any."""
         decided = self.decided
         following = self._take_next(self._builder.tip)
         transactions = self._executable(following)
@@ -180,10 +181,10 @@ class BlockMaker(NextBlockPlans):
 
 
 async def written(work: Callable[[], Result]) -> Result:
-    """Return the result of work that writes the chain.
+    """Return the result of `work`, which writes the chain, run in a thread.
 
     Raises:
-        WriteFailedError: It cannot be written at the moment; the log says why.
+        WriteFailedError: The chain cannot be written at the moment; the log says why.
     """
     try:
         return await in_thread(work)

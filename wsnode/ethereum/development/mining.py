@@ -1,13 +1,15 @@
-"""The mining modes of a development chain: for each transaction, at an interval, or on request only."""
+"""Mining modes of a development chain: for each transaction, at an interval, or on request only."""
 
 import trio
 
 
 class MiningMode:
-    """One of three ways at a time, as anvil has it; `seconds` is None but for regular times."""
+    """Current mining mode, one of anvil's three; `seconds` is None except for regular blocks."""
 
     def __init__(self, seconds: float | None = None, *, on_request: bool = False) -> None:
-        """Mine a block every `seconds`, or if 0 for each transaction, or `on_request` alone."""
+        """Begin with a block every `seconds`; without seconds, with one for each transaction, or `on_request`
+        alone.
+        """
         self._first = seconds or None
         self._begins_automatic = self._first is None and not on_request
         self.is_automatic = self._begins_automatic
@@ -15,22 +17,22 @@ class MiningMode:
         self._changed = trio.Event()
 
     def reset(self) -> None:
-        """Go back to how it began."""
+        """Restore the mode at the start."""
         self._set(is_automatic=self._begins_automatic, seconds=self._first)
 
     def set_automatic(self, *, enabled: bool) -> None:
-        """Make a block on each transaction, or no longer; regular times end only with `enabled`."""
+        """Turn blocks for each transaction on or off; turning them on ends regular blocks, off does not."""
         if enabled:
             self._set(is_automatic=True, seconds=None)
         elif self.is_automatic:
             self._set(is_automatic=False, seconds=None)
 
     def set_seconds(self, seconds: float) -> None:
-        """Mine a block every `seconds`; 0: only on request."""
+        """Make a block every `seconds`; with 0, only on request."""
         self._set(is_automatic=False, seconds=seconds or None)
 
     async def wait_due(self, last: float) -> float:
-        """Return when a block is due, the last one having been due at `last`, with the time of that."""
+        """Wait until a block is due after the one due at `last`, and return the time at which it was due."""
         while True:
             changed = self._changed
             due = float("inf") if self.seconds is None else max(last + self.seconds, trio.current_time())

@@ -1,4 +1,4 @@
-"""The settings of a development chain's next blocks: times, fees and limits."""
+"""Settings of a development chain's next blocks: times, fees and limits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class NextBlockOverrides(msgspec.Struct, frozen=True):
     gas_limit: int | None = None
     prev_randao: Hash32 | None = None
     gas_limit_target: int | None = None
-    """The target of the gas limit, for all later blocks."""
+    """Target of the gas limit, for all later blocks."""
 
     @property
     def granted(self) -> "NextBlockOverrides":
@@ -43,7 +43,7 @@ NO_WISHES: Final = NextBlockOverrides()
 
 
 class NextBlockPlans:
-    """The clock and the wishes for one block, and what follows from them for it."""
+    """Clock and settings of the next block, and the attributes that follow from them."""
 
     def __init__(
         self, builder: BlockBuilder, clock: BlockClock, *, gas_limit_target: int = GAS_LIMIT_TARGET
@@ -55,15 +55,15 @@ class NextBlockPlans:
 
     @property
     def decided(self) -> tuple[ClockSetting, NextBlockOverrides]:
-        """Return everything, for `decide` to set it again."""
+        """Return the clock's setting and the next block's settings, for `decide` to restore."""
         return self._clock.setting, self._overrides
 
     def decide(self, setting: ClockSetting, overrides: NextBlockOverrides) -> None:
-        """Set everything."""
+        """Restore the clock's setting and the next block's settings."""
         self._clock.setting, self._overrides = setting, overrides
 
     def next_block(self, head: Header) -> NextBlockAttributes:
-        """Return the attributes of a block made now after `head` that do not follow from the head."""
+        """Return the attributes, other than those that follow from `head`, of a block made on it now."""
         overrides = self._overrides
         return NextBlockAttributes(
             timestamp=self._clock.next(head.timestamp),
@@ -74,7 +74,7 @@ class NextBlockPlans:
         )
 
     def _take_next(self, head: Header) -> NextBlockAttributes:
-        """Return the attributes of a block that is being made, and use up the settings."""
+        """Return the attributes of a block being made on `head`; settings for one block are used up."""
         following = self.next_block(head)
         self._clock.take(head.timestamp)
         self._overrides = self._overrides.granted
@@ -90,37 +90,37 @@ class NextBlockPlans:
         return gas_limit_after(head.gas_limit, target)
 
     def increase_time(self, seconds: int) -> int:
-        """Set the clock forward and return how far it is ahead by now.
+        """Set the clock forward, and return the seconds by which it is now ahead of the system clock.
 
         Raises:
-            ControlError: No block can be as late.
+            ControlError: The time is later than any block's can be.
         """
         with _refusing_times():
             return self._clock.increase(seconds, parent=self._builder.tip.timestamp)
 
     def set_time(self, timestamp: int) -> int:
-        """Have it be that time now, and return how many seconds later that is than it was.
+        """Set the clock to `timestamp`, and return the change in seconds, maybe negative.
 
         Raises:
-            ControlError: It is earlier than the head's, or no block can be as late.
+            ControlError: The time is earlier than the head's, or later than any block's can be.
         """
         with _refusing_times():
             return self._clock.set(timestamp, parent=self._builder.tip.timestamp)
 
     def set_next_timestamp(self, timestamp: int) -> None:
-        """Give the next block exactly this time.
+        """Set the exact time of the next block.
 
         Raises:
-            ControlError: It is not later than the head's, or no block can be as late.
+            ControlError: The time is not later than the head's, or later than any block's can be.
         """
         with _refusing_times():
             self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
-        """Set the difference between two blocks' timestamps, and return whether one was set before.
+        """Set the difference of two blocks' timestamps in seconds; return True if one was set before.
 
         Raises:
-            ControlError: It is 0.
+            ControlError: The difference is 0.
         """
         before = self._clock.setting.interval
         with _refusing_times():
@@ -128,20 +128,20 @@ class NextBlockPlans:
         return before is not None
 
     def set_next_base_fee(self, base_fee: int) -> None:
-        """Give the next block this base fee, in wei.
+        """Set the base fee of the next block, in wei.
 
         Raises:
-            ControlError: It has more than 64 bits.
+            ControlError: The fee exceeds 64 bits.
         """
         if base_fee > MOST_BASE_FEE:
-            raise ControlError("the base fee is too big")
+            raise ControlError("the base fee exceeds 64 bits")
         self._wish(base_fee=base_fee)
 
     def set_gas_limit(self, gas_limit: int) -> None:
-        """Give the next block this gas limit, and the later ones.
+        """Set the gas limit of the next block and of later ones, in gas.
 
         Raises:
-            ControlError: No block can have it.
+            ControlError: No valid block has this gas limit.
         """
         if not LEAST_GAS_LIMIT <= gas_limit <= MOST_GAS_LIMIT:
             raise ControlError(
@@ -151,7 +151,7 @@ class NextBlockPlans:
         self._wish(gas_limit=gas_limit, gas_limit_target=gas_limit)
 
     def set_next_randao(self, prev_randao: Hash32) -> None:
-        """Give the next block this random value."""
+        """Set the random value (`prevRandao`) of the next block."""
         self._wish(prev_randao=prev_randao)
 
     def _wish(self, **members: int | Hash32) -> None:

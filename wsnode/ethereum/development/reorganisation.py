@@ -1,4 +1,4 @@
-"""The last blocks replaced by others, as a reorganisation does it, to see what clients make of that."""
+"""Replacement of the last blocks, as by a reorganisation, to test clients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -19,7 +19,7 @@ def check_branch(head: int, depth: int, transactions: Sequence[ScheduledTransact
     """Check that the last `depth` blocks can be replaced by blocks with these transactions.
 
     Raises:
-        ControlError: They cannot; the message is anvil's.
+        ControlError: The chain is too short, or an index is outside of the branch; the message is anvil's.
     """
     if depth > head:
         raise ControlError(
@@ -41,9 +41,9 @@ def replace_blocks(
     fee_recipient: Address,
     gas_limit_after: Callable[[Header], int],
 ) -> ReorganisationRequest:
-    """Replace the last `depth` blocks by as many with equal timestamps and the given transactions.
+    """Replace the last `depth` blocks by new ones with equal timestamps, and return the change.
 
-    What a transaction lacks follows from the block that takes it: its fees may have changed since the head.
+    Members missing in a transaction follow from its new block, since fees may have changed since the head.
     """
     root = chain.head.number - depth
     times = [_time_of(chain, number) for number in range(root + 1, root + depth + 1)]
@@ -71,7 +71,9 @@ def replace_blocks(
 def _encoded(
     builder: BlockBuilder, transactions: Mapping[int, ScheduledTransaction]
 ) -> tuple[dict[int, bytes], list[tuple[int, str]]]:
-    """Return the transactions of the block after the head by their indices, and why others have no bytes."""
+    """Return the bytes of the next block's transactions by index, and index and reason of each incomplete
+    one.
+    """
     base_fee, nonces = builder.base_fee(), dict[Address, int]()
     encoded: dict[int, bytes] = {}
     incomplete: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""Snapshots of a development chain, each to be restored once."""
+"""Snapshots of a development chain; each can be restored once."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,9 @@ from wsnode.ethereum.primitives.values import Hash32
 
 
 class RevertPoint(msgspec.Struct, frozen=True):
-    """A head, the root of the state after it (which may have been changed), the pool, and the settings."""
+    """Head, root of the state after it (which may have been patched), pool, and settings of the next
+    block.
+    """
 
     head: Head
     state_root: Hash32
@@ -22,7 +24,7 @@ class RevertPoint(msgspec.Struct, frozen=True):
 
 
 class RevertPoints:
-    """The moments taken, by number: from 0 on, none used twice."""
+    """Kept revert points by number; numbers begin at 0, and none is used twice."""
 
     def __init__(self) -> None:
         self._revert_points: dict[int, RevertPoint] = {}
@@ -30,32 +32,34 @@ class RevertPoints:
 
     @property
     def heads(self) -> dict[int, Head]:
-        """Return the heads by number."""
+        """Return the head of each kept revert point, by its number."""
         return {number: moment.head for number, moment in self._revert_points.items()}
 
     def add(self, moment: RevertPoint) -> int:
-        """Keep a moment and return its number."""
+        """Keep a revert point, and return its number."""
         number, self._taken = self._taken, self._taken + 1
         self._revert_points[number] = moment
         return number
 
     def take(self, number: int) -> RevertPoint | None:
-        """Return a moment and remove it with all later ones; None if it does not exist."""
+        """Remove and return a revert point, and remove all later ones; None if it does not exist."""
         moment = self._revert_points.get(number)
         if moment is not None:
             self._revert_points = {kept: each for kept, each in self._revert_points.items() if kept < number}
         return moment
 
     def put_back(self, number: int, moment: RevertPoint) -> None:
-        """Keep a moment that was taken and could not be gone back to."""
+        """Keep a revert point again, after a restore of it failed."""
         self._revert_points[number] = moment
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Remove all revert points."""
         self._revert_points.clear()
 
     def forget_above(self, number: int) -> None:
-        """Forget the moments whose head is above a block, because it has left the chain."""
+        """Remove the revert points whose head is above the block `number`: those heads have left the
+        chain.
+        """
         self._revert_points = {
             kept: each for kept, each in self._revert_points.items() if each.head.number <= number
         }

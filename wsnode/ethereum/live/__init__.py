@@ -1,1 +1,1 @@
-"""The events of subscriptions and filters, read from the store from any position to the head."""
+"""Events of subscriptions and filters, read from the store from any position to the head."""

@@ -1,4 +1,4 @@
-"""Blocks that clients name before they are here: this node may be behind others of its chain."""
+"""Wait for blocks named by clients that this node may not have, because it is behind other nodes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError
 
 Announced = Callable[[], int | None]
-"""Returns the height that blocks elsewhere have reached, None if nothing is known of it.
+"""Function that returns the height of the chain at other nodes, None if unknown.
 
-A follower's upstreams announce it, a replica reads it from its journal.
+The upstreams of a following node announce it; a replica reads it from its journal.
 """
 
 
@@ -25,26 +25,26 @@ _MOST: Final = (1 << 63) - 1
 
 
 def nothing_known() -> None:
-    """Return None, where nobody says what there is elsewhere."""
+    """Return None, for a node that does not know of other nodes."""
     return
 
 
 class NamedBlock(msgspec.Struct, frozen=True):
-    """A block that a call names, by its number or by its hash: it may be there, or none is."""
+    """Block named in a call, by number or by hash; it may exist elsewhere, or not at all."""
 
     number: int | None
     hash: Hash32 | None = None
 
 
 class SeenHead(msgspec.Struct, frozen=True):
-    """A block that the client has had from a node of the chain, as its cursor says."""
+    """Block in a client's cursor, which the client received from a node of this chain."""
 
     number: int
     hash: Hash32
 
 
 class MinBlock(msgspec.Struct, frozen=True):
-    """The block that a node must have, or one of its height, before it serves the client."""
+    """Block that the node must have before it serves the client; without a hash, any block of that number."""
 
     number: int
     hash: Hash32 | None = None
@@ -54,7 +54,7 @@ Awaited = NamedBlock | SeenHead | MinBlock
 
 
 class NodeLaggingError(RpcError):
-    """A block that a call names is not here yet, and has come elsewhere."""
+    """Error of a call that names a block known to other nodes and not yet to this one."""
 
     def __init__(self, head: Any) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class NodeLaggingError(RpcError):
 
 
 class BlockBarrier:
-    """Decides what calls wait for, and has them wait; implements `server.access.min_block.BlockWaiter`."""
+    """Barrier of calls and connections until blocks come; implements `server.access.router.BlockWaiter`."""
 
     def __init__(
         self,
@@ -73,23 +73,25 @@ class BlockBarrier:
         seconds: float,
         most: int,
     ) -> None:
-        """A wait takes `seconds` at most, and `most` wait at once."""
+        """Make a barrier; a wait takes at most `seconds`, and at most `most` calls and connections wait at
+        once.
+        """
         self._hub = hub
         self._announced = announced
         self.seconds = seconds
         self._waiting = ClientQuota(most)
         self.waits = self.missed = 0
-        """How often something has waited, and how often in vain."""
+        """Number of waits, and in `missed` the number of those in vain."""
         self._written: tuple[Head, str] | None = None
 
     @property
     def knows_others(self) -> bool:
-        """Return whether anything is known of blocks elsewhere."""
+        """Return True if the heights of other nodes are announced."""
         return self._announced is not nothing_known
 
     @property
     def waiting(self) -> int:
-        """Return how many calls and connections wait."""
+        """Return the number of calls and connections that wait."""
         return self._waiting.used
 
     @property
@@ -99,23 +101,24 @@ class BlockBarrier:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether there are higher blocks elsewhere, as far as is known."""
+        """Return True if another node has announced a higher block."""
         highest = self._announced()
         return highest is not None and highest > self._hub.head.number
 
     @staticmethod
     def parse(text: str) -> MinBlock:
-        """Return the block that `NUMBER` or `NUMBER:HASH` demands; the number is decimal or a quantity.
+        """Return the block demanded by `NUMBER` or `NUMBER:HASH`; the number is decimal, or hexadecimal after
+        0x.
 
         Raises:
-            ValueError: It is malformed.
+            ValueError: The text is malformed.
         """
         if (match := _BLOCK.fullmatch(text)) is None or (number := int(match[1], _base(match[1]))) > _MOST:
             raise ValueError("a block is written NUMBER or NUMBER:HASH")
         return MinBlock(number, None if match[2] is None else Hash32(bytes.fromhex(match[2][2:])))
 
     def is_due(self, awaited: Awaited, here: int) -> bool:
-        """Return whether a block is yet to come where the head's number is `here`."""
+        """Return True if a block may still come, where `here` is the number of the head."""
         number, block_hash = awaited.number, awaited.hash
         if isinstance(awaited, NamedBlock):
             highest = self._announced()
@@ -130,15 +133,15 @@ class BlockBarrier:
         return not self._is_settled(awaited, block_hash)
 
     def has_come(self, awaited: Awaited) -> bool:
-        """Return whether a block is here, or none will come."""
+        """Return True if the node has the block, or if it will not come."""
         return not self.is_due(awaited, self._hub.head.number)
 
     async def wait(self, awaited: Sequence[Awaited], client: Any = None) -> None:
-        """Return once all are here, or can be looked for.
+        """Wait until none of the blocks may still come.
 
         Raises:
-            NodeLaggingError: One did not come in time.
-            RpcError: Too many wait.
+            NodeLaggingError: A block did not come in time.
+            RpcError: Too many calls wait.
         """
         self._waiting.take_or_refuse(client, "too many calls wait for blocks")
         self.waits += 1
@@ -154,11 +157,11 @@ class BlockBarrier:
             raise self.behind()
 
     def behind(self) -> NodeLaggingError:
-        """Return the error of a call that names a block which is not here yet."""
+        """Return the error of a call that names a block still to come, with the present head."""
         return NodeLaggingError(self._hub.head.members())
 
     def written(self, head: Head | None) -> str:
-        """Return a head as `NUMBER:HASH`, the present one for None."""
+        """Return a head as `NUMBER:HASH`, the present head for None."""
         head = head or self._hub.head
         # Most replies are computed on the same head as the one before.
         if self._written is None or self._written[0] != head:
@@ -166,7 +169,9 @@ class BlockBarrier:
         return self._written[1]
 
     def _is_missed(self, awaited: Awaited) -> bool:
-        """Return whether a block is due after the wait; of a cursor on another branch its handler says so."""
+        """Return True if a block is still due after the wait; of a cursor's block below the head its handler
+        decides.
+        """
         is_above = awaited.number is None or awaited.number > self._hub.head.number
         return (is_above or isinstance(awaited, MinBlock)) and not self.has_come(awaited)
 
@@ -175,9 +180,9 @@ class BlockBarrier:
             return view.number_of(block_hash) is not None or view.side_header(block_hash) is not None
 
     def _is_settled(self, awaited: SeenHead | MinBlock, block_hash: Hash32) -> bool:
-        """Return whether a block was canonical here, or would not become it any more.
+        """Return True if a block was canonical here, or can no longer become so.
 
-        Below the head too a reorganisation may bring it that another node has gone through already.
+        A reorganisation that another node has made already may still bring a block below the head.
         """
         with self._hub.snapshot() as view:
             if view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None:

@@ -1,4 +1,4 @@
-"""Blocks that left the canonical chain, and the way down from them."""
+"""Blocks that left the canonical chain, and the way down to the chain from them."""
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
@@ -9,7 +9,7 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class UnknownPositionError(Exception):
-    """The block of a position is not stored, or never was canonical."""
+    """Error of a position whose block is not stored, or never was canonical."""
 
     def __init__(self, position: Position) -> None:
         super().__init__(f"unknown block {position.head}")
@@ -17,11 +17,11 @@ class UnknownPositionError(Exception):
 
 
 def is_canonical(view: Snapshot, position: Position) -> bool:
-    """Return whether a position is on the canonical chain.
+    """Return True if the block of a position is canonical.
 
     Raises:
-        UnknownPositionError: Its number is not that of its block, or it is before a genesis block that a
-            window does not have.
+        UnknownPositionError: The number does not belong to the block, or the position is before the genesis
+            block of a folder with a window.
     """
     if position.number < 0:
         if view.earliest > 0:
@@ -34,7 +34,7 @@ def is_canonical(view: Snapshot, position: Position) -> bool:
 
 
 def _is_below_first(view: Snapshot, position: Position) -> bool:
-    """Return whether a position is behind the parent of the first block of a window."""
+    """Return True if a position is that of the parent of the first block in a folder with a window."""
     if position.number != view.earliest - 1:
         return False
     header = view.header(view.earliest)
@@ -42,10 +42,10 @@ def _is_below_first(view: Snapshot, position: Position) -> bool:
 
 
 def dropped_from(view: Snapshot, position: Position) -> tuple[list[Head], Head]:
-    """Return the dropped blocks from a position down, highest first, and the canonical block under them.
+    """Return the dropped blocks from a position down, highest first, and the canonical block below them.
 
     Raises:
-        UnknownPositionError: One of them is not stored.
+        UnknownPositionError: One of the blocks is not stored.
     """
     dropped: list[Head] = []
     while not is_canonical(view, position):
@@ -55,7 +55,7 @@ def dropped_from(view: Snapshot, position: Position) -> tuple[list[Head], Head]:
 
 
 def parent_of(view: Snapshot, position: Position) -> Position:
-    """Return the position behind the parent of a dropped block.
+    """Return the position after the parent of a dropped block.
 
     Raises:
         UnknownPositionError: The block is not stored.
@@ -70,7 +70,7 @@ def dropped_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, byte
     """Return header, body and receipts row of a dropped block.
 
     Raises:
-        UnknownPositionError: It is not stored, or never was canonical.
+        UnknownPositionError: The block is not stored, or never was canonical.
     """
     header, body = view.side_header(position.hash), view.side_body(position.hash)
     receipts = view.side_receipts(position.hash)
@@ -83,7 +83,7 @@ def known_rows(view: Snapshot, position: Position) -> tuple[bytes, bytes, bytes]
     """Return header, body and receipts row of a position's block, canonical or dropped.
 
     Raises:
-        UnknownPositionError: It is not stored, never was canonical, or has another number.
+        UnknownPositionError: The block is not stored, never was canonical, or has another number.
     """
     if is_canonical(view, position):
         return canonical_rows(view, position.number)
@@ -103,12 +103,12 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
 
 
 def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> ReorganisationNotice:
-    """Return the reorganisation for a notice when a position's block and its ancestors were dropped."""
+    """Return the reorganisation from a position's dropped blocks to the head, for a notice."""
     last = min(view.number, ancestor.number + MOST_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
     return ReorganisationNotice(ancestor, dropped, [head_of(row) for row in rows if row is not None])
 
 
 def head_of(header: bytes) -> Head:
-    """Return the block that a header row is of."""
+    """Return number and hash of a header row's block."""
     return Head.of(header_fields(header))

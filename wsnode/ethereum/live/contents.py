@@ -1,4 +1,4 @@
-"""Contents of a block's notification beyond its header."""
+"""Contents of a block's notification besides its header."""
 
 from typing import TypeAlias
 
@@ -7,16 +7,16 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 
 BlockRows: TypeAlias = tuple[bytes, bytes, bytes]
-"""A block's header, body and receipts row."""
+"""Header, body and receipts row of a block."""
 
 
 class BlockContents(msgspec.Struct, frozen=True):
-    """What a subscription to whole blocks receives of each."""
+    """Members of each notification of a subscription to whole blocks."""
 
     transactions: bool = False
-    """Transaction objects instead of hashes."""
+    """True for transaction objects, False for hashes."""
     receipts: bool = False
-    """The receipts of all transactions, as a member of the block."""
+    """True if the block has a member with the receipts of all transactions."""
 
     def render(self, rows: BlockRows) -> bytes:
         """Return the JSON text of a block, as eth_getBlockByHash and eth_getBlockReceipts write it."""

@@ -1,4 +1,4 @@
-"""Filters to poll that several nodes of one chain keep together: what is kept, and what keeps it."""
+"""Store of filters that several nodes of one chain share, to be polled at any of them."""
 
 from typing import Protocol
 
@@ -6,67 +6,67 @@ import msgspec
 
 
 class StoredFilter(msgspec.Struct, frozen=True):
-    """A filter that any of the nodes answers."""
+    """Filter that any of the nodes answers."""
 
     wish: bytes
-    """What is wanted, as the node that made it wrote it."""
+    """Subject of the filter, encoded by the node that made it."""
     place: bytes
-    """The position up to which it was polled."""
+    """Position up to which the filter was polled."""
     owner: bytes = b""
-    """What names the key that made it; only the same key may use it."""
+    """Digest of the API key that made the filter; only the same key may use it."""
 
 
 class FilterQuota(msgspec.Struct, frozen=True):
-    """Who makes a filter, how much it weighs, and how much there may be, over all nodes."""
+    """Holder and weight of a new filter, and the bounds over all nodes."""
 
     holder: str
-    """The key or the address that it counts for, "" for nobody in particular."""
+    """API key or address for which the filter is counted; empty for no holder."""
     weight: int
-    """How many addresses and topics it names."""
+    """Number of addresses and topics that the filter names."""
     most: int
     most_held: int
-    """Those of one holder."""
+    """Maximum number of filters of one holder; `most` is that of all."""
     most_weight: int
-    """The sum over all filters."""
+    """Maximum sum of the weights of all filters."""
 
 
 class FilterStoreUnavailableError(Exception):
-    """What keeps the filters does not answer: whether it has done what it was asked is not known."""
+    """Error: the store of filters does not answer, so the request may or may not have taken effect."""
 
 
 class FilterQuotaError(Exception):
-    """There are too many filters."""
+    """Error: too many filters are stored."""
 
 
 class UnreadableFilterError(Exception):
-    """What is kept under an id is no filter."""
+    """Error: the value stored under an id is no filter."""
 
 
 class FilterStore(Protocol):
-    """Keeps filters until they were not polled for a while.
+    """Store of filters, each kept until it has not been polled for some time.
 
     Every method raises FilterStoreUnavailableError.
     """
 
     async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:
-        """Keep a filter under an id that no other has.
+        """Store a filter under a new id.
 
         Raises:
-            FilterQuotaError: There are too many.
+            FilterQuotaError: A bound is reached.
         """
 
     async def find(self, identity: str) -> StoredFilter | None:
         """Return a filter, None if there is none.
 
         Raises:
-            UnreadableFilterError: What is there was put there by something else.
+            UnreadableFilterError: The stored value is no filter.
         """
 
     async def move(self, identity: str, began: bytes, place: bytes) -> bool:
-        """Have a filter live on from `place`; False if it does not stand where a poll `began`."""
+        """Set a filter's position to `place` if it still is `began`, and return True; else return False."""
 
     async def remove(self, identity: str) -> bool:
-        """Forget a filter; False if there is none."""
+        """Remove a filter; return False if there is none."""
 
     def report(self, identity: str, reason: str) -> None:
-        """Take note that a filter cannot be read."""
+        """Record that a filter cannot be read."""

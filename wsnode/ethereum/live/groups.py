@@ -1,4 +1,4 @@
-"""The live subscriptions of a network, in groups, and the events of a block for each of them."""
+"""Live subscriptions of a network in groups, and the events of a block for each group."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -29,12 +29,12 @@ from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
 Parts = Sequence[tuple[Event, Position]]
-"""Events and the positions before them."""
+"""Events, each with the position before it."""
 Key = TypeVar("Key")
 
 
 class FilterGroups:
-    """One filter, and the groups of those that have it."""
+    """Filter of logs, with a group for each form of notifications."""
 
     __slots__ = ("groups", "number", "wanted")
 
@@ -42,11 +42,11 @@ class FilterGroups:
         self.wanted = wanted
         self.groups: dict[Extensions, Group] = {}
         self.number = -1
-        """Its place in the index."""
+        """Number of the filter in the index."""
 
 
 class SubjectGroups:
-    """One group for each subject with live subscriptions."""
+    """Groups of live subscriptions, one for each subject."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
@@ -62,7 +62,7 @@ class SubjectGroups:
         return sum(1 for _group in self._with_positions(BEGINNING))
 
     def of(self, subject: StoredSubject) -> Group:
-        """Return the group of a subject; join it at once, since an empty one may be dropped."""
+        """Return the group of a subject; join it at once, since an empty group may be dropped."""
         if isinstance(subject, HeaderSpec):
             return self._group(self._headers, subject.form)
         if isinstance(subject, BlockSubject):
@@ -113,7 +113,9 @@ class SubjectGroups:
         *,
         to: Callable[[Extensions], bool],
     ) -> None:
-        """Publish a notice, with or without its cursor, to the groups of certain forms."""
+        """Publish a notice to the groups whose form satisfies `to`, with its cursor where the form has
+        cursors.
+        """
         events: dict[Position | None, Event] = {}
         for form, group, position in self._with_positions(before):
             if not to(form):
@@ -124,14 +126,16 @@ class SubjectGroups:
             group.publish(events[cursor], before)
 
     def notify(self, notice: Message, before: Position, final_notice: FinalNotice) -> None:
-        """Publish an error's notice to those that have notices, and close the connections of the others."""
+        """Publish a notice of an error to groups that have notices, and close the connections of other
+        groups.
+        """
         self.announce(lambda _cursor: notice, before, to=lambda form: form.has_notices)
         for form, group, _position in self._with_positions(before):
             if not form.has_notices:
                 group.close(final_notice)
 
     def _with_positions(self, position: Position) -> Iterator[tuple[Extensions, Group, Position]]:
-        """Yield every group, and `position` as its cursors have it."""
+        """Yield form, group, and `position` in the form of the group's cursors, for every group."""
         before_logs = Position(position.number, position.hash, 0)
         for form, group in list(self._headers.items()):
             yield form, group, before_logs
@@ -155,7 +159,7 @@ class SubjectGroups:
             _publish(groups, contents.render(rows), head, before)
 
     def publish_mined(self, rows: BlockRows, head: Head, before: Position, *, removed: bool) -> None:
-        """Publish a block's transactions, from the first on or, removed, from the last one back."""
+        """Publish a block's transactions in order or, if the block is removed, in reverse."""
         blocks: dict[bool, _BlockMessages] = {}
         for subject, group in list(self._mined.items()):
             if removed and not subject.with_removed:
@@ -179,7 +183,7 @@ class SubjectGroups:
             _publish(self._receipts[hashes], text, head, before)
 
     def publish_logs(self, rows: BlockRows, head: Head, before: Position, *, removed: bool) -> int:
-        """Publish a block's logs, from the first on or, removed, from the last one back.
+        """Publish a block's logs in order or, if the block is removed, in reverse.
 
         Returns the number of logs compared: all of the block's, or 0 without live subscriptions to logs.
         """
@@ -204,17 +208,17 @@ class SubjectGroups:
 
 
 def _publish(groups: dict[Extensions, Group], text: bytes, head: Head, before: Position) -> None:
-    """Publish one result of a new block, with the cursor behind its header for those who have cursors."""
+    """Publish one result of a new block, with the cursor after its header where the form has cursors."""
     for form, group in list(groups.items()):
         cursor = Position(head.number, head.hash, 0) if form.cursors else None
         group.publish(Event([notification(text, cursor)]), before)
 
 
 class _BlockMessages:
-    """The messages of a block's logs or transactions, each made once, and the events made of them."""
+    """Messages of a block's logs or transactions, each made once, and the events made of them."""
 
     def __init__(self, text: Callable[[int], bytes], head: Head, before: Position, *, removed: bool) -> None:
-        """`text` renders the one with an index."""
+        """Make no message yet; `text` returns the JSON of the log or transaction with an index."""
         self._text = text
         self._head = head
         self._before = before
@@ -223,7 +227,9 @@ class _BlockMessages:
         self._parts: dict[tuple[tuple[int, ...], bool], Parts] = {}
 
     def parts(self, indices: tuple[int, ...], cursors: bool) -> Parts:
-        """Return the events of those with these indices, shared by all groups that match them."""
+        """Return the events of the logs or transactions with these indices; groups with equal indices share
+        them.
+        """
         key = indices, cursors
         if (parts := self._parts.get(key)) is None:
             parts = self._parts[key] = list(self._split(indices[::-1] if self._removed else indices, cursors))

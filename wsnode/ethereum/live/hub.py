@@ -1,4 +1,4 @@
-"""The head that subscribers have received, and how it follows the store's."""
+"""Hub: the head that subscribers have received, and its changes after the store's head."""
 
 import logging
 from collections import deque
@@ -42,13 +42,13 @@ from wsnode.store.errors import StoreError
 
 STEP_BLOCKS: Final = 64
 STEP_LOGS: Final = 2000
-"""Blocks, and logs in them, published in one step: about 20 milliseconds."""
+"""Maximum logs of the blocks that are published in one step: about 20 ms with `STEP_BLOCKS` blocks."""
 
 logger = logging.getLogger("wsnode.live")
 
 
 class ReorgInProgress:
-    """A reorganisation in publication: the dropped blocks still to publish, highest first."""
+    """Reorganisation in publication: the dropped blocks still to be published, highest first."""
 
     __slots__ = ("ancestor", "rest")
 
@@ -58,7 +58,7 @@ class ReorgInProgress:
 
 
 class ProofSource(Protocol):
-    """What knows values of states that are not executed here, once they are proved."""
+    """Source of proved values, for states without execution."""
 
     async def carry(self, error: MissingStateError) -> bool:
         """Keep those of the lacking values that follow from earlier states and access lists.
@@ -67,21 +67,21 @@ class ProofSource(Protocol):
         """
 
     async def fetch(self, error: MissingStateError) -> None:
-        """Have other nodes prove the lacking values.
+        """Have other nodes prove the missing values.
 
         Raises:
-            RpcError: None does.
+            RpcError: No node proves them.
         """
 
 
 class Hub:
-    """Publishes new blocks and reorganisations from the store to the live subscriptions of one chain."""
+    """Publisher of new blocks and reorganisations, from the store to the live subscriptions of one chain."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._spec = chain.spec
         self.fan_out = FanOut()
-        """Delivers the events to the subscribers; its owner runs it."""
+        """Delivery of events to subscribers; run by the hub's owner."""
         self.groups = SubjectGroups(self.fan_out)
         self.replay = ReplayPages(chain)
         self.pending = PendingFeed(self.fan_out)
@@ -93,29 +93,29 @@ class Hub:
             """Whether that is a block of the chain: a light folder begins in place of its genesis block."""
         self._descent: ReorgInProgress | None = None
         self.parameters = 0
-        """Addresses and topics that all subscriptions name together."""
+        """Number of addresses and topics named by all subscriptions."""
         self.live_calls = 0
-        """Accounts, slots and calls whose values all subscriptions watch."""
+        """Number of accounts, slots and calls watched by all subscriptions."""
         self.live_table: LiveCalls | None = None
-        """The calls among them; None without methods that watch any."""
+        """Table of watched calls; None without methods that watch calls."""
         self.live_bytes = LiveBytes()
-        """What counts their bytes: with those of other chains, where the owner of all gives one to each."""
+        """Count of their bytes; the owner of several chains may give all of them one count."""
         self.live_late_blocks = 0
-        """Blocks that were passed over for values which were not proved in time."""
+        """Number of blocks skipped because watched values were not proved in time."""
         self.proof_source: ProofSource | None = None
-        """What has values of the state proved in a light folder, where none is executed."""
+        """Source of proved values in a light folder, None where blocks are executed."""
         self.background: list[Callable[[], Awaitable[None]]] = []
-        """Tasks of its subscriptions, which its owner runs for ever beside `watch`."""
+        """Tasks of its subscriptions; the hub's owner runs them for ever beside `watch`."""
         self.on_change: list[Callable[[HeadChange], None]] = []
-        """Called with each change, once the subscribers' events are on their way."""
+        """Callbacks for each change, after its events have been published."""
         self.on_same_head: list[Callable[[], None]] = []
-        """Called after commits that left the head as it was: of patches, marks, blocks beside the chain."""
+        """Callbacks for commits that left the head unchanged: patches, finality marks, side blocks."""
         self._version = chain.version
-        """Of the store, when it was looked at last."""
+        """Version of the store at the last look."""
         self.is_held = False
-        """Whether a change of several steps is in progress, to be published as one."""
+        """True while a change of several steps is made, to be published as one."""
         self._looked = trio.Event()
-        """Set once it has looked at the store again; another event takes its place then."""
+        """Event set at the next look at the store, and then replaced."""
         self._once_looked: dict[Callable[[], None], None] = {}
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
@@ -125,13 +125,13 @@ class Hub:
         return self._chain.state
 
     def snapshot(self) -> Snapshot:
-        """Return the store as it is now."""
+        """Return a snapshot of the store as it is now."""
         return self._chain.snapshot()
 
     def advance(self) -> HeadChange:
         """Publish the changes since the last call, and return them.
 
-        Of many blocks at once it publishes the first ones; the watching task publishes the rest.
+        Of many blocks only the first are published; the watching task publishes the rest.
         """
         if self.is_held:
             return HeadChange((), ())
@@ -166,33 +166,35 @@ class Hub:
                 listener()
             except Exception:
                 # A failure of the pool must not keep blocks from subscribers.
-                logger.exception("a change of the chain was not followed")
+                logger.exception("a listener to changes of the chain failed on this change")
 
     @property
     def next_look(self) -> trio.Event:
-        """Return what is set once it has looked at the store again."""
+        """Return the event that is set at the next look at the store."""
         return self._looked
 
     async def wait_move(self, head: Head) -> None:
-        """Wait until the head is another one than `head`."""
+        """Wait until the published head differs from `head`."""
         while self.head == head:
             await self._looked.wait()
 
     def call_once_looked(self, resume: Callable[[], None]) -> None:
-        """Call `resume` when it has looked at the store again, unless `forget` is called before."""
+        """Call `resume` after the next look at the store, unless `forget` is called before."""
         self._once_looked[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:
-        """Do not call `resume`; it need not be waiting."""
+        """Cancel the call of `resume`, if one is pending."""
         self._once_looked.pop(resume, None)
 
     @property
     def meeting_point(self) -> Position | None:
-        """Return the position where a subscription can go live; None while dropped blocks are published."""
+        """Return the position at which a subscription can go live; None while dropped blocks are
+        published.
+        """
         return Position.after(self.head) if self._descent is None else None
 
     def live_position(self, subject: SubscriptionSpec) -> Position:
-        """Return the position of the live subscriptions with `subject`."""
+        """Return the present position of live subscriptions with `subject`."""
         if self._descent is not None and not isinstance(subject, LogSpec):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)
@@ -214,7 +216,9 @@ class Hub:
         except (StoreError, UnknownPositionError):
             raise
         except Exception:
-            logger.exception("subscribers cannot be told of what follows block %s", self.head)
+            logger.exception(
+                "the change after block %s cannot be published; subscriptions continue after it", self.head
+            )
         untold, before = self.head, Position.after(self.head)
         self._move_to(view)
         self.groups.notify(unpublished_notice(untold, Position.after(self.head)), before, CLOSE_UNPUBLISHED)
@@ -240,7 +244,7 @@ class Hub:
         return HeadChange(tuple(dropped), tuple(self._add_blocks(view, self.head.number + 1)))
 
     def _drop_blocks(self, view: Snapshot, descent: ReorgInProgress) -> list[Head]:
-        """Take a step's blocks back, even if they are on the chain again: they were announced."""
+        """Publish the removal of a step's blocks, even if they are canonical again: it was announced."""
         dropped: list[Head] = []
         logs = 0
         while descent.rest and len(dropped) < STEP_BLOCKS and logs < STEP_LOGS:
@@ -280,7 +284,7 @@ class Hub:
         self.groups.announce(notice, Position.after(dropped[0]), to=lambda form: form.reorgs)
 
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
-        """Continue at the store's head, which cannot be reached from the last published block."""
+        """Continue at the store's head, which no path connects with the last published block."""
         if self._spec is not view.spec:
             # The chain is another one by now, and its head follows what was announced before.
             self._spec, self._descent = view.spec, None
@@ -288,7 +292,10 @@ class Hub:
         if not self._has_begun and view.has_begun:
             return self._begin_light(view)
         if lost.number >= view.earliest:
-            logger.error("block %s, which subscribers were told of, is not stored any more", lost.head)
+            logger.error(
+                "block %s, which was published, is no longer stored; subscriptions continue at the head",
+                lost.head,
+            )
         before = Position.after(self.head)
         self._move_to(view)
         notice = lost_block_notice(lost, view.earliest, Position.after(self.head))
@@ -296,7 +303,7 @@ class Hub:
         return HeadChange((), (self.head,))
 
     def _begin_light(self, view: Snapshot) -> HeadChange:
-        """Publish the blocks of a light folder from its first one on, which has no genesis block below it."""
+        """Publish the blocks of a new light folder; below its first block there is no genesis block."""
         first = view.earliest
         header = view.header(first)
         assert header is not None, "the first block is stored"
@@ -305,5 +312,5 @@ class Hub:
         return HeadChange((), tuple(self._add_blocks(view, first)))
 
     async def watch(self) -> None:
-        """Publish blocks that another process writes, and the rest of many blocks, for ever."""
+        """Publish, for ever, blocks that another process writes, and the rest of many blocks."""
         await self._watch.run(self.advance)

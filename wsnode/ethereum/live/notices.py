@@ -1,4 +1,4 @@
-"""The text of notifications and notices: what stands before and after a subscription's id."""
+"""Texts of notifications and notices: the parts before and after a subscription's id."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,18 +15,18 @@ from wsnode.pubsub.event import FinalNotice
 
 CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
 CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be told")
-"""Closes a connection whose subscription without notices would lose events."""
+"""Close of a connection with a subscription that would lose events and has no notices."""
 PRUNED_MESSAGE: Final = "pruned history unavailable"
 MOST_LISTED: Final = 256
-"""Dropped blocks, and new ones, that a reorganisation's notice lists at most."""
+"""Maximum number of dropped blocks, and of new ones, in the notice of a reorganisation."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
 
 Message = tuple[bytes, bytes]
-"""A notification's text before and after the id."""
+"""Text of a notification before and after the id."""
 
 
 class ReorganisationNotice(msgspec.Struct, frozen=True):
-    """The last block that both branches have, the dropped blocks highest first, the new ones lowest first."""
+    """Reorganisation: last common block, dropped blocks highest first, new blocks lowest first."""
 
     ancestor: Head
     dropped: Sequence[Head]
@@ -34,14 +34,14 @@ class ReorganisationNotice(msgspec.Struct, frozen=True):
 
 
 def notification(result: bytes, cursor: object | None = None) -> Message:
-    """Return the notification of a rendered result, with the text of a cursor if there is one."""
+    """Return the notification of a rendered result, with the text of `cursor` unless that is None."""
     if cursor is None:
         return _BEFORE, b'","result":%b}}' % result
     return _BEFORE, b'","result":%b,"cursor":"%b"}}' % (result, str(cursor).encode())
 
 
 def reorganisation_notice(change: ReorganisationNotice, cursor: object | None) -> Message:
-    """Return the notice that precedes the events of a reorganisation."""
+    """Return the notice before the events of a reorganisation."""
     members: dict[str, Any] = {
         "reorg": {
             "commonAncestor": change.ancestor.members(),
@@ -55,15 +55,13 @@ def reorganisation_notice(change: ReorganisationNotice, cursor: object | None) -
 
 
 def fallen_behind_notice(cursor: object, missed: int) -> Message:
-    """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
-    on.
-    """
+    """Return the notice of a client that reads too slowly, with the `cursor` for its missed events."""
     message = "the client reads too slowly: what it missed follows from the cursor on"
     return _error(LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 
 
 def missed_notice(missed: int) -> Message:
-    """Return the notice that pending transactions were missed for good."""
+    """Return the notice that `missed` pending transactions will not be sent."""
     message = "the client reads too slowly: pending transactions were missed"
     return _error(LIMIT_EXCEEDED, message, {"missed": missed})
 
@@ -75,9 +73,9 @@ def restart_notice(cursor: object | None) -> Message:
 
 
 def lost_block_notice(lost: Position, earliest: int, cursor: Position) -> Message:
-    """Return the notice that the node does not have a block that it published, and continues from `cursor`.
+    """Return the notice of a lost block; events continue from `cursor`.
 
-    A folder with a window has pruned it if it is below the `earliest` block.
+    In a folder with a window, a block below the `earliest` one has been pruned.
     """
     if lost.number < earliest:
         data = {"requested": hex(max(lost.number, 0)), "earliest": hex(earliest), "cursor": str(cursor)}
@@ -88,18 +86,18 @@ def lost_block_notice(lost: Position, earliest: int, cursor: Position) -> Messag
 
 
 def pruned_history_notice(lost: Position, reason: str, cursor: Position) -> Message:
-    """Return the notice that blocks below a fork could not be had, and that it continues from `cursor`."""
+    """Return the notice of blocks below a fork that cannot be fetched; events continue from `cursor`."""
     data = {**named(lost.head), "reason": reason, "cursor": str(cursor)}
     return _error(PRUNED_HISTORY, PRUNED_MESSAGE, data)
 
 
 def unpublished_notice(untold: Head, cursor: Position) -> Message:
-    """Return the notice that the node failed to publish a block, and continues from `cursor`."""
+    """Return the notice of a block that could not be published; events continue from `cursor`."""
     return _error(INTERNAL_ERROR, "a block could not be told", {**named(untold), "cursor": str(cursor)})
 
 
 def named(head: Head) -> dict[str, str]:
-    """Return a block as errors name it."""
+    """Return number and hash of a block in the form of errors."""
     return {"blockNumber": hex(head.number), "blockHash": hexadecimal(head.hash)}
 
 

@@ -1,7 +1,7 @@
 """Pages of the events between a position and the head, each from one snapshot.
 
-The generators yield between slices of about a millisecond and return a page. A page's position
-leads to the next page, from any later snapshot, which includes the reorganisations in between.
+The generators yield between slices of about a millisecond and return a page. A page's position leads to the
+next page, from any later snapshot, with reorganisations in between.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -32,24 +32,24 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.canonical import totals
 
 PAGE_BYTES: Final = 64 * 1024
-"""Enough to keep a client busy, little enough to hold while it reads."""
+"""Bytes of a page: enough to keep a client busy, few enough to hold while it reads."""
 WINDOW: Final = 1 << 22
-"""Logs of the chain that one page searches at most, so that no snapshot is held for long."""
+"""Maximum number of logs searched for one page, so that no snapshot is held for long."""
 RECEIPT_BLOCKS: Final = 1024
-"""Blocks that one page of all receipts, or of transactions, looks at, be they empty."""
+"""Maximum number of blocks, empty ones too, for one page of all receipts or of transactions."""
 _RENDERED_AT_ONCE: Final = 16
 _BLOCKS_A_SLICE: Final = 32
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """A rendered log, header, hash or array of receipts, and the position behind it."""
+    """Rendered log, header, hash or array of receipts, and the position after it."""
 
     result: bytes
     behind: Position
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The next events in order, and the position after them."""
+    """Next events in order, and the position after them."""
 
     items: Sequence[Item]
     position: Position
@@ -61,9 +61,9 @@ Pages: TypeAlias = Generator[None, None, Page]
 def log_page(
     view: Snapshot, wanted: LogFilter, position: Position, target: Head, floor: Head | None = None
 ) -> Pages:
-    """Return the page of removed logs, or of new logs up to the canonical block `target`.
+    """Return a page of removed logs, or of new logs up to the canonical block `target`.
 
-    No logs of `floor` or of blocks below it are removed, even if they are dropped too.
+    Logs of `floor` and of blocks below it are not removed, even if these blocks are dropped too.
 
     Raises:
         UnknownPositionError: The position's block is not stored.
@@ -74,7 +74,7 @@ def log_page(
 
 
 def header_page(view: Snapshot, position: Position, target: Head, *, hashes: bool = False) -> Pages:
-    """Return the headers, or their hashes, of the blocks that follow up to the canonical block `target`.
+    """Return a page of the following blocks' headers or `hashes`, up to the canonical block `target`.
 
     Raises:
         UnknownPositionError: The position's block is not stored.
@@ -91,7 +91,7 @@ def header_page(view: Snapshot, position: Position, target: Head, *, hashes: boo
 
 
 def block_page(view: Snapshot, contents: BlockContents, position: Position, target: Head) -> Pages:
-    """Return the whole blocks that follow up to the canonical block `target`.
+    """Return a page of the following whole blocks, up to the canonical block `target`.
 
     Raises:
         UnknownPositionError: The position's block is not stored.
@@ -129,9 +129,9 @@ def mined_page(
     hashes_only: bool,
     with_removed: bool,
 ) -> Pages:
-    """Return the page of transactions of new blocks up to `target`, or of removed ones `with_removed`.
+    """Return a page of transactions of new blocks up to `target`, or `with_removed` of removed blocks.
 
-    A position counts the transactions of its block that were passed.
+    The position counts the transactions of its block that were sent.
 
     Raises:
         UnknownPositionError: The position's block is not stored.
@@ -154,16 +154,16 @@ def mined_page(
 
 
 def _passed(indices: Sequence[int], count: int, *, on_chain: bool) -> Sequence[int]:
-    """Return those of a block that are still to be sent, or to be removed, the last one first."""
+    """Return the indices still to be sent, or to be removed in reverse, of a block with `count` sent ones."""
     if on_chain:
         return [index for index in indices if index >= count]
     return [index for index in indices if index < count][::-1]
 
 
 def receipt_page(view: Snapshot, hashes: Hashes, position: Position, target: Head) -> Pages:
-    """Return the receipts of `hashes`, or all, of the blocks that follow up to the canonical block `target`.
+    """Return a page of receipts of `hashes`, or of all, in the following blocks up to the block `target`.
 
-    Each item is a JSON array: those of one block.
+    Each item is a JSON array with the receipts of one block.
 
     Raises:
         UnknownPositionError: The position's block is not stored.
@@ -187,7 +187,7 @@ def receipt_page(view: Snapshot, hashes: Hashes, position: Position, target: Hea
 
 
 def _receipts(view: Snapshot, hashes: Hashes, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield blocks in their order, and the JSON array of the receipts that are wanted, if there are any."""
+    """Yield blocks in order, each with the JSON array of its wanted receipts, None if it has none."""
     if not hashes:
         for number in range(first, last + 1):
             yield number, render_all(canonical_rows(view, number))
@@ -218,7 +218,7 @@ def _following_logs(view: Snapshot, wanted: LogFilter, position: Position, targe
 
 
 def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head) -> tuple[int, int]:
-    """Return between which of the chain's logs to search."""
+    """Return the numbers of the first log to search and of the log after the last, among the chain's logs."""
     begin, end = 0, totals(view.reader, target.number).logs
     if 0 <= position.number < view.earliest:
         begin = view.log_count_before(view.earliest)
@@ -234,13 +234,13 @@ def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head)
 
 
 def _behind_log(view: Snapshot, count: int) -> Position:
-    """Return the position behind the chain's first `count` logs."""
+    """Return the position after the chain's first `count` logs."""
     number, index = view.place_of_log(count - 1)
     return Position(number, _hash_of(view, number), index + 1)
 
 
 _Texts: TypeAlias = Callable[[Position, BlockRows], Iterator[Sequence[tuple[int, bytes]]]]
-"""Yields the texts of a block with their indices, some at a time."""
+"""Function that yields the texts of a block with their indices, some at a time."""
 
 
 def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: Head | None) -> Pages:
@@ -252,7 +252,7 @@ def _removed_logs(view: Snapshot, wanted: LogFilter, position: Position, floor: 
 
 
 def _following(view: Snapshot, position: Position, target: Head, pieces: _Texts) -> Pages:
-    """Return the page of what follows a position on the chain, up to the block `target`."""
+    """Return the page of events after a position on the chain, up to the block `target`."""
     items: list[Item] = []
     size = 0
     begun = position.number >= view.earliest and position.logs < ALL
@@ -271,7 +271,7 @@ def _following(view: Snapshot, position: Position, target: Head, pieces: _Texts)
 
 
 def _removed(view: Snapshot, position: Position, floor: Head | None, pieces: _Texts) -> Pages:
-    """Return the page of what is removed from a position back, down to `floor` or to the chain."""
+    """Return the page of removed events from a position back, down to `floor` or to the chain."""
     items: list[Item] = []
     size = 0
     while position.head != floor and not is_canonical(view, position):
@@ -288,7 +288,7 @@ def _removed(view: Snapshot, position: Position, floor: Head | None, pieces: _Te
 
 
 def _wanted_logs(wanted: LogFilter, position: Position, receipts: bytes) -> list[int]:
-    """Return the indices of a dropped block's logs that were sent, the last one first."""
+    """Return the indices of a dropped block's logs that were sent, in reverse."""
     if not wanted.covers(position.number):
         return []
     told = enumerate(log_values(receipts)[: position.logs])

@@ -1,4 +1,4 @@
-"""Pending transactions as they come: they are in no store, so the last ones are kept for filters."""
+"""Feed of pending transactions; the store has none, so the last ones are kept here for filters."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -14,55 +14,55 @@ from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 
 KEPT: Final = 16_384
-"""Transactions kept for filters that are behind."""
+"""Number of transactions kept for filters that are behind."""
 KEPT_BYTES: Final = 32 * 1024 * 1024
 
 
 class PendingTransaction(Protocol):
-    """A transaction that came into the pool."""
+    """Transaction that came into the pool."""
 
     @property
     def hash(self) -> bytes:
-        """Return its hash."""
+        """Return the transaction's hash."""
         ...
 
     @property
     def size(self) -> int:
-        """Return its bytes on the network."""
+        """Return the transaction's size on the network, in bytes."""
         ...
 
     @property
     def sender(self) -> bytes:
-        """Return the address of its sender."""
+        """Return the sender's address."""
         ...
 
     @property
     def to(self) -> bytes | None:
-        """Return the address of its receiver, None if it creates a contract."""
+        """Return the receiver's address, None for the creation of a contract."""
         ...
 
 
 class PendingSubject(msgspec.Struct, frozen=True):
-    """Which pending transactions a subscription gets, as hashes or, if `full`, as objects."""
+    """Filter of a subscription's pending transactions, and their form: hashes, or objects if `full`."""
 
     full: bool = False
     wanted: TransactionFilter = TransactionFilter()
 
 
 class PendingEvents:
-    """The events of one subject, for as long as a subscription holds it."""
+    """Events of one subject, for as long as a subscription holds it."""
 
     __slots__ = ("count", "group", "holders")
 
     def __init__(self, fan_out: FanOut) -> None:
         self.group = Group(fan_out)
         self.count = 0
-        """The number of transactions so far."""
+        """Number of transactions so far."""
         self.holders = 0
 
 
 class LaggedError(Exception):
-    """More transactions came than are kept: `count` of them are gone."""
+    """Error: more transactions came than are kept; `count` of them are lost."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -70,26 +70,26 @@ class LaggedError(Exception):
 
 
 class PendingFeed:
-    """Publishes new pending transactions, numbered in the order of their arrival."""
+    """Publisher of new pending transactions, numbered in the order of arrival."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self.count = 0
-        """The number of transactions so far."""
+        """Number of transactions so far."""
         self._fan_out = fan_out
         self._events: dict[PendingSubject, PendingEvents] = {}
         self._index = PendingIndex()
-        """The filters among the subjects that do not select all."""
+        """Filters of the subjects that do not select all transactions."""
         self._kept: deque[PendingTransaction] = deque()
         self._kept_bytes = 0
         self._heard: dict[bytes, None] = {}
-        """Hashes of what was heard of, and has not come into the pool since."""
+        """Hashes of transactions heard of from other nodes that have not come into the pool since."""
         self._pooled: dict[bytes, None] | None = None
-        """Hashes of what came into the pool, and was not heard of since; None where nothing is heard."""
+        """Hashes of transactions in the pool that were not heard of since; None while no node is heard."""
         self.render: Callable[[Any], bytes] = render_hash
-        """Renders a whole transaction."""
+        """Function that renders a whole transaction."""
 
     def hold(self, subject: PendingSubject) -> PendingEvents:
-        """Return the events of a subject, until as many calls of `release`."""
+        """Return the events of a subject; each call is undone by one of `release`."""
         if (events := self._events.get(subject)) is None:
             events = self._events[subject] = PendingEvents(self._fan_out)
             self._index.add(subject.wanted)
@@ -97,7 +97,7 @@ class PendingFeed:
         return events
 
     def release(self, subject: PendingSubject) -> None:
-        """Forget the events of a subject that nobody else holds."""
+        """Undo a call of `hold`; the last one drops the subject's events."""
         events = self._events[subject]
         events.holders -= 1
         if events.holders:
@@ -108,11 +108,13 @@ class PendingFeed:
 
     @property
     def is_watched(self) -> bool:
-        """Return whether there is any subscription."""
+        """Return True if there is any subscription."""
         return bool(self._events or self._index)
 
     def hear(self, arrivals: Sequence[PendingTransaction]) -> None:
-        """Publish what other nodes have pending; that the pool gets it later, or had it, is no news."""
+        """Publish pending transactions of other nodes, each only once even if the pool has it before or
+        later.
+        """
         if self._pooled is None:
             self._pooled = dict.fromkeys(arrival.hash for arrival in self._kept)
         news = _without(arrivals, self._pooled)
@@ -120,7 +122,7 @@ class PendingFeed:
         _remember(self._heard, news)
 
     def announce(self, arrivals: Sequence[PendingTransaction]) -> None:
-        """Publish transactions that have just become pending."""
+        """Publish transactions that have just come into the pool."""
         news = _without(arrivals, self._heard)
         self._tell(news)
         if self._pooled is not None:
@@ -140,7 +142,7 @@ class PendingFeed:
     def _selected(
         self, arrivals: Sequence[PendingTransaction]
     ) -> Iterable[tuple[TransactionFilter, Sequence[PendingTransaction]]]:
-        """Return the filters that select any of these, and which ones."""
+        """Return the filters that select any of these transactions, each with those it selects."""
         selected: defaultdict[TransactionFilter, list[PendingTransaction]] = defaultdict(list)
         if self._index:
             for arrival in arrivals:
@@ -149,10 +151,10 @@ class PendingFeed:
         return [(TransactionFilter(), arrivals), *selected.items()]
 
     def since(self, count: int) -> Sequence[PendingTransaction]:
-        """Return what came behind the first `count`.
+        """Return the transactions after the first `count`.
 
         Raises:
-            MissedError: Some of it is not kept any more.
+            LaggedError: Some of them are no longer kept.
         """
         wanted = self.count - count
         if wanted > len(self._kept):
@@ -161,7 +163,7 @@ class PendingFeed:
 
     @property
     def oldest(self) -> int:
-        """Return how many came before the first that is kept."""
+        """Return the number of transactions before the first kept one."""
         return self.count - len(self._kept)
 
     def _keep(self, arrival: PendingTransaction) -> None:
@@ -194,7 +196,7 @@ def _publish(
 def _without(
     arrivals: Sequence[PendingTransaction], known: dict[bytes, None]
 ) -> Sequence[PendingTransaction]:
-    """Return those that are not known; what comes once more after this is news."""
+    """Return the arrivals whose hashes are not in `known`; the others are removed from `known`."""
     if not known:
         return arrivals
     return [arrival for arrival in arrivals if known.pop(arrival.hash, arrival) is arrival]

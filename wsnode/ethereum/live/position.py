@@ -1,4 +1,4 @@
-"""The position of a subscription, and the cursor with which a client continues from it."""
+"""Position of a subscription, and the cursor with which a client continues from it."""
 
 from typing import Any, Final, Self
 
@@ -10,20 +10,20 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.jsonrpc.codec import decode_cursor
 
 ALL: Final = (1 << 32) - 1
-"""Every log of a block, however many it has."""
+"""Count of logs that stands for all logs of a block."""
 _FIRST_VERSION: Final = b"\x01"
 _FIRST_SIZE: Final = 8 + 32 + 4
 
 
 class Position(msgspec.Struct, frozen=True):
-    """The position in the block `number` with the hash `hash`, after its first logs.
+    """Position in the block `number` with the hash `hash`, after its first `logs` logs.
 
-    The cursor of a notification is the position after it: after the log `i` it is `i + 1`, after that
-    log's removal `i`, after a block's header 0.
+    The cursor of a notification is the position after it: after the log `i` it is `i + 1`, after that log's
+    removal `i`, after a block's header 0.
     """
 
     number: int
-    """-1 before the genesis block."""
+    """Block number; -1 before the genesis block."""
     hash: Hash32
     logs: int
 
@@ -32,10 +32,10 @@ class Position(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: Any) -> Self:
-        """Return the position that the cursor `text` writes.
+        """Return the position in the cursor `text`.
 
         Raises:
-            ValueError: It writes none.
+            ValueError: The text is no cursor of a position.
         """
         try:
             cursor = LogCursor.parse(text, of_a_filter=False)
@@ -47,7 +47,7 @@ class Position(msgspec.Struct, frozen=True):
 
     @classmethod
     def _parse_first(cls, text: Any) -> Self:
-        """Return the position that a cursor of the first version writes: number, hash, logs (4)."""
+        """Return the position in a cursor of the first version: number, hash, logs (4 bytes)."""
         content = decode_cursor(text, _FIRST_VERSION, _FIRST_SIZE)
         number = int.from_bytes(content[:8], "big", signed=True)
         if number < -1:
@@ -56,14 +56,14 @@ class Position(msgspec.Struct, frozen=True):
 
     @classmethod
     def after(cls, head: Head) -> Self:
-        """Return the position behind a block and all its logs."""
+        """Return the position after a block and all its logs."""
         return cls(head.number, head.hash, ALL)
 
     @property
     def head(self) -> Head:
-        """Return the block it stands at."""
+        """Return number and hash of the position's block."""
         return Head(BlockNumber(self.number), self.hash)
 
 
 BEGINNING: Final = Position(-1, Hash32(bytes(32)), ALL)
-"""Before the genesis block."""
+"""Position before the genesis block."""

@@ -11,30 +11,30 @@ from wsnode.ethereum.snapshot import Snapshot
 HASH_BYTES: Final = 32
 
 Hashes: TypeAlias = frozenset[bytes]
-"""The transactions that a subscriber names; none for all."""
+"""Hashes of the transactions that a subscriber names; empty for all."""
 ALL_RECEIPTS: Final[Hashes] = frozenset()
 
 
 class ReceiptIndex:
-    """Sets of hashes, found by the transactions of a block, whatever the number of sets."""
+    """Index of sets of hashes by the hashes, to find those that a block concerns, however many there are."""
 
     def __init__(self) -> None:
         self._naming: defaultdict[bytes, set[Hashes]] = defaultdict(set)
 
     def add(self, hashes: Hashes) -> None:
-        """Enter a set."""
+        """Add a set."""
         for transaction_hash in hashes:
             self._naming[transaction_hash].add(hashes)
 
     def remove(self, hashes: Hashes) -> None:
-        """Take out a set that `add` entered."""
+        """Remove a set that was added."""
         for transaction_hash in hashes:
             self._naming[transaction_hash].discard(hashes)
             if not self._naming[transaction_hash]:
                 del self._naming[transaction_hash]
 
     def matching(self, body: bytes) -> dict[Hashes, list[bytes]]:
-        """Return the sets that name transactions of a block, and which ones, in the block's order."""
+        """Return each set that names transactions of a block, with those hashes in the block's order."""
         matched: defaultdict[Hashes, list[bytes]] = defaultdict(list)
         if self._naming:
             for transaction_hash in hashes_of(body):

@@ -1,4 +1,4 @@
-"""Pages for subscriptions that catch up: made in slices, and shared by subscriptions at one position."""
+"""Pages for subscriptions that catch up, made in slices, and shared by subscriptions at one position."""
 
 from collections import OrderedDict
 from typing import Final
@@ -16,20 +16,20 @@ from wsnode.ethereum.live.subscription_spec import Extensions, SubscriptionSpec,
 from wsnode.pubsub.event import Event
 
 SNAPSHOTS: Final = 16
-"""Pages that are made at once, each out of a snapshot."""
+"""Maximum number of pages being made, each from its own snapshot."""
 HISTORIES: Final = 4
-"""Pages from below the first block that another node is asked for at once."""
+"""Maximum number of pages below a fork being fetched from another node."""
 KEPT_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of pages cached for other subscriptions at their positions."""
+"""Bytes of pages cached for other subscriptions at the same positions."""
 
 _BLOCK_BYTES: Final = 160
-"""Memory of a block in a notice."""
+"""Estimated bytes of a block in a notice."""
 
 Place = tuple[SubscriptionSpec, Position, Head, Head | None]
 
 
 class PageEvent:
-    """A page as an event, None if it is empty, and the position after it."""
+    """Page as an event, None if it is empty, and the position after it."""
 
     __slots__ = ("change", "event", "floor", "is_ahead", "position")
 
@@ -45,28 +45,28 @@ class PageEvent:
         self.event = Event(page_messages(form, page)) if page.items else None
         self.position = page.position
         self.is_ahead = is_ahead
-        """Whether the position that was asked for is on the chain, behind the block to be led to."""
+        """True if the requested position is canonical and above the block `target`."""
         self.floor = floor
-        """The position for the next page."""
+        """Value of `floor` for the next page."""
         self.change = change
-        """The reorganisation that dropped the position's block, for a notice."""
+        """Reorganisation that dropped the position's block, for a notice; None if there is none."""
 
     @property
     def size(self) -> int:
-        """Return the bytes that it keeps."""
+        """Return the bytes that the page keeps."""
         blocks = 0 if self.change is None else len(self.change.dropped) + len(self.change.added)
         return (0 if self.event is None else self.event.size) + blocks * _BLOCK_BYTES
 
 
 class ReplayPages:
-    """Makes pages out of the store, fairly."""
+    """Maker of pages from the store, in fair turns."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self.made = 0
-        """The number of pages made; each may be sent to several subscriptions."""
+        """Number of pages made; each may be sent to several subscriptions."""
         self.snapshots = trio.Semaphore(SNAPSHOTS)
-        """Held while a page is being made."""
+        """Semaphore held while a page is being made."""
         self._histories = trio.Semaphore(HISTORIES)
         # In the order of asking, so that a long search is only one among many.
         self._turn = trio.StrictFIFOLock()
@@ -79,14 +79,14 @@ class ReplayPages:
     ) -> PageEvent:
         """Return the page of `subject` after `position`, on the way to the block `target`.
 
-        `floor` is the block above which a notice has named every dropped one: the page removes no
-        others. Without it the page has the reorganisation for a notice, if the subject has notices.
+        `floor` is the block above which a notice has named all dropped blocks: the page removes no others.
+        Without it the page has the reorganisation for a notice, if the subject has notices.
 
         Once `target` has left the chain the page is empty and does not advance: repeat with the new head.
 
         Raises:
             UnknownPositionError: The position's block is not stored.
-            PrunedHistoryError: It is below a fork, and the other chain's node does not give what follows.
+            PrunedHistoryError: The position is below a fork, and the other chain's node has no events of it.
         """
         place = subject, position, target, floor
         while (made := self._making.get(place)) is not None:

@@ -1,4 +1,4 @@
-"""Subscriptions of a client: live in a group, or on their way from a position to the head."""
+"""Subscriptions of a client: live in a group, or on the way from a position to the head."""
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError
@@ -24,7 +24,9 @@ from wsnode.pubsub.subscription import EventChannel, Subscription
 
 
 class StoreSubscription(Subscription):
-    """`logs`, `newHeads` or `transactionReceipts`; events that it has not received are in the store."""
+    """Subscription to `logs`, `newHeads` or `transactionReceipts`; events it has not received are in the
+    store.
+    """
 
     def __init__(
         self,
@@ -34,33 +36,33 @@ class StoreSubscription(Subscription):
         subject: StoredSubject,
         position: Position | None = None,
     ) -> None:
-        """Without a `position` it gets the events after its creation."""
+        """Make a subscription to events after `position`, by default to those after its beginning."""
         super().__init__(kind, channel)
         self._hub = hub
         self._subject = subject
         self._position = position
         self._floor: Head | None = None
-        """During a reorganisation: the block below those that the notice has named."""
+        """During a reorganisation: the block below those that the notice has named; otherwise None."""
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics, or transactions, it names."""
+        """Return the number of addresses and topics, or of transactions, that it names."""
         return self._subject.weight
 
     def end(self) -> None:
-        """Get nothing more."""
+        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.parameters -= self.weight
             self._hub.forget(self._resume)
         super().end()
 
     def begin(self) -> None:
-        """Catch up from the position, then go live."""
+        """Send the events since its position, then go live."""
         self._hub.advance()
         self._catch_up_from(self._position or Position.after(self._hub.head))
 
     def fall_behind(self, position: Position, missed: int) -> None:
-        """Continue from `position` once the client has read; send a notice if it has notices."""
+        """Continue from `position` once the client has read; send a notice first if its form has notices."""
         if self._subject.form.has_notices:
             self._tell(fallen_behind_notice(self._subject.cursor(position), missed))
         self._catch_up_from(position)
@@ -85,14 +87,14 @@ class StoreSubscription(Subscription):
             self.channel.catch_up(self)
 
     def _has_to_catch_up(self) -> bool:
-        """Go live if that can be done here."""
+        """Go live and return False if the hub is at its position; else return True."""
         if self._position != self._hub.meeting_point:
             return True
         self._go_live()
         return False
 
     async def take_step(self) -> bool:
-        """Send the next page; return False once it is live, or waits for the hub to reach its position."""
+        """Send the next page; return False once it is live, or if the hub must first reach its position."""
         if not self._has_to_catch_up():
             return False
         must_wait = await self._take_next_page()
@@ -108,7 +110,7 @@ class StoreSubscription(Subscription):
             self._catch_up_from(self._position)
 
     async def _take_next_page(self) -> bool:
-        """Send a page; return True if the hub, which is held, must first reach the position."""
+        """Send a page; return True if the hub, being held, must first reach the position."""
         try:
             return await self._take_page()
         except UnknownPositionError as error:
@@ -116,7 +118,7 @@ class StoreSubscription(Subscription):
             return False
 
     async def _take_page(self) -> bool:
-        """Send a page; return True if the position is ahead of the hub, which is held.
+        """Send a page; return True if the position is ahead of the hub, which is being held.
 
         Raises:
             UnknownPositionError: The position's block is not stored.
@@ -141,7 +143,7 @@ class StoreSubscription(Subscription):
         return False
 
     def _tell_reorganisation(self, change: ReorganisationNotice, position: Position) -> None:
-        """Give notice, once of each dropped block."""
+        """Send the notice of a reorganisation, which names each dropped block once."""
         cursor = self._subject.cursor(position) if self._subject.form.cursors else None
         self._tell(reorganisation_notice(change, cursor))
 
@@ -162,7 +164,7 @@ class StoreSubscription(Subscription):
 
 
 class PendingSubscription(Subscription):
-    """Pending transactions; events that it missed are lost."""
+    """Subscription to pending transactions; events that it missed are lost."""
 
     def __init__(
         self,
@@ -173,27 +175,29 @@ class PendingSubscription(Subscription):
         *,
         has_notices: bool = False,
     ) -> None:
-        """With `has_notices` it gets the number of missed transactions, and a restart of the node."""
+        """Make a subscription; with `has_notices` it gets the number of missed transactions, and a restart's
+        notice.
+        """
         super().__init__(kind, channel)
         self._has_notices = has_notices
         self._hub = hub
         self._subject = subject
         self._events: PendingEvents | None = None
-        """The events of the subject, which it holds from its beginning to its end."""
+        """Events of the subject, held from the subscription's beginning to its end."""
         self._missed_from = 0
 
     @property
     def weight(self) -> int:
-        """Return how many addresses it names."""
+        """Return the number of addresses that it names."""
         return self._subject.wanted.weight
 
     def begin(self) -> None:
-        """Go live."""
+        """Join the group of its subject."""
         self._events = self._hub.pending.hold(self._subject)
         self._events.group.join(self)
 
     def end(self) -> None:
-        """Get nothing more."""
+        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.parameters -= self.weight
         super().end()
@@ -202,12 +206,12 @@ class PendingSubscription(Subscription):
             self._events = None
 
     def fall_behind(self, position: int, missed: int) -> None:
-        """Go live again once the client has read; a notice then counts everything from `position` on."""
+        """Go live again once the client has read; a notice then counts all transactions after `position`."""
         self._missed_from = position
         self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Go live, after a notice of the missed transactions."""
+        """Go live, after a notice of the missed transactions; return False."""
         assert self._events is not None
         if self._has_notices:
             self.deliver(Event([missed_notice(self._events.count - self._missed_from)]))
@@ -215,19 +219,19 @@ class PendingSubscription(Subscription):
         return False
 
     def final_notice(self) -> Event | None:
-        """Return the notice of a restart, if it has notices."""
+        """Return the notice of a restart; None without notices."""
         return Event([restart_notice(None)]) if self._has_notices else None
 
 
 class SyncSubscription(Subscription):
-    """`syncing`: a node at its head has nothing to tell; what was missed is old by then."""
+    """Subscription to `syncing`; missed events are dropped, since they are outdated."""
 
     def __init__(self, channel: EventChannel, feed: SyncFeed) -> None:
         super().__init__("syncing", channel)
         self._feed = feed
 
     def begin(self) -> None:
-        """Go live."""
+        """Join the group of the feed."""
         self._feed.group.join(self)
 
     def fall_behind(self, position: None, missed: int) -> None:
@@ -235,10 +239,10 @@ class SyncSubscription(Subscription):
         self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Go live."""
+        """Go live, and return False."""
         self._feed.group.join(self)
         return False
 
     def final_notice(self) -> None:
-        """Return None: it has no notices."""
+        """Return None: this kind has no notices."""
         return

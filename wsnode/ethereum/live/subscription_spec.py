@@ -1,4 +1,4 @@
-"""The subject of a subscription; subscriptions with equal subjects share a group."""
+"""Subject of a subscription; subscriptions with equal subjects share a group."""
 
 from typing import Protocol, TypeAlias
 
@@ -24,14 +24,16 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class Extensions(msgspec.Struct, frozen=True):
-    """The additional members of a subscription's notifications."""
+    """Additional members of a subscription's notifications."""
 
     cursors: bool = False
     reorgs: bool = False
 
     @property
     def has_notices(self) -> bool:
-        """Return whether it gets messages that geth lacks, at which clients without these options fail."""
+        """Return True if the subscription gets notices, messages that geth does not have and its clients may
+        reject.
+        """
         return self.cursors or self.reorgs
 
 
@@ -43,36 +45,36 @@ class SubscriptionSpec(Protocol):
 
     @property
     def form(self) -> Extensions:
-        """Return the additional members that it has."""
+        """Return the additional members of its notifications."""
         ...
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics, or transactions, it names."""
+        """Return the number of addresses and topics, or of transactions, that it names."""
         ...
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return what comes behind `position`, as the generators of `pages` do."""
+        """Return the page of events after `position`, as the generators of `pages` do."""
         ...
 
     def cursor(self, position: Position) -> Position:
-        """Return `position` as this kind's cursors have it."""
+        """Return `position` in the form of this kind's cursors."""
         ...
 
 
 class LogSpec(msgspec.Struct, frozen=True):
-    """`logs`."""
+    """Subject of `logs`."""
 
     wanted: LogFilter
     form: Extensions = STANDARD
 
     @property
     def weight(self) -> int:
-        """Return how many addresses and topics it names."""
+        """Return the number of addresses and topics that it names."""
         return self.wanted.parameter_count
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return logs: those that are to be removed, down to `floor`, or those that follow."""
+        """Return a page of logs: removed ones, down to `floor`, or new ones."""
         return log_page(view, self.wanted, position, target, floor)
 
     def cursor(self, position: Position) -> Position:
@@ -81,7 +83,7 @@ class LogSpec(msgspec.Struct, frozen=True):
 
 
 class HeaderSpec(msgspec.Struct, frozen=True):
-    """`newHeads`."""
+    """Subject of `newHeads`."""
 
     form: Extensions = STANDARD
 
@@ -91,16 +93,16 @@ class HeaderSpec(msgspec.Struct, frozen=True):
         return 0
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return the headers that follow."""
+        """Return a page of the following headers."""
         return header_page(view, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return the position after the block's header but before its logs, which were not sent."""
+        """Return the position after the block's header and before its logs."""
         return Position(position.number, position.hash, 0)
 
 
 class BlockSubject(msgspec.Struct, frozen=True):
-    """`newBlocks`."""
+    """Subject of `newBlocks`."""
 
     contents: BlockContents
     form: Extensions = STANDARD
@@ -111,16 +113,16 @@ class BlockSubject(msgspec.Struct, frozen=True):
         return 0
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return the blocks that follow."""
+        """Return a page of the following blocks."""
         return block_page(view, self.contents, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return `position` as a header's cursor has it."""
+        """Return the position after the block's header and before its logs."""
         return Position(position.number, position.hash, 0)
 
 
 class MinedSubject(msgspec.Struct, frozen=True):
-    """`alchemy_minedTransactions`."""
+    """Subject of `alchemy_minedTransactions`."""
 
     wanted: MinedFilter
     hashes_only: bool = False
@@ -128,16 +130,16 @@ class MinedSubject(msgspec.Struct, frozen=True):
 
     @property
     def form(self) -> Extensions:
-        """Return the standard form: it has no cursors."""
+        """Return the standard form: this kind has no cursors."""
         return STANDARD
 
     @property
     def weight(self) -> int:
-        """Return how many addresses it names."""
+        """Return the number of addresses that it names."""
         return self.wanted.weight
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return transactions: those that are to be removed, or those that follow."""
+        """Return a page of transactions: those of removed blocks, or of following ones."""
         return mined_page(
             view,
             self.wanted,
@@ -148,27 +150,27 @@ class MinedSubject(msgspec.Struct, frozen=True):
         )
 
     def cursor(self, position: Position) -> Position:
-        """Return `position`, which counts transactions."""
+        """Return `position`, whose `logs` counts transactions."""
         return position
 
 
 class ReceiptSpec(msgspec.Struct, frozen=True):
-    """`transactionReceipts`."""
+    """Subject of `transactionReceipts`."""
 
     hashes: Hashes
     form: Extensions = STANDARD
 
     @property
     def weight(self) -> int:
-        """Return how many transactions it names."""
+        """Return the number of transactions that it names."""
         return len(self.hashes)
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return the receipts of the blocks that follow, together for each block."""
+        """Return a page of the following blocks' receipts, one item for each block."""
         return receipt_page(view, self.hashes, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return `position` as a header's cursor has it."""
+        """Return the position after the block's header and before its logs."""
         return Position(position.number, position.hash, 0)
 
 

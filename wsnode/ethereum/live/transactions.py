@@ -1,4 +1,4 @@
-"""Selection of transactions by sender and receiver: pending ones, and those of blocks."""
+"""Selection of transactions, pending or in blocks, by sender and receiver."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,10 @@ from wsnode.ethereum.live.receipts import HASH_BYTES
 
 
 class TransactionFilter(msgspec.Struct, frozen=True):
-    """Addresses of which a pending transaction has one: `senders` its sender, or `receivers` its receiver.
+    """Filter of pending transactions by their sender (one of `senders`) or their receiver (one of
+    `receivers`).
 
-    If only one of both is None, no transaction is selected by it; if both are, all are selected.
+    If only one of both is None, it selects no transaction; if both are None, all are selected.
     """
 
     senders: frozenset[bytes] | None = None
@@ -22,62 +23,64 @@ class TransactionFilter(msgspec.Struct, frozen=True):
 
     @property
     def selects_all(self) -> bool:
-        """Return whether it selects every transaction."""
+        """Return True if every transaction is selected."""
         return self.senders is None and self.receivers is None
 
     @property
     def weight(self) -> int:
-        """Return how many addresses it names."""
+        """Return the number of addresses that it names."""
         return len(self.senders or ()) + len(self.receivers or ())
 
     def selects(self, sender: bytes, receiver: bytes | None) -> bool:
-        """Return whether a transaction between these is selected; a creation has no receiver."""
+        """Return True if a transaction with these parties is selected; a creation has no receiver."""
         return self.selects_all or sender in (self.senders or ()) or receiver in (self.receivers or ())
 
 
 class MinedFilter(msgspec.Struct, frozen=True):
-    """Pairs of sender and receiver, of which a transaction must have one; None in a pair stands for any."""
+    """Filter of transactions in blocks by pairs of sender and receiver; None in a pair stands for any."""
 
     pairs: frozenset[tuple[bytes | None, bytes | None]] | None = None
-    """The pairs; None selects every transaction."""
+    """Pairs; None selects every transaction."""
 
     @property
     def weight(self) -> int:
-        """Return how many addresses it names."""
+        """Return the number of addresses that it names."""
         return sum((sender is not None) + (receiver is not None) for sender, receiver in self.pairs or ())
 
     def selects(self, sender: bytes, receiver: bytes | None) -> bool:
-        """Return whether a transaction between these is selected; a creation has no receiver."""
+        """Return True if a transaction with these parties is selected; a creation has no receiver."""
         if self.pairs is None or (sender, None) in self.pairs:
             return True
         return receiver is not None and ((None, receiver) in self.pairs or (sender, receiver) in self.pairs)
 
     def matching(self, body: bytes) -> list[int]:
-        """Return the indices of a block's transactions that are selected, in their order."""
+        """Return the indices of a block's selected transactions, in order."""
         return [index for index, parties in enumerate(transaction_parties(body)) if self.selects(*parties)]
 
 
 class PendingIndex:
-    """Filters of pending transactions, found by the addresses that they name, whatever their number."""
+    """Index of filters of pending transactions by address, to find those that match, however many there
+    are.
+    """
 
     def __init__(self) -> None:
         self._by_sender: defaultdict[bytes, set[TransactionFilter]] = defaultdict(set)
         self._by_receiver: defaultdict[bytes, set[TransactionFilter]] = defaultdict(set)
 
     def add(self, wanted: TransactionFilter) -> None:
-        """Enter a filter."""
+        """Add a filter."""
         for by_address, address in self._entries(wanted):
             by_address[address].add(wanted)
 
     def remove(self, wanted: TransactionFilter) -> None:
-        """Take out a filter that `add` entered."""
+        """Remove a filter that was added."""
         for by_address, address in self._entries(wanted):
             by_address[address].discard(wanted)
             if not by_address[address]:
                 del by_address[address]
 
     def matching(self, sender: bytes, receiver: bytes | None) -> Iterable[TransactionFilter]:
-        """Return the filters that select a transaction between these."""
+        """Return the filters that select a transaction with these parties."""
         senders = self._by_sender.get(sender, set())
         receivers = set() if receiver is None else self._by_receiver.get(receiver, set())
         return senders | receivers if senders and receivers else senders or receivers
@@ -93,7 +96,7 @@ class PendingIndex:
 
 
 def render_mined(rows: BlockRows, index: int, *, hashes_only: bool, removed: bool) -> bytes:
-    """Return a transaction of a block as alchemy_minedTransactions sends it."""
+    """Return a transaction of a block in the form of alchemy_minedTransactions."""
     if hashes_only:
         start = index * HASH_BYTES
         found = transaction_hashes(rows[1])[start : start + HASH_BYTES]

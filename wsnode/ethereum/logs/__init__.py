@@ -1,1 +1,1 @@
-"""Logs: which of them are wanted, the index that finds them, matching new ones."""
+"""Logs: filters, the index to find logs, and the matching of new logs with filters."""

@@ -1,9 +1,9 @@
-"""Cursors: text that a client hands back, to go on among a chain's logs from where it was.
+"""Cursors in a chain's logs: texts that a client sends back to continue a search.
 
 ```text
 version 2 (1) | hash of a block (32) | its number (7, signed) | logs (5, signed) | digest of a filter (8 or 0)
 ```
-The place is in the chain that ends with the block, `logs` logs behind that block's first one; where that is
+The position is in the chain that ends with the block, `logs` logs after the block's first log; if `logs` is
 negative, before it. Integers are big-endian.
 """
 
@@ -15,7 +15,7 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 
 DIGEST: Final = 8
-"""The bytes of a filter's digest."""
+"""Bytes of a filter's digest."""
 _VERSION: Final = b"\x02"
 _HASH: Final = 32
 _NUMBER: Final = 7
@@ -24,24 +24,24 @@ _PLACE: Final = _HASH + _NUMBER + _LOGS
 
 
 class LogCursor(msgspec.Struct, frozen=True):
-    """A place among the logs of the chain that ends with a block."""
+    """Position among the logs of the chain that ends with a block."""
 
     number: int
-    """-1 before the genesis block."""
+    """Block number; -1 before the genesis block."""
     hash: Hash32
     logs: int
     digest: bytes = b""
-    """Of the one filter that goes on from here; empty where any may."""
+    """Digest of the only filter that may continue from here; empty if any filter may."""
 
     def __str__(self) -> str:
         return cursor_text(self.number, self.hash, self.logs, self.digest)
 
     @classmethod
     def parse(cls, text: Any, *, of_a_filter: bool) -> Self:
-        """Return the cursor that `text` writes, with a digest if it is `of_a_filter`, else without.
+        """Return the cursor in `text`, with a digest if it is `of_a_filter`, else without.
 
         Raises:
-            ValueError: It writes none, or one of the other kind.
+            ValueError: The text is no cursor, or one of the other kind.
         """
         content = decode_cursor(text, _VERSION, _PLACE + (DIGEST if of_a_filter else 0))
         number = int.from_bytes(content[_HASH : _HASH + _NUMBER], "big", signed=True)

@@ -1,4 +1,4 @@
-"""The filter of logs that requests, subscriptions, searches and matching share."""
+"""Filter of logs, shared by requests, subscriptions, searches and matching."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,14 +10,14 @@ from wsnode.ethereum.codec.chain_tables import LogCriteria
 MAX_TOPICS: Final = 4
 
 Log = tuple[bytes, tuple[bytes, ...]]
-"""A log's address and topics."""
+"""Address and topics of a log."""
 
 
 class LogFilter(msgspec.Struct, frozen=True):
-    """A filter of logs: of blocks `first` to `last`, both included, or of all blocks from `first` on.
+    """Filter of logs in the blocks `first` to `last`, both included, or in all blocks from `first` on.
 
-    `addresses`: one of these, or any when empty. `topics`: for each position one of the values, or any
-    when empty; a log with fewer topics than positions does not match.
+    `addresses`: the log's address is one of these, or any if empty. `topics`: for each position the log's
+    topic is one of the values, or any if empty; a log with fewer topics than positions does not match.
     """
 
     addresses: Sequence[bytes] = ()
@@ -26,20 +26,20 @@ class LogFilter(msgspec.Struct, frozen=True):
     last: int | None = None
 
     def canonical(self) -> "LogFilter":
-        """Return the filter in a form that is equal, with an equal hash, for equivalent filters."""
+        """Return the filter in a canonical form, equal and with an equal hash for equivalent filters."""
         topics = tuple(_sorted(alternatives) for alternatives in self.topics)
         return LogFilter(_sorted(self.addresses), topics, self.first, self.last)
 
     def between(self, first: int, last: int | None) -> "LogFilter":
-        """Return the filter for other blocks."""
+        """Return the filter with another range of blocks."""
         return LogFilter(self.addresses, self.topics, first, last)
 
     def covers(self, number: int) -> bool:
-        """Return whether logs of the block `number` can match."""
+        """Return True if logs of the block `number` can match."""
         return self.first <= number and (self.last is None or number <= self.last)
 
     def matches(self, log: Log) -> bool:
-        """Return whether a log of these blocks matches."""
+        """Return True if a log in these blocks matches."""
         address, topics = log
         if self.addresses and address not in self.addresses:
             return False
@@ -52,12 +52,12 @@ class LogFilter(msgspec.Struct, frozen=True):
 
     @property
     def criteria(self) -> LogCriteria:
-        """Return what it wants of a log, whatever the block, for a search."""
+        """Return its addresses and topics, without the range of blocks, for a search."""
         return LogCriteria(self.addresses, self.topics)
 
     @property
     def parameter_count(self) -> int:
-        """Return how many addresses and topics are named."""
+        """Return the number of addresses and topics that it names."""
         return len(self.addresses) + sum(map(len, self.topics))
 
 

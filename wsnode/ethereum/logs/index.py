@@ -1,8 +1,8 @@
-"""Searches for logs by address and topics: the cost grows with the results, not with the range of blocks.
+"""Search of logs by address and topics; its cost grows with the results, not with the range of blocks.
 
-A criterion is a group of values of which a log must have one; a search finds the logs that meet every
-criterion. Each value's chunks are adjacent in the index. So each group jumps to its next chunk until
-all groups are at one chunk, and only then bitmaps are read and intersected. Many values among few logs are
+A criterion is a group of values, one of which a log must have; a search finds the logs that meet every
+criterion. Each value's chunks are adjacent in the index. So each group jumps to its next chunk until all
+groups are at one chunk, and only then bitmaps are read and intersected. Many values among few logs are
 searched without the index (`reading`).
 """
 
@@ -38,9 +38,10 @@ from wsnode.store.table import RowCursor
 def search_logs(
     reader: Reader, criteria: LogCriteria, first: int, last: int, *, limit: int | None = None
 ) -> Search:
-    """Search the blocks `first` to `last`, all canonical; the generator yields between slices and returns.
+    """Search the blocks `first` to `last`, all canonical; the generator yields between slices and returns the
+    matches.
 
-    With a `limit` the search ends at the first match beyond it, and no blocks are looked up then.
+    With a `limit` the search ends at the first match beyond it, and then looks up no blocks.
     """
     # The genesis block has no logs, and a light folder's do not begin with number 0.
     first = max(first, 1)
@@ -73,9 +74,10 @@ def look_up_logs(
 
 
 def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
-    """Search the logs numbered `begin` to before `end`, in any block, and return at most `most`, the first.
+    """Search the logs numbered `begin` to before `end`, in any block, and return at most the first `most`
+    matches.
 
-    `exceeded` means that there are more; the generator yields between slices and returns the search.
+    `exceeded` means that there are more; the generator yields between slices.
     """
     # How many blocks have these logs is not known, but not more.
     if criteria.count and is_read_sooner(criteria.count, end - begin, end - begin):
@@ -116,7 +118,7 @@ def _all_logs(reader: Reader, begin: int, end: int, limit: int | None) -> Search
 def _locate(
     reader: Reader, chunks: Sequence[tuple[int, Positions | range]], blocks: list[BlockLogs]
 ) -> Generator[None, None, None]:
-    """Put the blocks of logs into `blocks`; a chunk is a log number and ascending distances from it."""
+    """Append the blocks of logs to `blocks`; a chunk is a log number and ascending distances from it."""
     seeks = 0
     for base, found in chunks:
         numbers = found.to_array() if isinstance(found, BitMap) else array("I", found)
@@ -133,7 +135,7 @@ def _locate(
 def _matches(
     reader: Reader, groups: list[list[bytes]], begin: int, end: int
 ) -> Generator[tuple[int, Positions] | None, None, None]:
-    """Yield each chunk's first log number and its matches, and None when a slice has lasted long enough."""
+    """Yield each chunk's first log number and its matches, and None at the end of each slice."""
     cursor = reader.cursor(LOG_INDEX)
     if len(groups) == 1 == len(groups[0]):
         # Most filters name one value, and leaps to find where several meet take twice as long.

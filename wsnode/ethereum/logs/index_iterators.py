@@ -1,4 +1,4 @@
-"""Values in the log index: each leaps from chunk to chunk that it occurs in, alone or as one of a group."""
+"""Iterators of the log index: over the chunks of one value, or of a group of values."""
 
 from collections.abc import Generator
 from typing import Final
@@ -15,14 +15,16 @@ from wsnode.ethereum.storage.log_entries import (
 from wsnode.store.table import RowCursor
 
 NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
-"""The position of a value without a further chunk."""
+"""Chunk number of an iterator at its end."""
 ROWS_A_SLICE: Final = 128
-"""A seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a millisecond."""
+"""Rows of one slice: a seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a
+millisecond.
+"""
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 
 
 class ValueIterator:
-    """One value, standing at a chunk of the index that it occurs in."""
+    """Iterator of one value, at a chunk of the index in which it occurs."""
 
     __slots__ = ("_cursor", "_prefix", "chunk", "row")
 
@@ -33,7 +35,7 @@ class ValueIterator:
         self.chunk = -1
 
     def leap(self, target: int, most: int = 1) -> int:
-        """Move to the first chunk at or after `target` that has the value, and return seeks made: one."""
+        """Move to the value's first chunk at or after `target`, and return the number of seeks, 1."""
         prefix, cursor = self._prefix, self._cursor
         if target < NO_CHUNK and cursor.set_range(prefix + target.to_bytes(CHUNK_KEY, "big")):
             key, self.row = cursor.item()
@@ -44,16 +46,16 @@ class ValueIterator:
         return 1
 
     def size(self) -> int:
-        """Return the bytes of the row in this chunk."""
+        """Return the size in bytes of the row in this chunk."""
         return len(self.row)
 
     def rows(self) -> list[bytes]:
-        """Return the row in this chunk, alone."""
+        """Return a list of the row in this chunk."""
         return [self.row]
 
 
 class AnyValueIterator:
-    """The values of one criterion, standing together at one chunk of the index."""
+    """Iterator of the values of one criterion, together at one chunk of the index."""
 
     __slots__ = ("_index", "_values", "chunk")
 
@@ -64,9 +66,10 @@ class AnyValueIterator:
         self.chunk = -1
 
     def leap(self, target: int, most: int) -> int:
-        """Move to the first chunk at or after `target` that has any of the values, and return seeks made.
+        """Move to the first chunk at or after `target` that has any of the values, and return the number of
+        seeks.
 
-        After as many as `most`, which is at least one, the rest of the way is left to the next call.
+        After `most` seeks, at least one, the rest of the way is left to the next call.
         """
         seeks = 0
         while self._index < len(self._values):
@@ -81,7 +84,7 @@ class AnyValueIterator:
         return seeks
 
     def size(self) -> int:
-        """Return the bytes of the rows in this chunk."""
+        """Return the size in bytes of the rows in this chunk."""
         return sum(value.size() for value in self._values if value.chunk == self.chunk)
 
     def rows(self) -> list[bytes]:
@@ -90,7 +93,7 @@ class AnyValueIterator:
 
 
 def common_positions(groups: list[ValueIterator | AnyValueIterator]) -> Generator[None, None, Positions]:
-    """Return the positions that all groups have in the chunk they stand at; yield between slices."""
+    """Return the positions that all groups have in their common chunk; yield between slices."""
     # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
     ordered = sorted(groups, key=lambda group: group.size()) if len(groups) > 1 else groups
     common = yield from _united(ordered[0].rows())
@@ -102,7 +105,7 @@ def common_positions(groups: list[ValueIterator | AnyValueIterator]) -> Generato
 
 
 def _united(rows: list[bytes]) -> Generator[None, None, Positions]:
-    """Return the positions that any of the rows lists."""
+    """Return the positions that are in any of the rows; yield between slices."""
     if len(rows) == 1:
         return read_positions(rows[0])
     united = BitMap.union(*map(decode_positions, rows[:ROWS_A_SLICE]))

@@ -1,4 +1,4 @@
-"""What a search for logs finds: blocks, and in each of them the logs."""
+"""Matches of a search for logs: blocks, and the logs in each."""
 
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from wsnode.ethereum.primitives.values import BlockNumber
 
 
 class BlockLogs(NamedTuple):
-    """Logs of one block by their index in it, ascending; `indices` None means all of the block's logs."""
+    """Logs of one block by their index in it, ascending; `indices` of None means all of the block's logs."""
 
     number: BlockNumber
     indices: Sequence[int] | None
 
 
 class LogMatches(msgspec.Struct, frozen=True):
-    """The number of matching logs and their places; beyond the limit only the fact that there are more."""
+    """Number of matching logs and their blocks; if `exceeded`, there are more matches than the limit."""
 
     count: int
     exceeded: bool
@@ -27,7 +27,7 @@ Search = Generator[None, None, LogMatches]
 
 
 def add_located(blocks: list[BlockLogs], located: list[tuple[int, Sequence[int]]]) -> None:
-    """Add further logs to `blocks`, of which the last block may have some already."""
+    """Append located logs to `blocks`, merging those of a block that is there already."""
     if blocks and located and blocks[-1].number == located[0][0]:
         # What came before ended within this block.
         number, indices = located[0]
@@ -37,7 +37,7 @@ def add_located(blocks: list[BlockLogs], located: list[tuple[int, Sequence[int]]
 
 
 def first_of(found: LogMatches, most: int) -> LogMatches:
-    """Return the first `most` logs of what was found; `exceeded` means that there are more."""
+    """Return the first `most` logs of a search; `exceeded` means that there are more."""
     if found.count <= most:
         return found
     blocks: list[BlockLogs] = []

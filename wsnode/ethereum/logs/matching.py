@@ -1,9 +1,9 @@
-"""Finds the filters that a log matches, in time that does not depend on their number.
+"""Matching of logs with filters, in time that does not depend on the number of filters.
 
 Every filter has a number. For an address, and for a topic at a position, a bitmap holds the numbers of the
-filters that name it; another bitmap those that name none there. The matches of a log are an intersection of
-unions of these, one for the address and for each position. Each costs about a microsecond, with ten filters
-or ten thousand.
+filters with that value; another bitmap those of the filters without a value there. The matches of a log are
+an intersection of unions of these, one for the address and for each position. Each costs about a microsecond,
+with ten filters or ten thousand.
 """
 
 from collections import defaultdict
@@ -19,17 +19,17 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 
 class _Place:
-    """The filters by the value that they want at one place of a log."""
+    """Filters by their values at one place of a log: its address, or a topic's position."""
 
     __slots__ = ("by_value", "open")
 
     def __init__(self) -> None:
         self.by_value: defaultdict[bytes, BitMap] = defaultdict(BitMap)
         self.open = BitMap()
-        """Those that take any value."""
+        """Filters that accept any value."""
 
     def add(self, number: int, values: Iterable[bytes]) -> None:
-        """Enter a filter under its values, or under none."""
+        """Add a filter under its values; without values it accepts any."""
         names = tuple(values)
         if not names:
             self.open.add(number)
@@ -37,7 +37,7 @@ class _Place:
             self.by_value[value].add(number)
 
     def discard(self, number: int, values: Iterable[bytes]) -> None:
-        """Take a filter out from where `add` entered it."""
+        """Remove a filter that was added with these values."""
         self.open.discard(number)
         for value in values:
             self.by_value[value].discard(number)
@@ -45,13 +45,13 @@ class _Place:
                 del self.by_value[value]
 
     def taking(self, value: bytes) -> BitMap:
-        """Return the filters that take `value`."""
+        """Return the numbers of the filters that accept `value`."""
         named = self.by_value.get(value)
         return self.open if named is None else named | self.open
 
 
 class FilterIndex(Generic[Owner]):
-    """Owners of filters, found by the logs that their filters match."""
+    """Index of filters, each with an owner, to find the owners of filters that match a log."""
 
     def __init__(self) -> None:
         self._owners: dict[int, tuple[LogFilter, Owner]] = {}
@@ -59,13 +59,13 @@ class FilterIndex(Generic[Owner]):
         self._addresses = _Place()
         self._topics = [_Place() for _ in range(MAX_TOPICS)]
         self._at_most = [BitMap() for _ in range(MAX_TOPICS + 1)]
-        """By a number of topics, the filters that ask for no more."""
+        """Numbers of the filters with at most as many topics, by number of topics."""
 
     def __len__(self) -> int:
         return len(self._owners)
 
     def add(self, wanted: LogFilter, owner: Owner) -> int:
-        """Add a filter of `owner` and return its number."""
+        """Add a filter of `owner`, and return its number."""
         number = self._free.pop() if self._free else len(self._owners)
         self._owners[number] = wanted, owner
         self._addresses.add(number, wanted.addresses)
@@ -76,7 +76,7 @@ class FilterIndex(Generic[Owner]):
         return number
 
     def remove(self, number: int) -> None:
-        """Forget what `add` numbered."""
+        """Remove the filter with a number."""
         wanted, _owner = self._owners.pop(number)
         self._free.append(number)
         self._addresses.discard(number, wanted.addresses)
@@ -86,7 +86,9 @@ class FilterIndex(Generic[Owner]):
             numbers.discard(number)
 
     def matching(self, logs: Iterable[Log]) -> dict[Owner, list[int]]:
-        """Return, for each owner whose filter matches any of the logs, which ones, in their order."""
+        """Return, for each owner whose filter matches at least one of `logs`, the indices of these logs,
+        ascending.
+        """
         # Many logs of a block match equal sets of filters, which are expanded to owners once.
         alike: dict[bytes, tuple[BitMap, list[int]]] = {}
         for place, log in enumerate(logs):
@@ -102,7 +104,7 @@ class FilterIndex(Generic[Owner]):
         }
 
     def _numbers(self, log: Log) -> BitMap:
-        """Return the numbers of the filters that a log matches."""
+        """Return the numbers of the filters that match a log."""
         address, topics = log
         found = self._addresses.taking(address) & self._at_most[len(topics)]
         for place, topic in zip(self._topics, topics, strict=False):
@@ -113,6 +115,6 @@ class FilterIndex(Generic[Owner]):
 
 
 def _positions(wanted: LogFilter) -> list[Iterable[bytes]]:
-    """Return the values of every position there can be."""
+    """Return the filter's values at each of the four positions of topics; empty for any value."""
     missing = MAX_TOPICS - len(wanted.topics)
     return [*wanted.topics, *[()] * missing]

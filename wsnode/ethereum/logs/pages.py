@@ -1,4 +1,4 @@
-"""Logs in pages: the first that match, rendered, as many as fit."""
+"""Logs in pages: the first matching logs, rendered, as many as fit."""
 
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.environment import Reader
 
 SMALLEST_LOG: Final = 340
-"""Bytes of a rendered log without topics and data; more logs than fit by it are not looked up."""
+"""Bytes of a rendered log without topics and data, by which the number of logs to look up is bounded."""
 _RENDERED_AT_ONCE: Final = 128
 _ANY_ROOM: Final = (1 << 63) - 1
 
@@ -22,15 +22,15 @@ Places = list[tuple[BlockNumber, Sequence[int]]]
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """Logs in the order of the chain, each a text, and whether no more of them match."""
+    """Texts of logs in the order of the chain; `is_last` is True if no more logs match."""
 
     texts: list[bytes]
     places: Places
-    """Where these logs are, and perhaps some that did not fit any more."""
+    """Places of these logs, and perhaps of some that did not fit."""
     is_last: bool
 
     def logs(self) -> Iterator[tuple[BlockNumber, int, bytes]]:
-        """Yield the logs: block, index there and text of each."""
+        """Yield block number, index in the block, and text of each log."""
         texts = iter(self.texts)
         for number, indices in self.places:
             # In this order no text is taken for an index that is none.
@@ -38,7 +38,7 @@ class LogPage(msgspec.Struct, frozen=True):
 
     @property
     def last_place(self) -> tuple[BlockNumber, int]:
-        """Return the block of the last log, of which there must be one, and its index there."""
+        """Return block number and index of the last log; the page must not be empty."""
         left = len(self.texts)
         for number, indices in self.places:
             if left <= len(indices):
@@ -57,11 +57,11 @@ def page_of_logs(
     most: int | None = None,
     may_be_empty: bool = False,
 ) -> Generator[None, None, LogPage]:
-    """Return the first logs that match among those numbered `begin` to before `end`, of any block.
+    """Return a page of the first matching logs among those numbered `begin` to before `end`, in any block.
 
-    They are at most `most`, as many as fit `room` bytes with a comma behind each. A larger log is a page of
-    its own, or no client would get beyond it, unless the page `may_be_empty`. The generator yields between
-    slices of about a millisecond.
+    It has at most `most` logs, as many as fit into `room` bytes with a comma after each. A larger log is a
+    page of its own, or no client would get beyond it, unless the page `may_be_empty`. The generator yields
+    between slices of about a millisecond.
     """
     most = max(min(most or room, room // SMALLEST_LOG), 1)
     matches = yield from first_logs(reader, wanted.criteria, begin, end, most)
@@ -82,7 +82,7 @@ def page_of_logs(
 
 
 def _slices(blocks: Sequence[BlockLogs]) -> Iterator[tuple[Places, int]]:
-    """Yield places of logs that are rendered at once, and their number."""
+    """Yield places of logs to be rendered at once, and their number."""
     waiting: Places = []
     count = 0
     for number, indices in blocks:

@@ -1,7 +1,7 @@
-"""Searches for logs without the index: the logs of a few blocks are compared with many wanted values.
+"""Search of logs without the index: the logs of a few blocks are compared with many values.
 
-To look a value up in the index costs as much as to compare a hundred logs with a set of all values. So the
-cheaper way is known before: by how many values there are, how many logs and in how many blocks.
+To look up a value in the index costs as much as to compare a hundred logs with a set of all values. So the
+numbers of values, logs and blocks decide in advance which way is cheaper.
 """
 
 from typing import Final
@@ -11,24 +11,25 @@ from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_loca
 from wsnode.store.environment import Reader
 
 LOGS_A_VALUE: Final = 64
-"""Logs that are compared, 7 to 13 ns each, in less than the time of one look-up, 1.1 to 3.4 microseconds."""
+"""Logs compared, at 7 to 13 ns each, in less than the time of one look-up, 1.1 to 3.4 microseconds."""
 LOGS_A_BLOCK: Final = 32
-"""Logs that are compared in the time in which a block's receipts are found: more if their page is cold."""
+"""Logs compared in the time of finding a block's receipts; more if their page is not in memory."""
 LOGS_A_SLICE: Final = 4096
-"""Logs that are compared in some 50 microseconds; as many as 128 blocks with one each."""
+"""Logs compared in one slice of some 50 microseconds; 128 blocks with one log each take as long."""
 
 
 def is_read_sooner(values: int, logs: int, blocks: int) -> bool:
-    """Return whether `logs` in `blocks` are read sooner than `values` are looked up."""
+    """Return True if reading `logs` in `blocks` is cheaper than looking up `values`."""
     return logs + LOGS_A_BLOCK * min(logs, blocks) <= LOGS_A_VALUE * values
 
 
 def read_logs(
     reader: Reader, criteria: LogCriteria, begin: int, end: int, limit: int | None = None
 ) -> Search:
-    """Search the logs numbered `begin` to before `end`; the generator yields between slices and returns.
+    """Search the logs numbered `begin` to before `end`; the generator yields between slices and returns the
+    matches.
 
-    With a `limit` the search ends with the slice in which there are more.
+    With a `limit` the search ends with the slice that exceeds it.
     """
     blocks: list[BlockLogs] = []
     count = 0

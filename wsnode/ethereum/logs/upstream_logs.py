@@ -1,4 +1,6 @@
-"""Logs below the first block of a forked chain, by ranges of `eth_getLogs` of the other chain's node."""
+"""Logs below the first block of a forked chain, fetched by `eth_getLogs` from the other chain's node in
+ranges.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,19 +17,19 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError, decode_bytes,
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 RANGE_BLOCKS: Final = 1000
-"""Blocks of one `eth_getLogs`: what public nodes answer; a node that refuses them is asked for fewer."""
+"""Blocks of one `eth_getLogs`, which public nodes allow; after a refusal fewer are requested."""
 RANGES: Final = 16
-"""Requests for one page, be their ranges empty or refused."""
+"""Requests for one page, counting empty and refused ranges."""
 RANGES_OF_A_CALL: Final = 64
-"""Requests for one `eth_getLogs`, whose first one is for all its blocks."""
+"""Requests for one `eth_getLogs`; the first is for all its blocks."""
 _HASH: Final = 32
 
 LogPosition = tuple[int, int]
-"""A block's number, and the index in the block of the first log that is wanted."""
+"""Number of a block, and index in the block of the first wanted log."""
 
 
 class UpstreamLog(msgspec.Struct, frozen=True):
-    """A log as the other chain's node has it."""
+    """Log as the other chain's node returns it."""
 
     number: int
     hash: Hash32
@@ -36,12 +38,12 @@ class UpstreamLog(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> LogPosition:
-        """Return where it is in the chain."""
+        """Return block number and index of the log."""
         return self.number, self.index
 
 
 class UpstreamLogPage(msgspec.Struct, frozen=True):
-    """The first logs that match, and the place from which the search goes on."""
+    """First matching logs, and the position from which the search continues."""
 
     logs: Sequence[UpstreamLog]
     following: LogPosition
@@ -60,7 +62,7 @@ class _Header(msgspec.Struct, rename="camel"):
 
 
 class UpstreamHead(msgspec.Struct, frozen=True):
-    """A block of the other chain, and its parent's hash."""
+    """Block of the other chain, and its parent's hash."""
 
     head: Head
     parent: Hash32
@@ -79,25 +81,25 @@ def filter_members(wanted: LogFilter) -> dict[str, Any]:
 
 
 async def fetch_head(below: ForkBackend, block: BlockName) -> UpstreamHead | None:
-    """Return the other chain's block with a number or a hash, None if its node knows none.
+    """Return the other chain's block with a number or a hash, None if its node has none.
 
     Raises:
-        UpstreamError: The node does not say.
+        UpstreamError: The node gives no answer.
     """
     by_number = isinstance(block, int)
     method = "eth_getBlockByNumber" if by_number else "eth_getBlockByHash"
     text = await below.ask(method, [hex(block) if isinstance(block, int) else hexadecimal(block), False])
     found = decode_head(text)
     if found is not None and block not in (found.head.number, found.head.hash):
-        raise UpstreamError("invalid", f"{method} of another block")
+        raise UpstreamError("invalid", f"{method} returned another block")
     return found
 
 
 def decode_head(text: bytes | msgspec.Raw) -> UpstreamHead | None:
-    """Return the block that JSON text of a block or a header is of, None for null.
+    """Return the block of a JSON header or block, None for null.
 
     Raises:
-        UpstreamError: It is neither.
+        UpstreamError: The text is neither.
     """
     try:
         members = _HEADER.decode(text)
@@ -111,7 +113,7 @@ def decode_head(text: bytes | msgspec.Raw) -> UpstreamHead | None:
 
 
 class UpstreamLogSearch:
-    """Asks for the logs of blocks range by range, for half as many blocks once the node refuses a range.
+    """Search of logs range by range; after a refusal the next range has half as many blocks.
 
     Providers limit the blocks of a range, the logs of an answer, or its bytes.
     """
@@ -126,9 +128,9 @@ class UpstreamLogSearch:
         span: int | None = None,
         requests: int | None = None,
     ) -> None:
-        """`span` is the number of blocks of the first range, and `requests` bound all questions."""
+        """Begin a search; the first range has `span` blocks, and at most `requests` are made."""
         self.following = first
-        """The first block that was not told yet."""
+        """First block that has not been searched."""
         self._below = below
         self._wanted = wanted
         self._last = last
@@ -137,14 +139,14 @@ class UpstreamLogSearch:
 
     @property
     def is_over(self) -> bool:
-        """Return whether all blocks were told, or no more may be asked."""
+        """Return True if all blocks have been searched, or no requests are left."""
         return self.following > self._last or not self._left
 
     async def next_range(self) -> list[UpstreamLog]:
-        """Return the logs of the next range, none too if no more may be asked.
+        """Return the logs of the next range; an empty list also if no requests are left.
 
         Raises:
-            UpstreamError: The node does not give all of them.
+            UpstreamError: The node does not return all logs.
         """
         while not self.is_over:
             self._left -= 1
@@ -173,13 +175,13 @@ async def fetch_logs(
     room: int,
     most: int | None = None,
 ) -> UpstreamLogPage:
-    """Return the first logs that match from a place on, up to the block `last`.
+    """Return the first matching logs from a position on, up to the block `last`.
 
-    They are at most `most`, as many as fit `room` bytes with a comma behind each, but one at least where one
-    was found. Each request is for a range of blocks, shorter ones once the node refuses a longer one.
+    At most `most` logs, as many as fit into `room` bytes with a comma after each; at least one if any
+    matches. Each request is for a range of blocks, shorter after a refusal.
 
     Raises:
-        UpstreamError: The node does not give all of them.
+        UpstreamError: The node does not return all logs.
     """
     search, found = UpstreamLogSearch(below, wanted, begin[0], last), list[UpstreamLog]()
     while not search.is_over:
@@ -194,7 +196,7 @@ async def fetch_logs(
 
 
 def _may_be_too_much(error: UpstreamError) -> bool:
-    """Return whether the node may answer for fewer blocks."""
+    """Return True if the node may answer for fewer blocks."""
     if isinstance(error, UpstreamRefusedError):
         return error.may_be_about_size and error.code != PRUNED_HISTORY
     return error.reason in ("invalid", "timeout")
@@ -206,10 +208,10 @@ async def _logs_of_range(below: ForkBackend, wanted: LogFilter, first: int, last
 
 
 def decode_logs(text: bytes, first: int, last: int) -> list[UpstreamLog]:
-    """Return the logs in JSON text, which must be of blocks `first` to `last`, in the chain's order.
+    """Return the logs in JSON text, of the blocks `first` to `last` in the chain's order.
 
     Raises:
-        UpstreamError: They are not.
+        UpstreamError: The text is malformed, or has logs of other blocks or in another order.
     """
     try:
         logs = [_decode_log(each) for each in _LOGS.decode(text)]

@@ -1,1 +1,1 @@
-"""Public chains by name: a row of the table says what is known of a chain, and what is served of it."""
+"""Public chains by name: a table with the rules of each chain, and what the node can serve of it."""

@@ -38,42 +38,42 @@ UNKNOWN_GENESIS_BLOCK: Final = (
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """A public chain: its rules, its genesis block, and what of it can be followed."""
+    """Public chain: its rules, its genesis block, and the ways in which the node can follow it."""
 
     names: tuple[str, ...]
-    """Its name and its aliases, as `--chain` takes them."""
+    """Name and aliases, as accepted by `--chain`."""
     title: str
     config: dict[str, Any]
-    """Member `config` of its genesis file, in geth's words."""
+    """Member `config` of its genesis file, with geth's names."""
     family: str = "ethereum"
-    """Whose encodings its transactions and receipts have."""
+    """Family of chains with the same encodings of transactions and receipts."""
     rules: dict[str, str] | None = None
-    """Rules of a header that are not Ethereum's, where they are not those of its family either."""
+    """Header rules that differ from those of its family, None if none do."""
     header: dict[str, Any] = {}
-    """Header of its genesis block, with the root of the state in place of the accounts, if it is known."""
+    """Header of its genesis block, with the state root in place of the accounts; empty if unknown."""
     genesis_hash: str | None = None
     final_total_difficulty: int | None = None
-    """The difficulties of all blocks of proof of work, added up."""
+    """Total difficulty of all blocks of proof of work."""
     seconds: float
-    """Time between two blocks."""
+    """Seconds between two blocks."""
     is_executed: bool = False
-    """Whether wsnode executes its blocks, so that it can be followed with --full."""
+    """True if wsnode executes its blocks, so that it can be followed with --full."""
     is_tested: bool = True
-    """Whether real blocks of it, or of a chain with the same rules, were verified."""
+    """True if real blocks of it, or of a chain with the same rules, were verified."""
     calls: str = "yes"
-    """Whether a light folder runs calls, in the words of the page."""
+    """Calls that a light folder runs, in the words of the page."""
     logs: str = "all"
-    """Which logs a light folder has."""
+    """Logs that a light folder has, in the words of the page."""
     fork_rules: dict[str, str] = {}
-    """Header rules of the blocks that a development chain makes on top of one of its blocks."""
+    """Header rules of the blocks that a development chain makes on one of its blocks."""
     fork_notes: tuple[str, ...] = ()
-    """Sentences on what a development chain that begins on one of its blocks has not."""
+    """Sentences on parts of the chain missing in a development chain on one of its blocks."""
     notes: tuple[str, ...] = ()
-    """Sentences on rules that are not checked, and on members that are left out."""
+    """Sentences on rules that are not checked, and on members left out."""
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Return the notes, after what follows from the other members."""
+        """Return the notes, preceded by those that follow from other members."""
         untested = () if self.is_tested else (UNTESTED,)
         unknown = () if self.genesis_hash is not None else (UNKNOWN_GENESIS_BLOCK,)
         return (*untested, *unknown, *self.notes)
@@ -91,7 +91,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def genesis(self) -> bytes:
-        """Return the genesis in geth's format, without accounts."""
+        """Return its genesis file in geth's format, without accounts."""
         if self.header:
             return msgspec.json.encode({"config": self.config, **self.header})
         described = {"family": self.family, "header": self.rules, "genesisHash": self.genesis_hash}

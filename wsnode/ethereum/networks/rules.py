@@ -1,4 +1,4 @@
-"""Rules that a public chain has at a time."""
+"""Rules of a public chain at a given time."""
 
 from typing import Any, Final
 
@@ -11,9 +11,10 @@ LEAST_PRICE: Final = "minBlobGasPrice"
 
 
 def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | None] | None:
-    """Return the newest fork by time of a chain at a time, and the blob schedule in force then.
+    """Return the newest fork by time of a chain at `timestamp`, and the blob schedule then, None without
+    blobs.
 
-    The fork is named as in the table of forks, in lower case. None before the first fork by time.
+    The fork has its name in the table of forks, in lower case. None before the first fork by time.
     """
     config = network.config
     forks = [fork for fork in fork_table() if fork.is_by_time and config.get(fork.key, NEVER) <= timestamp]
@@ -25,7 +26,9 @@ def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | No
 
 
 def fork_config(network: Network, timestamp: int) -> dict[str, Any]:
-    """Return what a chain that begins on a block of this one has in its `config` beside Ethereum's forks."""
+    """Return the members, besides Ethereum's forks, for the `config` of a chain begun on a block of this
+    one.
+    """
     ethereum = {fork.key for fork in fork_table()}
     own = [
         key

@@ -1,4 +1,4 @@
-"""All public chains that are known, by name, by chain id and by the hash of the genesis block."""
+"""All known public chains, by name, by chain id and by genesis hash."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +14,11 @@ _BY_ID: Final = {network.chain_id: network for network in NETWORKS}
 MOST_CHAIN_ID: Final = (1 << 63) - 1
 MOST_DIGITS: Final = 19
 UNKNOWN_GENESIS: Final = bytes(32)
-"""What stands in the place of the hash of a genesis block that is not known."""
+"""Value in place of an unknown genesis hash."""
 
 
 class UnknownNetworkError(ValueError):
-    """No chain has a name."""
+    """Error of a name that no known chain has."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -29,10 +29,11 @@ class UnknownNetworkError(ValueError):
 
 
 def find_network(name: str) -> Network:
-    """Return the chain with a name, an alias or an id in decimal digits, which may be of an unknown chain.
+    """Return the chain with a name, an alias or a decimal chain id; the id may be of a chain outside the
+    table.
 
     Raises:
-        UnknownNetworkError: There is none.
+        UnknownNetworkError: No chain has the name.
     """
     if name.isascii() and name.isdecimal() and 0 < (chain_id := int(name[:MOST_DIGITS])) <= MOST_CHAIN_ID:
         return _BY_ID.get(chain_id) or unknown_network(chain_id)
@@ -43,7 +44,7 @@ def find_network(name: str) -> Network:
 
 
 def unknown_network(chain_id: int) -> Network:
-    """Return a chain outside the table, of Ethereum's rules; its forks and blob schedule are not known."""
+    """Return a chain outside the table, with Ethereum's rules; its forks and blob schedule are not known."""
     return Network(
         names=(str(chain_id),),
         title=f"chain {chain_id}",
@@ -55,7 +56,7 @@ def unknown_network(chain_id: int) -> Network:
 
 
 def unknown_chain(spec: "ChainSpec") -> str | None:
-    """Return in words that a chain is outside the table and its family was not named, None if it is known."""
+    """Return a sentence if a chain is outside the table and its family was not named, else None."""
     is_described = spec.genesis_hash != UNKNOWN_GENESIS or spec.family != "ethereum"
     if is_described or spec.chain_id in _BY_ID:
         return None
@@ -66,7 +67,7 @@ def unknown_chain(spec: "ChainSpec") -> str | None:
 
 
 def known_network(chain_id: int) -> Network | None:
-    """Return the chain with an id, None if none is known."""
+    """Return the known chain with a chain id, None if there is none."""
     return _BY_ID.get(chain_id)
 
 
@@ -77,7 +78,7 @@ def named(chain_id: int) -> str:
 
 
 def network_of(chain_id: int, genesis_hash: bytes) -> Network | None:
-    """Return the chain with an id and a genesis block, None if none is known: others may have its id."""
+    """Return the known chain with a chain id and a genesis hash, None otherwise: ids are not unique."""
     found = _BY_ID.get(chain_id)
     if found is None:
         return None
@@ -86,12 +87,14 @@ def network_of(chain_id: int, genesis_hash: bytes) -> Network | None:
 
 
 def unproved_members(family: str) -> str | None:
-    """Return in words which members a family's objects lack because no root commits to them, if any."""
+    """Return a sentence on members that a family's objects lack because no root commits to them, None if none
+    do.
+    """
     return arbitrum.LEFT_OUT if family == arbitrum.FAMILY else None
 
 
 def final_total_difficulty(genesis_hash: bytes) -> int | None:
-    """Return the total difficulty of every block of proof of stake of a known network, None for another."""
+    """Return the final total difficulty of the known network with a genesis hash, None for any other."""
     wanted = f"0x{genesis_hash.hex()}"
     known = (each for each in NETWORKS if each.genesis_hash == wanted)
     return next((each.final_total_difficulty for each in known), None)

@@ -1,1 +1,1 @@
-"""Payloads: the blocks that a consensus client gives, takes and chooses among."""
+"""Payloads: blocks that a consensus client has the node build, verify and choose as the head."""

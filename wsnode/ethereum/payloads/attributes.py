@@ -1,4 +1,4 @@
-"""What a consensus client decides about the block to build."""
+"""Attributes of a block to build, decided by a consensus client."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -10,7 +10,7 @@ from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.state import BlockAttributes
 
 Withdrawal: TypeAlias = tuple[int, int, bytes, int]
-"""Index, validator's index, address, amount in gwei."""
+"""Withdrawal: index, validator's index, address, amount in gwei."""
 
 
 _VERSIONS: Final[dict[tuple[bool, ...], int]] = {
@@ -19,11 +19,11 @@ _VERSIONS: Final[dict[tuple[bool, ...], int]] = {
     (True, True, False, False): 3,
     (True, True, True, True): 4,
 }
-"""Versions of the structure by which members are there: withdrawals, beacon root, slot, gas limit."""
+"""Version of the structure by presence of withdrawals, beacon root, slot and gas limit."""
 
 
 class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """The Engine API's payload attributes; time in seconds, None for what was not given."""
+    """Payload attributes of the Engine API; time in seconds, None for members that were not sent."""
 
     timestamp: int
     prev_randao: Hash32
@@ -35,17 +35,19 @@ class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> int:
-        """Return which version of the structure it is, 1 to 4, or 0 if it has the members of none."""
+        """Return the version of the structure, 1 to 4; 0 if its members fit no version."""
         members = self.withdrawals, self.parent_beacon_block_root, self.slot_number, self.target_gas_limit
         return _VERSIONS.get(tuple(member is not None for member in members), 0)
 
     def identity(self, parent: bytes, method_version: int) -> bytes:
-        """Return the 8 bytes that stand for building on a parent with these attributes."""
+        """Return the payload id, 8 bytes: the method's version, and a hash of the parent and the
+        attributes.
+        """
         content = msgspec.msgpack.encode((bytes(parent), self), enc_hook=bytes)
         return bytes((method_version,)) + keccak256(content)[:7]
 
     def decided(self, gas_limit: int, extra_data: bytes = b"") -> BlockAttributes:
-        """Return the attributes as the engine takes them, with what the builder decides."""
+        """Return the attributes in the engine's form, with the builder's gas limit and extra data."""
         withdrawals: Sequence[Withdrawal] = self.withdrawals or ()
         return BlockAttributes(
             timestamp=self.timestamp,

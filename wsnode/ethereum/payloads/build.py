@@ -1,4 +1,4 @@
-"""One payload that is being built."""
+"""Build of one payload."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from wsnode.ethereum.pool.blobs import Blob
 
 
 class PayloadBuild:
-    """What is decided of a payload, and its best block so far."""
+    """Attributes of a payload, and the best block built so far."""
 
     def __init__(self, parent: Rows, attributes: PayloadAttributes, gas_limit: int) -> None:
         self.parent = parent
@@ -21,33 +21,33 @@ class PayloadBuild:
         self.gas_limit = gas_limit
         self.block: BuiltBlock | None = None
         self.value = 0
-        """What the block earns its proposer, in wei."""
+        """Proposer's gain from the block, in wei."""
         self.blobs: Sequence[Blob] = ()
-        """Those of the block's transactions, in their order."""
+        """Blobs of the block's transactions, in order."""
         self.pool_version = -1
-        """The pool's when the block was built; -1 of an empty block."""
+        """Version of the pool when the block was built; -1 for an empty block."""
         self.is_begun = trio.Event()
-        """Set once there is a block, or none can be built."""
+        """Event set once there is a block, or none can be built."""
         self.is_full = trio.Event()
-        """Set once the pool was asked for transactions."""
+        """Event set once a block with the pool's transactions has been built, or the build has ended."""
         self.is_over = False
 
     def put(self, block: BuiltBlock, pool_version: int, blobs: Sequence[Blob]) -> None:
-        """Take a block that was built, unless the one before earns its proposer more."""
+        """Keep a built block, unless the present one earns the proposer more."""
         value = block_value(block)
         if self.block is None or value >= self.value:
             self.block, self.value, self.blobs = block, value, blobs
         self.pool_version = pool_version
 
     def end(self) -> None:
-        """Build it no further."""
+        """Stop building the payload."""
         self.is_over = True
         self.is_begun.set()
         self.is_full.set()
 
 
 def block_value(block: VerifiedBlock) -> int:
-    """Return what a block's proposer earns, in wei."""
+    """Return the proposer's gain from a block, in wei: the tips of its transactions."""
     base_fee = header_fields(block.header).base_fee or 0
     receipts = msgspec.json.decode(render_receipts(block.header, block.body, block.receipts))
     gains = ((int(receipt["gasUsed"], 16), int(receipt["effectiveGasPrice"], 16)) for receipt in receipts)

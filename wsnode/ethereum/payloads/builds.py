@@ -1,4 +1,5 @@
-"""Payloads that are built here: each at once, and again as the pool changes, until it is asked for.
+"""Builds of payloads: each begins with an empty block, and is improved as the pool changes until it is
+fetched.
 
 Source: execution-apis, src/engine/paris.md, "Payload building".
 """
@@ -26,19 +27,21 @@ from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.state import ReorganisedError
 
 MOST_BUILDS: Final = 10
-"""That are kept, as with geth (eth/catalyst/queue.go, maxTrackedPayloads)."""
+"""Maximum number of builds kept, as in geth (eth/catalyst/queue.go, maxTrackedPayloads)."""
 PAUSE_SECONDS: Final = 0.5
-"""Between two looks at the pool."""
+"""Seconds between two looks at the pool."""
 SLOT_SECONDS: Final = 12
-"""After its time a payload is built no more."""
+"""Seconds after its timestamp for which a payload is improved."""
 FULL_SECONDS: Final = 0.5
-"""How long one that is asked for waits for its first transactions; a consensus client waits a second."""
+"""Seconds for which a fetch of a payload waits for its first transactions; consensus clients wait one
+second.
+"""
 
 logger = logging.getLogger("wsnode.engine")
 
 
 class PayloadBuilds:
-    """The payloads that a consensus client had begun, by their identities."""
+    """Builds that a consensus client began, by payload id."""
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class PayloadBuilds:
         self._has_begun = trio.Event()
 
     def begin(self, parent: bytes, attributes: PayloadAttributes, method_version: int) -> bytes:
-        """Return the identity of what is built on a stored block from now on, or is already."""
+        """Begin a build on a stored block, unless it has begun already, and return its payload id."""
         identity = attributes.identity(parent, method_version)
         if identity not in self._builds:
             with self._chain.snapshot() as view:
@@ -72,11 +75,11 @@ class PayloadBuilds:
         return identity
 
     def find(self, identity: bytes) -> PayloadBuild | None:
-        """Return what is built under an identity."""
+        """Return the build with a payload id, None if there is none."""
         return self._builds.get(identity)
 
     async def take(self, build: PayloadBuild) -> BuiltBlock | None:
-        """Return the best block so far, None if there can be none; it is built no further."""
+        """End a build and return its best block, None if none could be built."""
         with trio.move_on_after(FULL_SECONDS):
             await build.is_full.wait()
         if build.block is None:
@@ -85,7 +88,7 @@ class PayloadBuilds:
         return build.block
 
     async def run(self) -> None:
-        """Build what was begun, for ever."""
+        """Build and improve the payloads that have begun, for ever."""
         while True:
             self._has_begun = trio.Event()
             active = [build for build in self._builds.values() if self._is_active(build)]
@@ -110,7 +113,7 @@ class PayloadBuilds:
             # Its parent is the head no more, so nobody is going to ask for it.
             build.end()
         except Exception:
-            logger.exception("a payload is not built")
+            logger.exception("a payload cannot be improved; its build is ended")
             build.end()
         finally:
             build.is_begun.set()
@@ -122,7 +125,7 @@ class PayloadBuilds:
             build.is_full.set()
 
     async def _filled(self, build: PayloadBuild) -> tuple[BuiltBlock, list[Blob]]:
-        """Return a block of what the pool has, and the blobs of its transactions, in their order."""
+        """Return a block with the pool's transactions, and the blobs of its transactions in order."""
         candidates = self._pool.executable(gas_limit=build.gas_limit)
         blobs = {each.encoded: self._blobs_of(each) for each in candidates}
         # A transaction whose blobs are gone could be proved to nobody.

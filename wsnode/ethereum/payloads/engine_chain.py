@@ -1,4 +1,4 @@
-"""A chain whose head a consensus client chooses: payloads are judged as they come, and stay beside the head.
+"""Chain under control of a consensus client: payloads are verified as they come, and kept beside the head.
 
 Source: execution-apis, src/engine/paris.md, "Payload validation" and "engine_forkchoiceUpdatedV1".
 """
@@ -40,7 +40,9 @@ from wsnode.ethereum.tree.statuses import (
 )
 
 COMING_SECONDS: Final = 1.0
-"""How long a call waits for blocks that are being fetched; consensus clients wait eight seconds for it."""
+"""Seconds for which a call waits for blocks being fetched; consensus clients wait eight seconds for the
+call.
+"""
 MOST_MALFORMED: Final = 1024
 _OF_THE_HASH: Final = "block_hash"
 
@@ -48,20 +50,21 @@ logger = logging.getLogger("wsnode.engine")
 
 
 Want: TypeAlias = Callable[[Hash32], trio.Event | None]
-"""Called with the hash of a block that a payload or a fork choice needs, and that is unknown; returns at once
-what is set when the block is there or cannot be had."""
+"""Function called with the hash of an unknown block that is needed. It returns at once: an event set when the
+block has come or cannot be fetched, or None.
+"""
 
 
 class StorageUnavailableError(Exception):
-    """The chain cannot be read or written now: its disk is full, failing or damaged. Later it may be."""
+    """Error: the chain cannot be read or written now, because its disk is full, failing or damaged."""
 
 
 class ForkchoiceError(Exception):
-    """What is, or is to be, safe or finalized is not on the chain of what is to be the head."""
+    """Error: the safe or the finalized block is not on the chain of the new head."""
 
 
 class PayloadSidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """What is given beside a payload since Cancun, and since Prague."""
+    """Members sent beside a payload, since Cancun and since Prague."""
 
     blob_hashes: Sequence[bytes] | None = None
     parent_beacon_block_root: bytes | None = None
@@ -69,44 +72,46 @@ class PayloadSidecar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MalformedPayload(msgspec.Struct, frozen=True):
-    """What is remembered of a payload that no block can be made of, and of what follows it."""
+    """Error of a malformed payload, kept for it and for its descendants."""
 
     parent: bytes
-    """The payload's."""
+    """Parent hash of the payload."""
     error: str
 
 
 class EngineChain:
-    """Judges payloads and moves the head as a consensus client asks; callers keep the order of `line`."""
+    """Chain that verifies payloads and moves its head as a consensus client asks; `line` keeps calls in
+    order.
+    """
 
     def __init__(self, chain: Chain, tree: LiveTree, want: Want | None = None) -> None:
-        """`want` has blocks fetched; without it they come from the consensus client alone."""
+        """Make the chain; `want` fetches blocks, None if only the consensus client sends them."""
         self._chain = chain
         self._tree = tree
         self._want = want or _leave
         self._coming: trio.Event | None = None
-        """Of the block that was wanted last."""
+        """Event of the block that was wanted last."""
         self._waiting = OrphanBlocks()
         self._malformed: dict[bytes, MalformedPayload] = {}
-        """By the hashes of payloads and blocks; those that came last."""
+        """Malformed payloads by the hashes of payloads and blocks; the latest are kept."""
         self.line = FifoLock()
         self.statuses = Counter[str]()
-        """How many payloads were answered with each status."""
+        """Number of payloads answered, by status."""
         self.is_unstored = False
-        """Whether the last change could not be stored."""
+        """True if the last change could not be stored."""
         self.replaced = 0
-        """Blocks that left the canonical chain."""
+        """Number of blocks that left the canonical chain."""
 
     @property
     def waiting(self) -> int:
-        """Return how many payloads wait for their ancestors."""
+        """Return the number of payloads that wait for their ancestors."""
         return len(self._waiting)
 
     async def take(self, payload: Payload, beside: PayloadSidecar) -> PayloadStatus:
-        """Return what a payload is; what of it can be checked without its parent always is.
+        """Verify a payload and return its status; rules that need no parent are always checked.
 
         Raises:
-            StorageUnavailableError: A store cannot be read, or written.
+            StorageUnavailableError: A store cannot be read or written.
         """
         with self._storing():
             status = await self._take(payload, beside)
@@ -131,12 +136,13 @@ class EngineChain:
         return status
 
     async def choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
-        """Make a block the head, and others safe and finalized, if all that is needed is known.
+        """Set the head, the safe and the finalized block, if all needed blocks are known, and return the
+        status.
 
         Raises:
-            ForkchoiceError: They do not fit each other.
-            StorageUnavailableError: A store cannot be read, or written; the chain is as before, or ends at
-                the last block that both branches have.
+            ForkchoiceError: The blocks are not on one chain.
+            StorageUnavailableError: A store cannot be read or written; the chain is unchanged, or ends at the
+                last block common to both branches.
         """
         with self._storing():
             status = await self._choose(head, safe, finalized)
@@ -146,7 +152,9 @@ class EngineChain:
         return status
 
     def not_ready_reason(self) -> str | None:
-        """Return why this node should not be asked now, None unless blocks cannot be stored."""
+        """Return the reason for which the node should not be asked now, None unless blocks cannot be
+        stored.
+        """
         return "blocks cannot be stored" if self.is_unstored else None
 
     @contextmanager
@@ -185,7 +193,7 @@ class EngineChain:
         return valid(head)
 
     async def _has_come(self) -> bool:
-        """Wait a moment for what is being fetched, and tell whether that is over."""
+        """Wait `COMING_SECONDS` at most for the wanted block; return True if its fetch has ended."""
         coming, self._coming = self._coming, None
         if coming is None:
             return False
@@ -194,7 +202,7 @@ class EngineChain:
         return coming.is_set()
 
     async def _judge(self, block: UnverifiedBlock) -> PayloadStatus:
-        """Return what a block is, after those below it that waited for their ancestors too."""
+        """Verify a block after its waiting ancestors, and return its status."""
         status = SYNCING
         for each in self._waiting.line_to(block):
             status = await self._judge_one(each)
@@ -240,7 +248,7 @@ class EngineChain:
         return invalid(self._named(malformed.parent), malformed.error)
 
     def _named(self, block_hash: bytes) -> bytes | None:
-        """Return how the last valid block up to one is named in a status, None if it is not known."""
+        """Return the hash of the last valid block up to one in the form of a status, None if unknown."""
         if (refused := self._tree.tree.refusal(block_hash)) is not None:
             return self._named(refused.latest_valid)
         if (header := self._tree.tree.header(block_hash)) is None:
@@ -248,14 +256,14 @@ class EngineChain:
         return block_hash if header_fields(header).difficulty == 0 else BEFORE_THE_MERGE
 
     def _is_final(self, block_hash: bytes) -> bool:
-        """Tell whether a block is canonical and below the finalized one."""
+        """Return True if a block is canonical and below the finalized one."""
         with self._chain.snapshot() as view:
             number, finalized = view.number_of(block_hash), view.finalized
         return number is not None and finalized is not None and number < finalized
 
 
 def _leave(_block_hash: Hash32) -> None:
-    """Leave it to the consensus client to send what is needed."""
+    """Return None: the consensus client sends the needed blocks."""
 
 
 def _logged(block_hash: bytes, status: PayloadStatus) -> PayloadStatus:

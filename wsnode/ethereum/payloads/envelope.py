@@ -1,4 +1,4 @@
-"""A block as it is handed to a consensus client, with what it needs beside it."""
+"""Response of engine_getPayload: a block, and the members beside it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,9 +9,9 @@ from wsnode.ethereum.pool.blobs import CELLS, Blob
 
 
 def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: PayloadVersion) -> list[bytes]:
-    """Return the JSON text of an era's engine_getPayload in pieces; blobs are what makes it large.
+    """Return the JSON text of an era's engine_getPayload in pieces, since blobs make it large.
 
-    `value` is what the block earns its proposer, in wei.
+    `value` is the proposer's gain from the block, in wei.
     """
     payload = render_payload(block.header, block.body, block.access_list)
     pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % value]
@@ -23,7 +23,7 @@ def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: PayloadV
 
 
 def bundle(blobs: Sequence[Blob]) -> list[bytes]:
-    """Return a blobs bundle in pieces."""
+    """Return a blobs bundle in pieces: commitments, proofs and blobs."""
     return [
         b'{"commitments":',
         *_array([blob.commitment for blob in blobs]),
@@ -36,7 +36,7 @@ def bundle(blobs: Sequence[Blob]) -> list[bytes]:
 
 
 def blob_and_proofs(blob: Blob) -> list[bytes]:
-    """Return a blob with the proofs of its cells, or with its one proof, in pieces."""
+    """Return a blob with the proofs of its cells, or with its single proof, in pieces."""
     pieces = [b'{"blob":"0x', blob.content.hex().encode()]
     if blob.has_cell_proofs:
         return [*pieces, b'","proofs":', *_array(blob.proofs), b"}"]
@@ -44,7 +44,9 @@ def blob_and_proofs(blob: Blob) -> list[bytes]:
 
 
 def cells_and_proofs(blob: Blob, cells: bytes, indices: Sequence[int]) -> list[bytes]:
-    """Return some of a blob's cells, which are given one after another, with their proofs, in pieces."""
+    """Return the cells of a blob with these indices, and their proofs, in pieces; `cells` has all cells in
+    order.
+    """
     size = len(cells) // CELLS
     named = (cells[index * size : (index + 1) * size] for index in indices)
     proofs = [blob.proofs[index] for index in indices]

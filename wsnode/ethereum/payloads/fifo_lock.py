@@ -1,4 +1,4 @@
-"""The order in which calls are served: that in which they came, whatever tasks serve them."""
+"""Lock that serves calls in the order of arrival, in whatever tasks they run."""
 
 from collections import deque
 from types import TracebackType
@@ -8,20 +8,20 @@ import trio
 
 
 class FifoLock:
-    """Places one behind the other; the first one's turn lasts until it is given up."""
+    """Line of tickets; the first ticket holds the lock until it is given up."""
 
     def __init__(self) -> None:
         self._places = deque[LockTicket]()
 
     def join(self) -> "LockTicket":
-        """Return a new place at the end."""
+        """Return a new ticket at the end of the line."""
         place = LockTicket(self._places)
         self._places.append(place)
         return place
 
 
 class LockTicket:
-    """A place in a line, given up at the end of the `with` block."""
+    """Place in a line, given up at the end of its `with` block."""
 
     def __init__(self, places: "deque[LockTicket]") -> None:
         self._places = places
@@ -30,7 +30,7 @@ class LockTicket:
             self._is_first.set()
 
     async def wait_turn(self) -> None:
-        """Return when all that came before are served or gone."""
+        """Wait until all earlier tickets have been given up."""
         await self._is_first.wait()
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ MOST_BYTES: Final = 64 << 20
 
 
 class OrphanBlocks:
-    """Blocks by hash, in the order in which they came; the oldest are dropped first."""
+    """Blocks by hash, in the order of arrival; the oldest are dropped first."""
 
     def __init__(self) -> None:
         self._blocks: dict[bytes, UnverifiedBlock] = {}
@@ -27,17 +27,17 @@ class OrphanBlocks:
             self.pop(next(iter(self._blocks)))
 
     def get(self, block_hash: bytes) -> UnverifiedBlock | None:
-        """Return a block that waits."""
+        """Return a waiting block, None if it does not wait."""
         return self._blocks.get(block_hash)
 
     def pop(self, block_hash: bytes) -> None:
-        """Forget a block, if it waits."""
+        """Remove a block, if it waits."""
         block = self._blocks.pop(block_hash, None)
         if block is not None:
             self._bytes -= _size(block)
 
     def line_to(self, block: UnverifiedBlock) -> list[UnverifiedBlock]:
-        """Return a block after those that wait below it, lowest first."""
+        """Return a block preceded by its waiting ancestors, lowest first."""
         line = [block]
         while (below := self._blocks.get(line[-1].parent_hash)) is not None:
             line.append(below)

@@ -1,4 +1,4 @@
-"""The status of a payload, as a consensus client gets it."""
+"""Status of a payload, as sent to a consensus client."""
 
 from typing import Final, Literal
 
@@ -7,7 +7,7 @@ import msgspec
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 
 BEFORE_THE_MERGE: Final = Hash32(bytes(32))
-"""Stands for the last valid block where that is one of proof of work."""
+"""Hash in place of the last valid block if that is one of proof of work."""
 
 
 class PayloadStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -23,10 +23,10 @@ ACCEPTED: Final = PayloadStatus("ACCEPTED")
 
 
 def valid(block_hash: bytes) -> PayloadStatus:
-    """Return the status of a block that keeps every rule."""
+    """Return the status of a valid block."""
     return PayloadStatus("VALID", hexadecimal(block_hash))
 
 
 def invalid(latest_valid: bytes | None, error: str) -> PayloadStatus:
-    """Return the status of a block that breaks a rule, or follows one that does."""
+    """Return the status of an invalid block, or of a descendant of one."""
     return PayloadStatus("INVALID", None if latest_valid is None else hexadecimal(latest_valid), error)

@@ -1,4 +1,4 @@
-"""Which structures of the Engine API belong to a time."""
+"""Versions of the Engine API's structures by time."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from wsnode.ethereum.state import ChainSpec
 
 
 class PayloadVersion(IntEnum):
-    """The forks that gave the Engine API new structures, oldest first."""
+    """Forks with new structures in the Engine API, oldest first."""
 
     PARIS = 1
     SHANGHAI = 2
@@ -17,10 +17,10 @@ class PayloadVersion(IntEnum):
 
 
 def payload_version(era: PayloadVersion) -> int:
-    """Return the version of ExecutionPayload and of PayloadAttributes that blocks of an era have."""
+    """Return the version of ExecutionPayload and PayloadAttributes for blocks of an era."""
     return 4 if era >= PayloadVersion.AMSTERDAM else min(era, PayloadVersion.CANCUN)
 
 
 def era_of(spec: ChainSpec, timestamp: int) -> PayloadVersion:
-    """Return the era of a block after the merge."""
+    """Return the era of a block's timestamp, after the merge."""
     return PayloadVersion(spec.engine_generation(timestamp))

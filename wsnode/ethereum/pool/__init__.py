@@ -1,1 +1,1 @@
-"""Transactions that wait for a block: which are let in, in which order they come, which have to go."""
+"""Pool of transactions that wait for a block: admission, order and eviction."""

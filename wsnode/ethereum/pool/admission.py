@@ -1,6 +1,6 @@
 """Checks of a valid transaction against the pool's contents and the state of the head.
 
-The rules and their order are geth's: ValidateTransactionWithState, validateAuth, blobpool's validateTx.
+Rules and their order are geth's: ValidateTransactionWithState, validateAuth, blobpool's validateTx.
 """
 
 from math import log10
@@ -15,10 +15,10 @@ from wsnode.ethereum.pool.transaction_index import TransactionIndex
 def check_admission(
     contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits, rules: PoolRules
 ) -> None:
-    """Check that the pool accepts the transaction.
+    """Check that the pool admits the transaction.
 
     Raises:
-        PoolError: It does not.
+        PoolError: The pool refuses it.
     """
     if entry.nonce < sender.account.nonce:
         raise errors.nonce_too_low(sender.account.nonce, entry.nonce)
@@ -39,7 +39,9 @@ def check_admission(
 
 
 def _check_gap(contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> None:
-    """Let an account's blob transactions wait only if it has sent many: one from the tenth nonce on, two …"""
+    """Check the nonce of a blob transaction: an account may leave gaps only from nonce 9 on, two from nonce
+    99 on.
+    """
     if entry.nonce <= sender.next_nonce:
         return
     allowed = min(
@@ -62,7 +64,7 @@ def _check_funds(sender: SenderQueue, entry: PoolEntry) -> None:
 
 
 def _check_code(sender: SenderQueue, entry: PoolEntry) -> None:
-    """Refuse what no block could hold (EIP-3607); geth finds that out when it builds one."""
+    """Refuse a sender with code (EIP-3607); geth finds that only when it builds a block."""
     account = sender.account
     if account.code_hash is None or account.is_delegated or entry.transaction.is_impersonated:
         return
@@ -70,7 +72,7 @@ def _check_code(sender: SenderQueue, entry: PoolEntry) -> None:
 
 
 def _check_delegation(contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry) -> None:
-    """Let an account whose code may spend its funds have one transaction, as each may void the next."""
+    """Check that an account with code able to spend its funds has one transaction: each may void the next."""
     if not sender.account.is_delegated and not contents.authorities[sender.address]:
         return
     if not sender.pending:

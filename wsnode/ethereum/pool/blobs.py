@@ -1,4 +1,4 @@
-"""Blobs of transactions that were sent here, kept for the payloads and the clients that ask for them."""
+"""Blobs of received transactions, kept for payloads and for clients."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,30 +8,30 @@ import msgspec
 from wsnode.ethereum.codec.transactions import blob_proof, cell_proofs
 
 CELLS: Final = 128
-"""Of an extended blob (EIP-7594); each has a proof of its own."""
+"""Number of cells of an extended blob (EIP-7594); each has its own proof."""
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """A blob with what proves that it is the one of its versioned hash."""
+    """Blob with its commitment and the proofs for its versioned hash."""
 
     versioned_hash: bytes
     content: bytes
     commitment: bytes
     proofs: list[bytes]
-    """One of the whole blob, or one of each cell."""
+    """Single proof of the whole blob, or one proof for each cell."""
 
     @property
     def has_cell_proofs(self) -> bool:
-        """Tell whether there is one proof for each cell."""
+        """Return True if there is one proof for each cell."""
         return len(self.proofs) == CELLS
 
     @property
     def size(self) -> int:
-        """Return the bytes of all of it."""
+        """Return the size of blob and proofs, in bytes."""
         return len(self.content) + sum(map(len, self.proofs))
 
     def proved(self, *, by_cells: bool) -> "Blob":
-        """Return the blob with proofs of one kind; if they are to be made, cells' take some 200 ms."""
+        """Return the blob with proofs of one kind; to make proofs of cells takes some 200 ms."""
         if by_cells == self.has_cell_proofs:
             return self
         proofs = cell_proofs(self.content) if by_cells else [blob_proof(self.content, self.commitment)]
@@ -39,7 +39,7 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class Blobs:
-    """Blobs by their versioned hashes, bounded in bytes; those that came first are dropped first."""
+    """Blobs by versioned hash, bounded in bytes; the oldest are dropped first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -50,11 +50,11 @@ class Blobs:
         return len(self._blobs)
 
     def get(self, versioned_hash: bytes) -> Blob | None:
-        """Return the blob of a hash."""
+        """Return the blob of a versioned hash, None if it is not kept."""
         return self._blobs.get(versioned_hash)
 
     def add(self, blobs: Iterable[Blob]) -> None:
-        """Keep blobs, as long as there is room for them."""
+        """Keep blobs; older ones are dropped beyond the bound."""
         for blob in blobs:
             self._drop(blob.versioned_hash)
             self._blobs[blob.versioned_hash] = blob
@@ -62,7 +62,7 @@ class Blobs:
         self._make_room()
 
     def replace(self, blob: Blob) -> None:
-        """Keep a blob with the proofs that it was given, so that they are not made again."""
+        """Replace a kept blob by one with other proofs, so that these are made only once."""
         before = self._blobs.get(blob.versioned_hash)
         if before is not None and before is not blob:
             self._blobs[blob.versioned_hash] = blob

@@ -14,8 +14,9 @@ COPIES = 2
 
 
 class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Amounts in wei; `cost` is the most that the sender can lose, `arrival` orders transactions of equal
-    price.
+    """Transaction in the pool with cached values; amounts are in wei.
+
+    `cost` is the most that the sender can lose; `arrival` orders transactions of equal price.
     """
 
     transaction: PooledTransaction
@@ -35,26 +36,24 @@ class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def is_blob(self) -> bool:
-        """Return whether it carries blobs."""
+        """Return True if it carries blobs."""
         return self.max_blob_fee is not None
 
     def tip(self, base_fee: int | None) -> int:
-        """Return the proposer's tip for a unit of gas; negative if the block cannot include the
-        transaction.
-        """
+        """Return the proposer's tip in wei for a unit of gas; negative if its fee is below the base fee."""
         if base_fee is None:
             return self.max_fee
         return min(self.max_priority_fee, self.max_fee - base_fee)
 
     def pays(self, base_fee: int | None, blob_fee: int | None) -> bool:
-        """Return whether a block with these fees can include it."""
+        """Return True if its fees suffice for a block with these fees."""
         if base_fee is not None and self.max_fee < base_fee:
             return False
         return self.max_blob_fee is None or self.max_blob_fee >= (blob_fee or 0)
 
 
 def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> PoolEntry:
-    """Return the entry of a transaction that came as the `arrival`-th, `now`."""
+    """Return the pool entry of a transaction, the `arrival`-th, received at the time `now`."""
     # Blobs are looked at once and not kept.
     size = len(transaction.encoded)
     blobs, blob_fee = len(transaction.blob_hashes), transaction.max_blob_fee
@@ -78,7 +77,7 @@ def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> PoolEn
 
 
 def check_replacement(old: PoolEntry, new: PoolEntry, limits: PoolLimits) -> None:
-    """Check that `new` pays enough more than `old`, which has its nonce.
+    """Check that `new` pays enough more than `old`, a transaction with the same nonce.
 
     Raises:
         PoolError: It does not.

@@ -1,45 +1,47 @@
-"""Why a transaction is not let in, in geth's words (core/txpool/errors.go, legacypool.go, core/error.go)."""
+"""Refusals of transactions, in geth's words (core/txpool/errors.go, legacypool.go, core/error.go)."""
 
 
 class PoolError(Exception):
-    """The pool does not take a transaction; the text says why."""
+    """Refusal of a transaction by the pool; the text says why."""
 
 
 class KnownError(PoolError):
-    """The transaction is in the pool."""
+    """Refusal of a transaction that is in the pool."""
 
     def __init__(self) -> None:
         super().__init__("already known")
 
 
 def other_chain(have: int | None, want: int) -> PoolError:
-    """Return the error for a transaction of another chain."""
+    """Return the error for a transaction of another chain id."""
     return PoolError(f"invalid sender: invalid chain id for signer: have {have} want {want}")
 
 
 def nonce_too_low(expected: int, nonce: int) -> PoolError:
-    """Return the error for a nonce that a block has used."""
+    """Return the error for a nonce used by a transaction in a block."""
     return PoolError(f"nonce too low: next nonce {expected}, tx nonce {nonce}")
 
 
 def nonce_too_high(expected: int, nonce: int) -> PoolError:
-    """Return the error for a blob transaction that comes too early."""
+    """Return the error for a blob transaction whose nonce leaves too large a gap."""
     return PoolError(f"nonce too high: tx nonce {nonce}, gapped nonce {expected}")
 
 
 def insufficient_funds(balance: int, cost: int) -> PoolError:
-    """Return the error for a transaction that alone costs more than there is."""
+    """Return the error for a transaction that alone costs more than the balance."""
     return _insufficient(f"balance {balance}, tx cost {cost}, overshot {cost - balance}")
 
 
 def overdraft(balance: int, spent: int, cost: int) -> PoolError:
-    """Return the error for a transaction that costs too much beside the executable ones."""
+    """Return the error for a transaction that together with the executable ones costs more than the
+    balance.
+    """
     details = f"balance {balance}, queued cost {spent}, tx cost {cost}, overshot {spent + cost - balance}"
     return _insufficient(details)
 
 
 def bumped_overdraft(balance: int, spent: int, bump: int) -> PoolError:
-    """Return the error for a replacement that costs too much beside the other executable ones."""
+    """Return the error for a replacement that together with the other executable ones exceeds the balance."""
     details = f"balance {balance}, queued cost {spent}, tx bumped {bump}, overshot {spent + bump - balance}"
     return _insufficient(details)
 
@@ -49,7 +51,7 @@ def _insufficient(details: str) -> PoolError:
 
 
 def replacement_underpriced(details: str = "") -> PoolError:
-    """Return the error for a replacement that pays too little more."""
+    """Return the error for a replacement whose fees are not raised enough."""
     return PoolError("replacement transaction underpriced" + (f": {details}" if details else ""))
 
 
@@ -59,17 +61,17 @@ def underpriced() -> PoolError:
 
 
 def pool_full() -> PoolError:
-    """Return the error for a transaction that finds no room."""
+    """Return the error for a transaction for which there is no room."""
     return PoolError("txpool is full")
 
 
 def account_limit(pooled: int) -> PoolError:
-    """Return the error for one transaction too many of an account."""
+    """Return the error for a transaction beyond the limit of its account."""
     return PoolError(f"account limit exceeded: pooled {pooled} txs")
 
 
 def future_replaces_pending() -> PoolError:
-    """Return the error for a transaction that must wait and for which one that need not would have to go."""
+    """Return the error for a queued transaction whose admission would evict an executable one."""
     return PoolError("future transaction tries to replace pending")
 
 
@@ -79,12 +81,12 @@ def address_reserved() -> PoolError:
 
 
 def authority_reserved() -> PoolError:
-    """Return the error for an authorization of an account that has transactions waiting."""
+    """Return the error for an authorization of an account with waiting transactions."""
     return PoolError("authority already reserved")
 
 
 def delegated_gap() -> PoolError:
-    """Return the error for a transaction of a delegated account that would have to wait."""
+    """Return the error for a transaction of a delegated account whose nonce leaves a gap."""
     return PoolError("gapped-nonce tx from delegated accounts")
 
 
@@ -94,7 +96,7 @@ def delegated_limit() -> PoolError:
 
 
 def sender_has_code(address: bytes, code_hash: bytes) -> PoolError:
-    """Return the error for a contract as the sender."""
+    """Return the error for a sender that is a contract."""
     return PoolError(f"sender not an eoa: address 0x{address.hex()}, codehash: 0x{code_hash.hex()}")
 
 
@@ -104,5 +106,7 @@ def fee_above_cap(fee: float, cap: float) -> PoolError:
 
 
 def unprotected() -> PoolError:
-    """Return the error for a transaction that could be sent again on another chain."""
+    """Return the error for a transaction without a chain id, which anybody could send again on another
+    chain.
+    """
     return PoolError("only replay-protected (EIP-155) transactions allowed over RPC")

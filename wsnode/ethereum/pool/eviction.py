@@ -1,4 +1,4 @@
-"""Keeps a pool within its limits: the transactions dropped for a new one, and beyond the limits."""
+"""Eviction: transactions dropped for a new one, and those dropped beyond the pool's limits."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ from wsnode.ethereum.pool.transaction_index import TransactionIndex
 def leaving_for(
     contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits
 ) -> list[PoolEntry]:
-    """Return the transactions that pay less and must go before this one can come in.
+    """Return the lower-paying transactions to drop so that this one fits.
 
     Raises:
-        PoolError: Nothing pays less, or it is not worth it.
+        PoolError: No transaction pays less, or too little would be gained.
     """
     old = sender.at(entry.nonce)
     slots = contents.slots + entry.slots - (old.slots if old else 0) - limits.slots
@@ -42,7 +42,7 @@ def leaving_for(
 def _check_order(
     contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, leaving: list[PoolEntry]
 ) -> None:
-    """Refuse what would have to wait if something executable had to go for it."""
+    """Check that no executable transaction is evicted for one to be queued."""
     if sender.fills_up(entry.nonce):
         return
     if any(contents.senders[other.sender].is_pending(other.nonce) for other in leaving):
@@ -50,7 +50,8 @@ def _check_order(
 
 
 def beyond_queue(sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> list[PoolEntry]:
-    """Return the last of an account's queued transactions if it has to go for this one.
+    """Return the last of an account's queued transactions if this one exceeds the queue's limit, else
+    nothing.
 
     Raises:
         PoolError: This one itself is the last.
@@ -66,7 +67,7 @@ def beyond_queue(sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> l
 
 
 def surplus(contents: TransactionIndex, limits: PoolLimits) -> Iterator[PoolEntry]:
-    """Yield what must go until no limit is exceeded; the caller drops each before it asks for the next."""
+    """Yield transactions to drop until no limit is exceeded; the caller drops each before the next."""
     while contents.pending > limits.global_slots:
         biggest = max(contents.senders.values(), key=lambda sender: len(sender.pending))
         if len(biggest.pending) <= limits.account_slots:
@@ -81,7 +82,7 @@ def surplus(contents: TransactionIndex, limits: PoolLimits) -> Iterator[PoolEntr
 
 
 def expired(contents: TransactionIndex, now: float, limits: PoolLimits) -> list[PoolEntry]:
-    """Return the transactions that have been queued for too long."""
+    """Return the transactions that have been queued for longer than the limit."""
     return [
         entry
         for sender in contents.senders.values()

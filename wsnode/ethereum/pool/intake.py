@@ -9,10 +9,10 @@ from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 def decode_sent(
     spec: ChainSpec, encoded: bytes, limits: PoolLimits, rules: PoolRules = DEFAULT_POOL_RULES
 ) -> PooledTransaction:
-    """Return the transaction that a user sends, with a fee below the cap for mistakes.
+    """Return the transaction in `encoded`, sent by a user; its fee must not exceed the cap for mistakes.
 
     Raises:
-        PoolError: It is no transaction, or is refused.
+        PoolError: The bytes are no transaction, or it is refused.
     """
     try:
         transaction = PooledTransaction(spec, encoded)
@@ -36,13 +36,13 @@ def check_following(
     keeps_blobs: bool = False,
     needs_blobs: bool = True,
 ) -> None:
-    """Check that a block after that of `header` could include the transaction, which may keep its blobs.
+    """Check that a transaction can be included in a block after `header`, apart from the state.
 
-    `gas_limit` is that of the block, if it is decided. Unless it `needs_blobs`, the transaction may come
-    without them.
+    `gas_limit` is that of the next block, None to derive it. With `keeps_blobs` the transaction keeps its
+    blobs; unless it `needs_blobs`, it may come without them.
 
     Raises:
-        PoolError: None could.
+        PoolError: No block after the header could include it.
     """
     try:
         check_transaction(

@@ -1,4 +1,4 @@
-"""The order of a block's transactions: the best tip or the oldest first, each account's by nonce."""
+"""Order of a block's transactions: best tip or oldest first, each account's by nonce."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -12,15 +12,15 @@ from wsnode.ethereum.pool.sender import SenderQueue
 
 LOWEST_GAS: Final = 21_000
 BLOCK_BYTES: Final = (8 << 20) - 1_000_000
-"""The most that transactions may take in a block (EIP-7934), less geth's margin for all else."""
+"""Maximum bytes of a block's transactions: the limit of EIP-7934, less geth's margin for the rest."""
 
 
 Head: TypeAlias = tuple[int, bool, int, int, PoolEntry, list[PoolEntry]]
-"""An account's next transaction, behind what orders it and its place among those of the account."""
+"""Next transaction of an account: the keys of its order, the entry, and the account's entries."""
 
 
 class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """A block's fees in wei, None before such fees exist, and its limits."""
+    """Fees of a block in wei, None before such fees exist, and its limits."""
 
     base_fee: int | None
     blob_fee: int | None
@@ -29,20 +29,20 @@ class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionOrder(StrEnum):
-    """The order of the accounts' next transactions."""
+    """Order of the accounts' next transactions."""
 
     FEES = "fees"
-    """The one with the best tip, as with geth."""
+    """Best tip first, as in geth."""
     FIFO = "fifo"
-    """The one that arrived first."""
+    """Oldest first."""
 
 
 def in_order(
     senders: Iterable[SenderQueue], room: BlockSpace, order: TransactionOrder = TransactionOrder.FEES
 ) -> Iterator[PoolEntry]:
-    """Yield the transactions that could be in such a block.
+    """Yield the transactions that such a block could include, in order.
 
-    There may be more of them than fit, as they tend to use less gas than they may.
+    They may exceed the block's gas limit, since most transactions use less gas than their own limits.
     """
     heap = [head for sender in senders if (head := _head(sender.pending, 0, room, order)) is not None]
     heapq.heapify(heap)

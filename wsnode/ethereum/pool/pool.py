@@ -1,4 +1,4 @@
-"""Transactions that wait for a block on the head of a chain, by geth's rules."""
+"""Pool: transactions that wait for a block on the head of a chain, by geth's rules."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -27,11 +27,11 @@ SWEEP_SECONDS: Final = 60.0
 OnAdded = Callable[[Sequence[PooledTransaction]], None]
 OnHashes = Callable[[Sequence[bytes]], None]
 Relay = Callable[[bytes], Awaitable[None]]
-"""Has other nodes, or the node's other processes, take a signed transaction; raises SendFailedError."""
+"""Function that sends a signed transaction to other nodes or processes; raises SendFailedError."""
 
 
 class TransactionPool(PoolContents):
-    """Stands on one block, which `advance` changes. For one thread, but for `decode` and `check`."""
+    """Pool on one head, changed by `advance`. For one thread, except `decode` and `check`."""
 
     def __init__(
         self,
@@ -44,23 +44,27 @@ class TransactionPool(PoolContents):
         self.limits = limits
         self.rules = rules
         self.on_added: list[OnAdded] = []
-        """Called with the transactions that have become executable."""
+        """Callbacks with the transactions that have become executable."""
         self.catch_up: Callable[[], object] = _stay
-        """Has `advance` called if the chain has another head by now."""
+        """Function that calls `advance` if the chain's head has changed."""
         self.takes_back = True
-        """Whether the transactions of blocks that leave the chain wait again."""
+        """True if transactions of removed blocks return to the pool."""
         self.version = 0
-        """Another number after every change."""
+        """Number that differs after every change."""
         self.on_dropped: list[OnHashes] = []
-        """Called with what leaves for another reason than a block: what is replaced, too."""
+        """Callbacks with hashes of transactions dropped for any reason but inclusion, replacement among
+        them.
+        """
         self.on_returned: list[OnHashes] = []
-        """Called with what is back from blocks that have left the chain."""
+        """Callbacks with hashes of transactions that returned from removed blocks."""
         self.on_version: list[Callable[[], None]] = []
-        """Called when it has another one, perhaps in the midst of a change."""
+        """Callbacks at each new version, perhaps in the middle of a change."""
         self.next_gas_limit: Callable[[Header], int] | None = None
-        """Returns the gas limit of the block after a head; without it the head's is taken, as with geth."""
+        """Function that returns the gas limit of the block after a head; None for the head's own, as in
+        geth.
+        """
         self.blobs: Blobs | None = None
-        """Where the blobs of transactions go; without it nobody needs them once they are checked."""
+        """Store of the transactions' blobs; None if blobs are only checked and then dropped."""
         super().__init__()
         self._chain = chain
         self._clock = clock
@@ -71,31 +75,31 @@ class TransactionPool(PoolContents):
             self._stand_on(view)
 
     def add(self, encoded: bytes) -> Hash32:
-        """Let a transaction in, as a local user sends it, and return its hash.
+        """Admit a transaction as sent by a local user, and return its hash.
 
         Raises:
-            PoolError: It is refused.
+            PoolError: The transaction is refused.
         """
         transaction = self.decode(encoded)
         self.check(transaction)
         return self.admit(transaction)
 
     def decode(self, encoded: bytes) -> PooledTransaction:
-        """Return the transaction that a user sends.
+        """Return the transaction in `encoded`, sent by a user.
 
         Raises:
-            PoolError: It is none, or there seems to be a mistake in it.
+            PoolError: The bytes are no transaction, or it seems to be a mistake.
         """
         return decode_sent(self._chain.spec, encoded, self.limits, self.rules)
 
     def check(self, transaction: PooledTransaction, *, needs_blobs: bool = True) -> None:
         """Check that a block after the head could include the transaction, apart from the state.
 
-        Unless it `needs_blobs`, those of a blob transaction are not asked for: another node has them.
+        Unless it `needs_blobs`, a blob transaction may come without its blobs: another node has them.
 
         Raises:
             KnownError: The transaction is in the pool.
-            PoolError: No block could.
+            PoolError: No block could include it.
         """
         if transaction.hash in self._contents.entries:
             raise errors.KnownError
@@ -110,10 +114,10 @@ class TransactionPool(PoolContents):
         )
 
     def admit(self, transaction: PooledTransaction) -> Hash32:
-        """Let a checked transaction in and return its hash.
+        """Admit a checked transaction, and return its hash.
 
         Raises:
-            PoolError: It is refused.
+            PoolError: The transaction is refused.
         """
         self.catch_up()
         self._sweep()
@@ -129,7 +133,7 @@ class TransactionPool(PoolContents):
         return Hash32(transaction.hash)
 
     def drop(self, transaction_hash: bytes) -> bool:
-        """Remove a transaction; return whether it was there."""
+        """Remove a transaction; return True if it was in the pool."""
         entry = self._contents.entries.get(transaction_hash)
         if entry is None:
             return False
@@ -137,11 +141,13 @@ class TransactionPool(PoolContents):
         return True
 
     def clear(self) -> None:
-        """Take everything out."""
+        """Remove all transactions."""
         self._drop(list(self._contents.entries.values()))
 
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[PoolEntry]:
-        """Add transactions that were here before, if admissible; return the executable ones."""
+        """Add transactions that were here before, if they are admissible; return those that are
+        executable.
+        """
         promoted = []
         for transaction in transactions:
             try:
@@ -154,20 +160,20 @@ class TransactionPool(PoolContents):
         return promoted
 
     def look(self) -> None:
-        """Follow what changed without a new head, if anything did: accounts, or the id of the chain."""
+        """Read the accounts again if the state or the chain id changed without a new head."""
         with self._chain.snapshot() as view:
             is_another = standpoint(view) != self.at
         if is_another:
             self.refresh()
 
     def refresh(self) -> None:
-        """Read the accounts again, which have changed without a new head."""
+        """Read the accounts again, after a change without a new head."""
         self.advance(HeadChange((), ()))
 
     def advance(self, change: HeadChange) -> None:
-        """Follow the chain's head: drop included transactions, take back those of dropped blocks.
+        """Move to the chain's head: drop included transactions, take back those of removed blocks.
 
-        Transactions that are signed for another chain id than that of new blocks are dropped as well.
+        Transactions signed for a chain id other than that of new blocks are dropped as well.
         """
         chain_id = self.at.chain_id
         with self._chain.snapshot() as view:
@@ -193,7 +199,7 @@ class TransactionPool(PoolContents):
 
     @property
     def _gas_limit(self) -> int:
-        """Return the most gas that a transaction of the next block may have."""
+        """Return the maximum gas of a transaction in the next block."""
         if self.next_gas_limit is None:
             return self.at.room.gas_limit
         return self.next_gas_limit(header_fields(self.at.header))
@@ -284,4 +290,4 @@ class TransactionPool(PoolContents):
 
 
 def _stay() -> None:
-    """Have nothing happen."""
+    """Return None: nothing is to be caught up with."""

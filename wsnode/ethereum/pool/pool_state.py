@@ -1,4 +1,4 @@
-"""The state that a pool stands on, and what follows from it for the next block."""
+"""State on which a pool stands, and the fees and limits of the next block."""
 
 from typing import Final
 
@@ -19,18 +19,18 @@ DELEGATION: Final = b"\xef\x01\x00"
 
 
 class PoolState(msgspec.Struct, frozen=True):
-    """A head, its header row, and the fees and limits of the block after it."""
+    """Head, its header row, and the fees and limits of the block after it."""
 
     head: Head
     header: bytes
     room: BlockSpace
     state_root: Hash32
-    """Of the state after the head, and after its patches."""
+    """Root of the state after the head, with its patches."""
     chain_id: int
-    """The id of the block after the head."""
+    """Chain id of the block after the head."""
 
     def account(self, state: State, address: bytes) -> AccountState:
-        """Return an account in the state after the head."""
+        """Return an account in the state after the head; an unknown account is empty."""
         block = self.head.number, self.head.hash
         found = state.account(address, block)
         if found is None:
@@ -43,7 +43,7 @@ class PoolState(msgspec.Struct, frozen=True):
 
 
 def standpoint(view: Snapshot) -> PoolState:
-    """Return the view's head as a place to stand on."""
+    """Return the pool state at the view's head."""
     header = view.header(view.number)
     assert header is not None, "the head is stored"
     fields = header_fields(header)

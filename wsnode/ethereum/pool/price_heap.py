@@ -1,4 +1,4 @@
-"""The order in which transactions have to go when a pool is full."""
+"""Order in which a full pool drops transactions."""
 
 import heapq
 from collections.abc import Iterator, Mapping
@@ -10,12 +10,14 @@ Worth: TypeAlias = tuple[int, int, int]
 
 
 def worth(entry: PoolEntry, base_fee: int | None) -> Worth:
-    """Return the order of a transaction by price: the tip in the next block, then the highest price."""
+    """Return the sort key of a transaction by price: tip in the next block, then maximum fee, then maximum
+    tip.
+    """
     return entry.tip(base_fee), entry.max_fee, entry.max_priority_fee
 
 
 class PriceHeap:
-    """A heap of a mapping's entries, built at first use; it skips entries that were removed since."""
+    """Heap of a mapping's entries, built at first use; entries removed since are skipped."""
 
     def __init__(self, entries: Mapping[bytes, PoolEntry]) -> None:
         self._entries = entries
@@ -23,17 +25,17 @@ class PriceHeap:
         self.base_fee: int | None = None
 
     def reprice(self, base_fee: int | None) -> None:
-        """Order by another base fee from now on."""
+        """Use another base fee for the order from now on."""
         self.base_fee = base_fee
         self._heap = None
 
     def add(self, entry: PoolEntry) -> None:
-        """Take note of a transaction."""
+        """Add a transaction to the heap."""
         if self._heap is not None:
             heapq.heappush(self._heap, self._item(entry))
 
     def __iter__(self) -> Iterator[PoolEntry]:
-        """Yield the entries, the least worth first; of those alike the later nonces, then the newer ones."""
+        """Yield the entries, cheapest first; among equal ones higher nonces first, then newer ones."""
         heap = self._cleared()
         taken = []
         try:

@@ -13,28 +13,28 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class PoolContents:
-    """The transactions of a pool and the block that it stands on, which only the pool changes."""
+    """Transactions of a pool, and its head; only the pool changes them."""
 
     at: PoolState
 
     def __init__(self) -> None:
         self._contents = TransactionIndex()
         self.order = TransactionOrder.FEES
-        """In which a block takes them."""
+        """Order in which a block takes the transactions."""
 
     @property
     def pending(self) -> int:
-        """Return how many transactions can be executed."""
+        """Return the number of executable transactions."""
         return self._contents.pending
 
     @property
     def queued(self) -> int:
-        """Return how many transactions wait for another one or for funds."""
+        """Return the number of transactions that wait for an earlier nonce or for funds."""
         return self._contents.queued
 
     @property
     def entries(self) -> Mapping[bytes, PoolEntry]:
-        """Return everything by its hash, as it is at any time."""
+        """Return a live view of all transactions, by hash."""
         return MappingProxyType(self._contents.entries)
 
     @property
@@ -47,12 +47,12 @@ class PoolContents:
         return self._contents.senders.get(address)
 
     def find(self, transaction_hash: bytes) -> PooledTransaction | None:
-        """Return a transaction in the pool."""
+        """Return a transaction by hash, None if it is not in the pool."""
         entry = self._contents.entries.get(transaction_hash)
         return None if entry is None else entry.transaction
 
     def next_nonce(self, address: bytes, view: Snapshot) -> int:
-        """Return the nonce of an account's next transaction, after those that can be executed."""
+        """Return the nonce of an account's next transaction, after its executable ones."""
         sender = self._contents.senders.get(address)
         if sender is not None and sender.pending:
             return sender.next_nonce
@@ -64,7 +64,7 @@ class PoolContents:
     ) -> list[PooledTransaction]:
         """Return the transactions for the block after the head, in the pool's order, each account's by nonce.
 
-        Missing arguments follow from the head. There may be more than fit; the rest stays in the pool.
+        By default fees and gas limit follow from the head. The transactions may exceed the block's gas limit.
         """
         following = self.at.room
         block = BlockSpace(
@@ -77,6 +77,6 @@ class PoolContents:
         return [entry.transaction for entry in found]
 
     def held(self) -> list[PooledTransaction]:
-        """Return everything, in an order in which it can be put back."""
+        """Return all transactions, in an order in which they can be put back."""
         entries = sorted(self._contents.entries.values(), key=lambda entry: entry.nonce)
         return [entry.transaction for entry in entries]

@@ -1,4 +1,4 @@
-"""The transactions of blocks that have left the chain, out of the store."""
+"""Transactions of blocks that have left the chain, read from the store."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,12 +10,12 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 
 DEEPEST: Final = 64
-"""Reorganisations of more blocks return no transactions, as in geth: they are no fork but another chain."""
+"""Maximum depth of a reorganisation whose transactions return, as in geth: a deeper one is another chain."""
 _OTHER_CHAIN: Final = "chain_id"
 
 
 def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[PooledTransaction]:
-    """Yield the transactions of blocks, given highest first, the oldest first; those with blobs lack them."""
+    """Yield the transactions of blocks (given highest first) in the order of inclusion, without blobs."""
     if len(blocks) > DEEPEST:
         return
     for block in reversed(blocks):
@@ -27,7 +27,7 @@ def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[Po
 
 
 def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction | None:
-    """Return the transaction, None of one for a chain id that a development chain has no longer."""
+    """Return a transaction; None for one of a chain id that a development chain no longer has."""
     # The latter are unsigned: only a development chain with impersonation can include them.
     for decode in (PooledTransaction, PooledTransaction.impersonated):
         try:

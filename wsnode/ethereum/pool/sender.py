@@ -1,4 +1,4 @@
-"""The transactions of one account: those that can be executed, one nonce after the other, and the others."""
+"""Transactions of one account: executable ones with consecutive nonces, and queued ones."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -12,7 +12,7 @@ Nonce: TypeAlias = int
 
 
 class AccountState(msgspec.Struct, frozen=True, gc=False):
-    """An account in the state after the head; the balance in wei, `code_hash` None without code."""
+    """Account in the state after the head; balance in wei, `code_hash` None without code."""
 
     nonce: Nonce
     balance: int
@@ -21,7 +21,10 @@ class AccountState(msgspec.Struct, frozen=True, gc=False):
 
 
 class SenderQueue:
-    """`pending` begins with the account's nonce, has no gap and can be paid; `queued` waits for that."""
+    """Transactions of one account. `pending` has consecutive nonces from the account's on, all affordable.
+
+    `queued` has the others, by nonce.
+    """
 
     __slots__ = ("account", "address", "beat", "pending", "queued", "spent")
 
@@ -31,9 +34,9 @@ class SenderQueue:
         self.pending: list[PoolEntry] = []
         self.queued: dict[Nonce, PoolEntry] = {}
         self.spent = 0
-        """The highest cost of all pending transactions together."""
+        """Highest total cost of all pending transactions, in wei."""
         self.beat = now
-        """The time of its last executable transaction, or of its first one."""
+        """Time of its last executable transaction, or of its first transaction."""
 
     def __len__(self) -> int:
         return len(self.pending) + len(self.queued)
@@ -45,37 +48,35 @@ class SenderQueue:
 
     @property
     def transactions(self) -> Iterator[PoolEntry]:
-        """Return all of its transactions."""
+        """Return an iterator over all of its transactions."""
         return chain(self.pending, self.queued.values())
 
     @property
     def blob_transactions(self) -> int:
-        """Return how many of its transactions have blobs."""
+        """Return the number of its transactions with blobs."""
         return sum(entry.is_blob for entry in self.transactions)
 
     def has_others(self, entry: PoolEntry) -> bool:
-        """Return whether its transactions, if all are of one kind, have blobs and this one has none, or the
-        reverse.
-        """
+        """Return True if its first transaction has blobs and `entry` has none, or the reverse."""
         first = next(self.transactions, entry)
         return first.is_blob != entry.is_blob
 
     def is_pending(self, nonce: Nonce) -> bool:
-        """Return whether the transaction with that nonce is pending."""
+        """Return True if the transaction with this nonce is pending."""
         return self.account.nonce <= nonce < self.next_nonce
 
     def at(self, nonce: Nonce) -> PoolEntry | None:
-        """Return the transaction with that nonce."""
+        """Return the transaction with this nonce, None if there is none."""
         if self.is_pending(nonce):
             return self.pending[nonce - self.account.nonce]
         return self.queued.get(nonce)
 
     def fills_up(self, nonce: Nonce) -> bool:
-        """Return whether all nonces before that one are taken."""
+        """Return True if all nonces before this one are taken."""
         return all(before in self.queued for before in range(self.next_nonce, nonce))
 
     def put(self, entry: PoolEntry) -> PoolEntry | None:
-        """Add a transaction in the place of the one with its nonce, and return that."""
+        """Add a transaction; return the one with the same nonce that it replaces, None if there was none."""
         if not self.is_pending(entry.nonce):
             old = self.queued.get(entry.nonce)
             self.queued[entry.nonce] = entry
@@ -86,7 +87,7 @@ class SenderQueue:
         return replaced
 
     def promote(self) -> list[PoolEntry]:
-        """Make those pending that have become executable, and return them."""
+        """Move queued transactions that have become executable to `pending`, and return them."""
         promoted = []
         while (entry := self.queued.get(self.next_nonce)) is not None:
             if self.spent + entry.cost > self.account.balance:
@@ -98,7 +99,7 @@ class SenderQueue:
         return promoted
 
     def remove(self, entry: PoolEntry) -> None:
-        """Take a transaction out; pending ones after it wait for another with its nonce."""
+        """Remove a transaction; pending ones after it become queued."""
         if not self.is_pending(entry.nonce):
             del self.queued[entry.nonce]
             return
@@ -106,9 +107,7 @@ class SenderQueue:
         del self.queued[entry.nonce]
 
     def settle(self, account: AccountState, gas_limit: int) -> tuple[list[PoolEntry], list[PoolEntry]]:
-        """Update to a new state; return the transactions that it rules out, and those that became
-        executable.
-        """
+        """Move to a new state; return the dropped transactions, and the newly executable ones."""
         before = {entry.hash for entry in self.pending}
         self._demote(0)
         self.account = account

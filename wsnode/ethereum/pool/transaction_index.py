@@ -1,4 +1,4 @@
-"""The contents of a pool: by hash, by sender, and their totals."""
+"""Contents of a pool by hash and by sender, with their totals."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from wsnode.ethereum.pool.sender import AccountState, SenderQueue
 
 
 class TransactionIndex:
-    """Counts along with every change."""
+    """Transactions by hash and by sender; the totals are updated with every change."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, PoolEntry] = {}
         self.senders: dict[bytes, SenderQueue] = {}
         self.authorities = Counter[bytes]()
-        """The number of transactions with an authorization of each account."""
+        """Number of transactions with an authorization of each account."""
         self.pending = 0
         self.slots = 0
         self.bytes = 0
@@ -23,16 +23,16 @@ class TransactionIndex:
 
     @property
     def queued(self) -> int:
-        """Return how many transactions wait for another or for funds."""
+        """Return the number of transactions that wait for an earlier nonce or for funds."""
         return len(self.entries) - self.pending
 
     @property
     def gapped_blobs(self) -> int:
-        """Return how many blob transactions are queued."""
+        """Return the number of queued blob transactions."""
         return sum(entry.is_blob for sender in self.senders.values() for entry in sender.queued.values())
 
     def put(self, sender: SenderQueue, entry: PoolEntry) -> list[PoolEntry]:
-        """Add a transaction, replacing the one with its nonce; return the transactions that became
+        """Add a transaction, replacing one with the same nonce; return the transactions that became
         executable.
         """
         with_sender = self.senders.setdefault(entry.sender, sender)
@@ -51,7 +51,7 @@ class TransactionIndex:
         return promoted
 
     def drop(self, entry: PoolEntry) -> None:
-        """Take a transaction out."""
+        """Remove a transaction."""
         sender = self.senders[entry.sender]
         before = len(sender.pending)
         sender.remove(entry)
@@ -60,7 +60,7 @@ class TransactionIndex:
         self._release(sender)
 
     def settle(self, sender: SenderQueue, account: AccountState, gas_limit: int) -> list[PoolEntry]:
-        """Update a sender to a new state and return the transactions that became executable."""
+        """Move a sender to a new state, and return the transactions that became executable."""
         before = len(sender.pending)
         dropped, promoted = sender.settle(account, gas_limit)
         self.pending += len(sender.pending) - before
@@ -70,7 +70,7 @@ class TransactionIndex:
         return promoted
 
     def waiting(self) -> Iterator[SenderQueue]:
-        """Yield the senders with queued transactions, the longest without news first."""
+        """Yield the senders with queued transactions, the longest inactive first."""
         yield from sorted(
             (sender for sender in self.senders.values() if sender.queued), key=lambda sender: sender.beat
         )

@@ -1,1 +1,1 @@
-"""The tree of blocks: the status of each, and the head, which changes nowhere else."""
+"""Tree of blocks: the status of each block, and the head, which is changed nowhere else."""

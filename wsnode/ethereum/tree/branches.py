@@ -1,4 +1,4 @@
-"""Known blocks wherever they are, in memory, canonical or stored beside, and the way to them."""
+"""Known blocks, in memory or stored, canonical or not, and the branch to each."""
 
 from collections.abc import Iterator
 
@@ -13,21 +13,21 @@ from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """The way to a block: the last canonical block on it, and those after that, lowest first."""
+    """Branch to a block: the last canonical block on it, and the blocks after that, lowest first."""
 
     root: Head
     blocks: tuple[Hash32, ...]
 
 
 class KnownBlocks:
-    """The blocks that a snapshot and the memory hold."""
+    """Blocks in a snapshot and in memory."""
 
     def __init__(self, view: Snapshot, candidates: SideBlocks) -> None:
         self._view = view
         self._candidates = candidates
 
     def branch_to(self, block_hash: bytes) -> Branch | None:
-        """Return the way to a block, None if it is unknown."""
+        """Return the branch to a block, None if the block is unknown."""
         blocks: list[Hash32] = []
         wanted = Hash32(block_hash)
         while (number := self._view.number_of(wanted)) is None:
@@ -39,7 +39,7 @@ class KnownBlocks:
         return Branch(Head(number, wanted), tuple(reversed(blocks)))
 
     def parent_hash(self, block_hash: Hash32) -> Hash32 | None:
-        """Return the parent of a block that is not canonical, None if the block is unknown."""
+        """Return the parent hash of a block that is not canonical, None if the block is unknown."""
         candidate = self._candidates.get(block_hash)
         if candidate is not None:
             return Hash32(candidate.block.parent_hash)
@@ -47,7 +47,7 @@ class KnownBlocks:
         return None if header is None else self._view.parent_hash(header)
 
     def total_difficulty(self, block_hash: bytes) -> int | None:
-        """Return the difficulties of a block and all before it, added up, None if it is unknown."""
+        """Return the total difficulty of a block, None if it is unknown."""
         if (candidate := self._candidates.get(block_hash)) is not None:
             return candidate.total_difficulty
         return self._view.total_difficulty_of(block_hash)
@@ -65,13 +65,13 @@ class KnownBlocks:
         return self._view.block_rows(block_hash) if candidate is None else candidate.rows
 
     def ancestors(self, block_hash: bytes) -> list[BlockRows]:
-        """Return the rows of a block and of those before it that its child's ommers may name."""
+        """Return the rows of a block and of its ancestors, as far down as its child's ommers may refer."""
         return list(self._ancestors(block_hash))
 
     def executed(self, block_hash: Hash32) -> SideBlock | None:
-        """Return a block that is executed, and the state after which can still be read.
+        """Return an executed block whose state can still be read, None for any other.
 
-        A light folder has no states: there a block that was judged stays so, whatever left the chain.
+        A light folder has no states: there a verified block stays so, whatever left the chain.
         """
         candidate = self._candidates.get(block_hash)
         if candidate is None or candidate.root is None:
@@ -81,7 +81,7 @@ class KnownBlocks:
         return candidate if self._view.number_of(candidate.root.hash) is not None else None
 
     def unverified(self, block_hash: Hash32) -> UnverifiedBlock:
-        """Return a known block to be executed."""
+        """Return a known block, to be executed."""
         candidate = self._candidates.get(block_hash)
         if candidate is not None and isinstance(candidate.block, UnverifiedBlock):
             return candidate.block

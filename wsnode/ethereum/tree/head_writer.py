@@ -1,4 +1,6 @@
-"""The tree in a process that serves the chain: one change at a time, in a thread, published when complete."""
+"""Tree of blocks in a process that serves the chain: one change at a time, in a thread, published when
+complete.
+"""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -19,34 +21,34 @@ from wsnode.ethereum.tree.tree import BlockTree
 Result = TypeVar("Result")
 
 STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError, StoreMismatchError)
-"""Exceptions of a change whose chain cannot be read or written: its disk is full, failing or damaged."""
+"""Exceptions of a change of a chain that cannot be read or written: its disk is full, failing or damaged."""
 
 
 class HeadObserver(Protocol):
-    """The receiver of changes of the head, such as a hub, which may also read the store itself."""
+    """Receiver of changes of the head, such as a hub, which may also read the store itself."""
 
     is_held: bool
-    """Whether it has to wait with that, for a change that has several steps."""
+    """True while a change of several steps is in progress; the receiver then must not read the store."""
 
     def advance(self) -> object:
-        """Read the head that is stored now."""
+        """Read and publish the stored head."""
 
 
 class LiveTree:
-    """Judges blocks and moves the head of a served chain, and publishes changes to an audience."""
+    """Tree of a served chain: verifies blocks, moves the head, and has changes published."""
 
     def __init__(self, tree: BlockTree, audience: HeadObserver) -> None:
         self.tree = tree
         self._audience = audience
         self.lock = trio.Lock()
-        """Held by each change of the chain, through all its steps."""
+        """Lock held by each change of the chain, through all its steps."""
         self._stored = trio.Event()
-        """Set unless rows of committed blocks are being written."""
+        """Event set unless rows of committed blocks are being written."""
         self._stored.set()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[BlockTree]:
-        """Have the tree for oneself: nothing else changes it, and nothing is being written."""
+        """Yield the tree for exclusive use: no other change is made, and nothing is being written."""
         async with self.lock:
             await self._stored.wait()
             yield self.tree
@@ -55,16 +57,16 @@ class LiveTree:
         """Execute a block on its parent and return its status; the head does not change.
 
         Raises:
-            StateError, StoreError: A store cannot be read, or written.
+            StateError, StoreError: A store cannot be read or written.
         """
         async with self.turn() as tree:
             return await in_thread(partial(tree.judge, block))
 
     async def append(self, block: UnverifiedBlock) -> Status:
-        """Return the status of a block; a valid one that follows the head is the published head then.
+        """Return the status of a block; a valid child of the head becomes the head, and is published.
 
         Raises:
-            StateError, StoreError: A store cannot be read, or written.
+            StateError, StoreError: A store cannot be read or written.
         """
         async with self.turn() as tree:
             with self.telling():
@@ -91,10 +93,10 @@ class LiveTree:
             return await in_thread(partial(self.tree.extend, blocks))
 
     async def commit(self, nursery: trio.Nursery) -> None:
-        """Commit the state after all executed blocks; `nursery` writes their rows beside what comes next.
+        """Commit the state after all executed blocks; `nursery` writes their rows beside further work.
 
         Raises:
-            StateError: It cannot be written.
+            StateError: The state cannot be written.
         """
         async with self.turn() as tree:
             blocks = await in_thread(tree.take_pending)
@@ -130,7 +132,7 @@ class LiveTree:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Publish a change, of one step or several, as one at its end; holds the lock meanwhile."""
+        """Publish the change within the block, of one step or several, as one at the block's end."""
         self._audience.is_held = True
         try:
             yield
@@ -144,6 +146,6 @@ class LiveTree:
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Return the result of work that blocks."""
+    """Return the result of blocking work, run in a thread to its end."""
     # A cancellation does not stop it: a change that has begun is completed and published.
     return await trio.to_thread.run_sync(work)

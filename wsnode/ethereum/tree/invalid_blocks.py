@@ -1,4 +1,4 @@
-"""Blocks that were found invalid, remembered for a while: all that follow them are invalid too."""
+"""Invalid blocks, remembered for a while, since all their descendants are invalid too."""
 
 from typing import Final
 
@@ -6,17 +6,17 @@ from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.tree.statuses import InvalidBlock
 
 MOST_REFUSED: Final = 4096
-"""A kilobyte each at the most; those used last are kept."""
+"""Maximum number of blocks, a kilobyte each at most; those used last are kept."""
 
 
 class InvalidBlocks:
-    """The errors of invalid blocks by hash, kept in memory only."""
+    """Errors of invalid blocks by hash, in memory only."""
 
     def __init__(self) -> None:
         self._blocks: dict[Hash32, InvalidBlock] = {}
 
     def get(self, block_hash: bytes) -> InvalidBlock | None:
-        """Return the known error of a block, None without one."""
+        """Return the error of a block known to be invalid, None for any other."""
         found = self._blocks.pop(Hash32(block_hash), None)
         if found is not None:
             self._blocks[Hash32(block_hash)] = found

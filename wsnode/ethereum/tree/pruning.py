@@ -1,4 +1,4 @@
-"""The lower end of a chain that keeps a window of blocks: pruned below it, a slice at a time."""
+"""Pruning of a chain with a window of blocks, one slice at a time."""
 
 from bisect import bisect_right
 from functools import partial
@@ -11,19 +11,21 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 PRUNED_AT_ONCE: Final = 1
-"""Blocks of one transaction: other writers wait for it, and its Python part holds back other threads."""
+"""Blocks pruned in one transaction: other writers wait for it, and its Python part holds back other
+threads.
+"""
 VALUES_AT_ONCE: Final = 256
-"""Values of the state that one transaction looks at: about a millisecond."""
+"""Values of the state visited in one transaction: about a millisecond."""
 SIDE_BLOCKS_AT_ONCE: Final = 64
 SIDE_EVERY: Final = 64
-"""Blocks pruned between two looks at the blocks beside the chain."""
+"""Blocks pruned between two looks at the side blocks."""
 
 
 class Pruning:
-    """Moves the first block up to where the window begins, but never above what is final.
+    """Pruner that moves the first block up to the beginning of the window, never above the finalized block.
 
-    States go after their blocks, so that each block that is there can be read; a process that was killed in
-    between goes on with them.
+    States are deleted after their blocks, so that each stored block can be read. If the process is killed in
+    between, the next one continues with them.
     """
 
     def __init__(self, chain: Chain, live: LiveTree) -> None:
@@ -34,13 +36,13 @@ class Pruning:
         self._most = chain.kind.most_blocks or chain.window
         self._live = live
         self._has_states = not chain.is_light
-        """Whether there may be states below the first block."""
+        """True if there may be states below the first block."""
         self._pruned = 0
-        """Blocks pruned since the last look at the blocks beside the chain began."""
+        """Number of blocks pruned since the last look at the side blocks began."""
         self._side: bytes = b""
 
     async def step(self) -> bool:
-        """Prune one slice, and return whether there may be more to do.
+        """Prune one slice, and return True if there may be more to prune.
 
         Raises:
             StateError, StoreError: A store cannot be written.
@@ -56,10 +58,10 @@ class Pruning:
         return await self._prune_side()
 
     def bounds(self) -> tuple[int, int]:
-        """Return the first block, and where the window begins.
+        """Return the number of the first block, and the number at which the window begins.
 
-        A window by time begins with the last block that is old enough. If that is below the first block, it
-        is not known where: then it is as low as it can be.
+        A window by time begins with the last block that is old enough. If no stored block is, its beginning
+        is not known; the lowest possible number is returned then.
         """
         with self._chain.snapshot() as view:
             first, finalized = view.earliest, view.finalized or 0
@@ -77,7 +79,7 @@ class Pruning:
         self._pruned += blocks
 
     async def _prune_side(self) -> bool:
-        """Prune some blocks beside the chain, now and then; return whether there may be more."""
+        """Prune some side blocks, at intervals; return True if there may be more."""
         if self._pruned < SIDE_EVERY:
             return False
         async with self._live.turn():
@@ -88,7 +90,7 @@ class Pruning:
 
 
 def _last_at(view: Snapshot, first: BlockNumber, time: int) -> BlockNumber | None:
-    """Return the last block from `first` on that is not later than a time, None if `first` is."""
+    """Return the number of the last block from `first` on not later than `time`, None if `first` is later."""
     if _time(view, first) > time:
         return None
     # Times do not go back; blocks of one time follow each other.

@@ -16,15 +16,17 @@ MOST_BYTES: Final = 64 << 20
 
 
 class SideBlock(msgspec.Struct, frozen=True):
-    """A block that could be the head: executed, or with nothing but its header checked."""
+    """Block that could become the head: executed, or with only its header verified."""
 
     block: BuiltBlock | UnverifiedBlock
     total_difficulty: int
-    """With that of the block itself."""
+    """Total difficulty, including the block's own."""
     size: int
-    """Bytes in memory, roughly."""
+    """Approximate bytes in memory."""
     root: Head | None = None
-    """The last committed block below it when it was executed: the state after it is read on top of that."""
+    """Last committed block below it at its execution, the base of its state's changes; None if not
+    executed.
+    """
 
     @property
     def head(self) -> Head:
@@ -38,18 +40,18 @@ class SideBlock(msgspec.Struct, frozen=True):
 
 
 def executed(block: BuiltBlock, root: Head, total_difficulty: int) -> SideBlock:
-    """Return the candidate of a block that keeps every rule."""
+    """Return the side block of a valid, executed block."""
     return SideBlock(block, total_difficulty, block.size, root)
 
 
 def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> SideBlock:
-    """Return the candidate of a block whose header is right."""
+    """Return the side block of a block with a valid header."""
     # Its rows, and as much again for the decoded block.
     return SideBlock(block, total_difficulty, 2 * (len(block.header) + len(block.body)))
 
 
 class SideBlocks:
-    """Candidates by hash; those used last are kept."""
+    """Side blocks by hash; those used last are kept."""
 
     def __init__(self) -> None:
         # In the order of their last use. Whatever uses a block uses its ancestors after it, so the first one
@@ -61,7 +63,7 @@ class SideBlocks:
         return iter(self._blocks.values())
 
     def get(self, block_hash: bytes) -> SideBlock | None:
-        """Return a block that is in memory."""
+        """Return a block, None if it is not in memory."""
         return self._blocks.get(Hash32(block_hash))
 
     def add(self, candidate: SideBlock) -> None:
@@ -72,7 +74,7 @@ class SideBlocks:
         self._use(candidate)
 
     def rebase(self, committed: Container[bytes]) -> None:
-        """Have candidates above newly committed blocks release the blocks below those."""
+        """Make side blocks above newly committed blocks release the blocks below those."""
         rebased: dict[bytes, SideBlock] = {}
         for candidate in sorted(self, key=lambda each: each.block.number):
             block, parent = candidate.block, candidate.block.parent_hash
@@ -89,14 +91,14 @@ class SideBlocks:
             self._blocks[Hash32(block_hash)] = candidate
 
     def pop(self, block_hash: bytes) -> SideBlock | None:
-        """Return a block and forget it."""
+        """Remove a block and return it, None if it is not in memory."""
         candidate = self._blocks.pop(Hash32(block_hash), None)
         if candidate is not None:
             self._bytes -= candidate.size
         return candidate
 
     def evict(self) -> list[SideBlock]:
-        """Forget the blocks that there is no room for, and return them."""
+        """Remove the least recently used blocks beyond the bounds, and return them."""
         evicted: list[SideBlock] = []
         if len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
             # Several at a time, because they are stored in one transaction.
@@ -108,12 +110,12 @@ class SideBlocks:
         return evicted
 
     def forget_up_to(self, number: int) -> None:
-        """Forget all blocks that are not above `number`."""
+        """Remove all blocks up to `number`."""
         for candidate in [each for each in self if each.block.number <= number]:
             self.pop(candidate.block.hash)
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Remove all blocks."""
         self._blocks.clear()
         self._bytes = 0
 

@@ -1,4 +1,4 @@
-"""The status of a block after it was judged: valid, invalid, accepted, or of unknown parent."""
+"""Status of a block after verification: valid, invalid, deferred, or of unknown parent."""
 
 from typing import TypeAlias
 
@@ -10,27 +10,29 @@ from wsnode.ethereum.state import InvalidBlockError
 
 
 class ValidBlock(msgspec.Struct, frozen=True):
-    """The block and all below it keep every rule."""
+    """Status of a valid block; all its ancestors are valid too."""
 
     head: Head
 
 
 class InvalidBlock(msgspec.Struct, frozen=True):
-    """The block, or one below it, breaks a rule; `error` says which block, which rule, and both values."""
+    """Status of an invalid block or a descendant of one; `error` names the invalid block, the rule, and both
+    values.
+    """
 
     latest_valid: Hash32
-    """The parent of the lowest invalid block."""
+    """Parent hash of the lowest invalid block."""
     error: InvalidBlockError
 
 
 class DeferredBlock(msgspec.Struct, frozen=True):
-    """The block's header is right; too much lies between it and the head to execute it beside the head."""
+    """Status of a block with a valid header, too far from the head to be executed beside it."""
 
     head: Head
 
 
 class UnknownParentBlock(msgspec.Struct, frozen=True):
-    """Nothing is known of the block's parent."""
+    """Status of a block whose parent is unknown."""
 
     number: BlockNumber
     hash: Hash32
@@ -41,7 +43,7 @@ Status: TypeAlias = ValidBlock | InvalidBlock | DeferredBlock | UnknownParentBlo
 
 
 class UnknownForkchoiceBlockError(Exception):
-    """A block that shall be the head, or safe or finalized with it, is not known, or not on its branch."""
+    """Error of a new head, safe or finalized block that is unknown, or not on the head's branch."""
 
     def __init__(self, name: str, block_hash: bytes) -> None:
         super().__init__(f"the {name} block {hexadecimal(block_hash)} is unknown")
@@ -49,7 +51,7 @@ class UnknownForkchoiceBlockError(Exception):
 
 
 class BelowFinalizedError(Exception):
-    """The branch of a block that shall be the head leaves the chain below the finalized block."""
+    """Error of a new head whose branch leaves the chain below the finalized block."""
 
     def __init__(self, root: int, finalized: int) -> None:
         super().__init__(f"leaves the chain at block {root}, below block {finalized}, which is final here")

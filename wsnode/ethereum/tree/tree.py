@@ -1,4 +1,4 @@
-"""The tree of blocks of one chain: judges blocks on any known parent, and moves the head.
+"""Tree of blocks of one chain: verifies blocks on any known parent, and moves the head.
 
 Blocks without room in memory are stored without their changes, and executed again when needed.
 """
@@ -34,35 +34,35 @@ _PIECE_BYTES: Final = 1 << 23
 class BlockTree(Appender):
     """All known blocks, and the head; for one thread at a time.
 
-    `extend`, `take_pending` and `store` are the fast way for blocks that follow the head one after another.
-    Each of the other methods stores the pending blocks first.
+    `extend`, `take_pending` and `store` are the fast way for consecutive blocks on the head. Each other
+    method stores the pending blocks first.
     """
 
     def __init__(self, chain: Chain) -> None:
         super().__init__(chain)
         self._judge = BlockValidator(chain)
         self._spilled: dict[Hash32, BlockNumber] = {}
-        """Blocks that were stored for want of memory, and may become canonical yet."""
+        """Numbers of blocks stored because memory was full, by hash; they may still become canonical."""
         self.is_torn = False
-        """Whether a change failed half-way, and the stores are not unwound yet."""
+        """True if a change failed half-way and the stores have not been unwound yet."""
 
     def extend(
         self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
     ) -> ExtendOutcome:
-        """Execute blocks that follow the head, as `Appender.extend`.
+        """Execute consecutive blocks on the head, as `Appender.extend`.
 
         Raises:
-            StateError, StoreError: A store cannot be read; what is not stored yet is forgotten.
+            StateError, StoreError: A store cannot be read; blocks that are not stored are dropped.
         """
         self._mend()
         with self._tearing():
             return super().extend(blocks, attributes)
 
     def take_pending(self) -> list[VerifiedBlock]:
-        """Commit the state of all executed blocks and return those that the chain store lacks.
+        """Commit the state of all executed blocks, and return those that are not in the chain store.
 
         Raises:
-            StateError: It cannot be written; these blocks are forgotten.
+            StateError: The state cannot be written; these blocks are dropped.
         """
         with self.whole():
             return super().take_pending()
@@ -71,7 +71,7 @@ class BlockTree(Appender):
         """Write the blocks from `take_pending`, with the safe and finalized marks.
 
         Raises:
-            StoreError: They cannot be written; with all that follow they are forgotten.
+            StoreError: The blocks cannot be written; they and all that follow are dropped.
         """
         with self._tearing():
             super().store(blocks, marks)
@@ -80,7 +80,7 @@ class BlockTree(Appender):
         """Execute a block on its parent and return its status; the head does not change.
 
         Raises:
-            StateError, StoreError: A store cannot be read, or written.
+            StateError, StoreError: A store cannot be read or written.
         """
         with self.whole():
             self._store_pending()
@@ -90,10 +90,10 @@ class BlockTree(Appender):
         return status
 
     def append(self, block: UnverifiedBlock) -> Status:
-        """Return the status of a block as `judge` does; a valid one that follows the head is the head then.
+        """Return the status of a block as `judge` does; a valid child of the head becomes the head.
 
         Raises:
-            StateError, StoreError: As there, and in `set_head`.
+            StateError, StoreError: As in `judge` and in `set_head`.
         """
         status = self.judge(block)
         if isinstance(status, ValidBlock) and block.parent_hash == self.head.hash:
@@ -104,7 +104,7 @@ class BlockTree(Appender):
         """Return the status of a block by its header alone; `set_head` executes it when needed.
 
         Raises:
-            StoreError: The store cannot be read, or written.
+            StoreError: The store cannot be read or written.
         """
         with self.whole():
             self._store_pending()
@@ -128,11 +128,11 @@ class BlockTree(Appender):
             return KnownBlocks(view, self._judge.candidates).header(block_hash)
 
     def refusal(self, block_hash: bytes) -> InvalidBlock | None:
-        """Return the error of a block that is known to be invalid, None for any other."""
+        """Return the error of a block known to be invalid, None for any other."""
         return self._judge.refused.get(block_hash)
 
     def store_side_block(self, block_hash: bytes) -> None:
-        """Store a block that is in memory only, so that it outlasts the process."""
+        """Store a side block from memory, so that it survives the process."""
         candidate = self._judge.candidates.pop(block_hash)
         if candidate is not None:
             self.chain.store_side_block([(candidate.block, candidate.total_difficulty)])
@@ -145,17 +145,17 @@ class BlockTree(Appender):
         finalized: bytes | None = None,
         keeps_final: bool = False,
     ) -> HeadChange | InvalidBlock:
-        """Make a known block the head, and others safe and final; return the blocks that left and joined.
+        """Make a known block the head, and others safe and finalized; return the change.
 
         Marks that are not given stay, but never above the head. `InvalidBlock` means that nothing changed: a
-        block on the way was not executed yet, and violates a rule. With `keeps_final` the finalized block
-        stays canonical.
+        block on the branch, not executed before, is invalid. With `keeps_final` the finalized block stays
+        canonical.
 
         Raises:
-            UnknownForkchoiceBlockError: The block is unknown, or a safe or final one is not on its branch.
+            UnknownForkchoiceBlockError: The head is unknown, or safe or finalized block are off its branch.
             BelowFinalizedError: The finalized block would leave the chain.
-            StateError, StoreError: It cannot be stored. The chain is as before, or ends at the last block
-                that both branches have.
+            StateError, StoreError: The change cannot be stored. The chain is unchanged, or ends at the last
+                block common to both branches.
         """
         wanted = Hash32(block_hash)
         with self.whole():
@@ -178,10 +178,10 @@ class BlockTree(Appender):
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
         """Remove the blocks above `number` from the chain, and return them, highest first.
 
-        With a state root, patches of that block's state are undone until it has that root.
+        With a state root, patches of that block's state are undone until the root matches.
 
         Raises:
-            StateError, StoreError: Not all of them can be removed.
+            StateError, StoreError: Some of the blocks cannot be removed.
         """
         with self.whole():
             removed = self.chain.unwind(number, state_root)
@@ -190,9 +190,10 @@ class BlockTree(Appender):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Have a change take place whole: if it fails, the stores go back to their lower head.
+        """Make the change within the block atomic: after a failure the stores are unwound to their lower
+        head.
 
-        There may be no room on the disk for that either. Then it is done before the next change.
+        If that fails too, for instance on a full disk, it is done before the next change.
         """
         self._mend()
         try:
@@ -206,7 +207,9 @@ class BlockTree(Appender):
 
     @contextmanager
     def _tearing(self) -> Iterator[None]:
-        """Have the next change mend what a failure leaves: `extend` and `store` may run side by side."""
+        """Mark the stores as torn if the block fails, for the next change to unwind: `extend` and `store` may
+        run at once.
+        """
         try:
             yield
         except BaseException:
@@ -246,7 +249,7 @@ class BlockTree(Appender):
         return removed
 
     def _append(self, branch: Branch, marks: FinalityMarks) -> InvalidBlock | None:
-        """Append a branch's blocks to the head in pieces, and the safe and finalized marks with the last."""
+        """Append a branch's blocks to the head in pieces, the last one with the safe and finalized marks."""
         last = len(branch.blocks) - 1
         for place, block_hash in enumerate(branch.blocks):
             error = self._put(block_hash)
@@ -264,7 +267,7 @@ class BlockTree(Appender):
         return None
 
     def _put(self, block_hash: Hash32) -> InvalidBlockError | None:
-        """Put a known block on the head; execute it if that has not been done."""
+        """Put a known block on the head, executing it if it has not been executed."""
         candidate = self._judge.candidates.get(block_hash)
         if candidate is not None and isinstance(candidate.block, BuiltBlock):
             self.accept(candidate.block)
@@ -274,7 +277,7 @@ class BlockTree(Appender):
         return self.extend([block]).error
 
     def _refuse(self, branch: Branch, place: int, error: InvalidBlockError) -> InvalidBlock:
-        """Remember that a block of a branch is invalid, and with it all that follow."""
+        """Record that a block of a branch and all its descendants are invalid."""
         latest_valid = branch.blocks[place - 1] if place else branch.root.hash
         invalid = InvalidBlock(latest_valid, error)
         for block_hash in branch.blocks[place:]:
@@ -292,14 +295,14 @@ class BlockTree(Appender):
         assert invalid is None, f"a block that was verified before is refused: {invalid}"
 
     def _spill(self) -> None:
-        """Store the blocks that memory has no room for."""
+        """Store the blocks for which memory has no room."""
         evicted = self._judge.candidates.evict()
         if evicted:
             self.chain.store_side_block([(each.block, each.total_difficulty) for each in evicted])
             self._spilled |= {each.head.hash: each.head.number for each in evicted}
 
     def _forget_up_to(self, number: int) -> None:
-        """Forget the blocks that can be canonical no more, but for those that were once."""
+        """Drop the blocks that can no longer become canonical, except former canonical ones."""
         self._judge.candidates.forget_up_to(number)
         past = [block_hash for block_hash, spilled in self._spilled.items() if spilled <= number]
         with self.chain.snapshot() as view:
@@ -317,10 +320,10 @@ def _marks(view: Snapshot, branch: Branch, safe: bytes | None, finalized: bytes 
 
 
 def _on(view: Snapshot, branch: Branch, name: str, block_hash: bytes | None) -> Head | None:
-    """Return the block of a branch or below it.
+    """Return the block with this hash on a branch or below it, None for None.
 
     Raises:
-        UnknownForkchoiceBlockError: There is none of that hash.
+        UnknownForkchoiceBlockError: No such block is on the branch or below it.
     """
     if block_hash is None:
         return None

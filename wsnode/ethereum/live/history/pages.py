@@ -1,7 +1,7 @@
-"""Pages of the events below the first block of a forked chain, as the other chain's node tells them.
+"""Pages of events below the first block of a forked chain, fetched from the other chain's node.
 
-A page follows its position by hashes: each block names the one before it as its parent. The last block below
-is the parent of the first block here.
+Each page continues its position by hashes: each block names its parent. The last fetched block is the parent
+of the first block here.
 """
 
 from collections.abc import Sequence
@@ -33,23 +33,25 @@ from wsnode.upstream.errors import UpstreamError
 
 HEADERS: Final = 32
 BLOCKS: Final = 4
-"""Headers, and whole blocks or their receipts, of one page: they are asked for in one batch."""
+"""Number of headers in one page, and in `BLOCKS` of whole blocks or their receipts; each page is one
+batch.
+"""
 ATTEMPTS: Final = 3
-"""Times that a page is asked for, where the node is busy or the connection is lost."""
+"""Attempts to fetch a page while the node is busy or the connection is lost."""
 FINAL: Final = ("refused", "invalid")
-"""Reasons of errors that the same question meets again."""
+"""Reasons of errors that a repeated call would get again."""
 NOT_IN_HEADERS: Final = ("transactions", "uncles", "withdrawals", "size", "totalDifficulty")
 LATER_MEMBERS: Final = (
     *("baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot"),
     *("requestsHash", "blockAccessListHash", "slotNumber"),
 )
-"""Members that a notification has as null before their forks, and a block lacks, as in geth."""
+"""Members that are null in a notification before their forks, and missing in a block, as in geth."""
 
 Members: TypeAlias = dict[str, msgspec.Raw]
 
 
 class PrunedHistoryError(UnknownPositionError):
-    """The other chain's node does not give what follows a position; `reason` is its word."""
+    """Error: the other chain's node does not return the events after a position; `reason` is its word."""
 
     def __init__(self, position: Position, reason: str) -> None:
         super().__init__(position)
@@ -57,14 +59,14 @@ class PrunedHistoryError(UnknownPositionError):
 
 
 class ForkHistory(msgspec.Struct, frozen=True):
-    """The blocks below the first one, and the last of them."""
+    """Other chain below the first block here, with its last block."""
 
     below: ForkBackend
     last: Head
 
 
 def history_of(view: Snapshot, position: Position) -> ForkHistory | None:
-    """Return the blocks between a position and the first block, None if there are none."""
+    """Return the other chain if a position is below the first block here; None otherwise."""
     first = view.earliest
     if view.below is None or position.number >= first - 1:
         return None
@@ -77,20 +79,20 @@ async def position_before(below: ForkBackend, number: int) -> Position:
     """Return the position before a block of the other chain.
 
     Raises:
-        UpstreamError: Its node does not have the block.
+        UpstreamError: The other chain's node does not have the block.
     """
     found = await fetch_head(below, number)
     if found is None:
-        raise UpstreamError("invalid", f"it has no block {number}")
+        raise UpstreamError("invalid", f"the node has no block {number}")
     return Position.after(Head(BlockNumber(number - 1), found.parent))
 
 
 async def require_on_chain(below: ForkBackend, position: Position) -> None:
-    """Check that the block of a position is of the other chain.
+    """Check that the block of a position is canonical on the other chain.
 
     Raises:
         UnknownPositionError: It is not.
-        UpstreamError: Its node does not say.
+        UpstreamError: The other chain's node gives no answer.
     """
     if position.number < 0:
         return
@@ -100,11 +102,11 @@ async def require_on_chain(below: ForkBackend, position: Position) -> None:
 
 
 async def history_page(history: ForkHistory, subject: SubscriptionSpec, position: Position) -> Page:
-    """Return what follows a position, up to the last block below.
+    """Return the page of events after a position, up to the last block of the other chain.
 
     Raises:
-        PrunedHistoryError: The other chain's node does not give it.
-        UnknownPositionError: The position's block is not of the other chain.
+        PrunedHistoryError: The other chain's node does not return the events.
+        UnknownPositionError: The position's block is not on the other chain.
     """
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -145,7 +147,7 @@ async def _log_page(history: ForkHistory, wanted: LogFilter, position: Position)
         return Page(items, items[-1].behind)
     before = await fetch_head(history.below, number - 1)
     if before is None:
-        raise UpstreamError("invalid", f"it has no block {number - 1}")
+        raise UpstreamError("invalid", f"the node has no block {number - 1}")
     return Page(items, Position.after(before.head))
 
 
@@ -185,17 +187,17 @@ async def _receipt_page(history: ForkHistory, position: Position) -> Page:
 
 
 Block: TypeAlias = tuple[Head, bytes, Members]
-"""A block, its JSON text, and the text of its members."""
+"""Block, its JSON text, and the JSON text of each of its members."""
 
 
 async def _blocks_behind(
     history: ForkHistory, position: Position, most: int, *, full: bool = False
 ) -> list[Block]:
-    """Return the blocks that follow a position, at most `most`, each the child of the one before.
+    """Return at most `most` blocks after a position, each the child of the one before.
 
     Raises:
-        UpstreamError: The node does not give them, or gives others.
-        UnknownPositionError: The first one is not the child of the position's block.
+        UpstreamError: The node does not return the blocks, or returns others.
+        UnknownPositionError: The first block is not the child of the position's block.
     """
     last = min(position.number + most, history.last.number)
     calls = [[hex(number), full] for number in range(position.number + 1, last + 1)]
@@ -203,7 +205,7 @@ async def _blocks_behind(
     for text in await history.below.ask_each("eth_getBlockByNumber", calls):
         found = decode_head(text)
         if found is None or found.head.number != before.number + 1:
-            raise UpstreamError("invalid", f"it has no block {before.number + 1}")
+            raise UpstreamError("invalid", f"the node has no block {before.number + 1}")
         if found.parent != before.hash:
             if not blocks:
                 raise UnknownPositionError(position)
@@ -219,7 +221,7 @@ async def _receipts_of(below: ForkBackend, blocks: Sequence[Block]) -> list[byte
     """Return the JSON array of each block's receipts.
 
     Raises:
-        UpstreamError: The node does not give them all.
+        UpstreamError: The node does not return all receipts.
     """
     counts = [_count(members) for _head, _text, members in blocks]
     calls = [
@@ -246,7 +248,7 @@ class _Receipt(msgspec.Struct, rename="camel"):
 
 
 async def _named_receipts(history: ForkHistory, hashes: Hashes, position: Position) -> Page:
-    """Return the receipts of transactions that are named, together for each block."""
+    """Return a page with the receipts of the named transactions, one item for each block."""
     await require_on_chain(history.below, position)
     calls = [[hexadecimal(wanted)] for wanted in sorted(hashes)]
     given = await history.below.ask_each("eth_getTransactionReceipt", calls)
@@ -260,7 +262,7 @@ async def _named_receipts(history: ForkHistory, hashes: Hashes, position: Positi
 
 
 def _placed(text: bytes) -> tuple[int, bytes, int, bytes] | None:
-    """Return block, its hash, and index of a receipt, with its text; None for null."""
+    """Return block number, block hash, index and text of a receipt; None for null."""
     receipt = _RECEIPT.decode(text)
     if receipt is None:
         return None

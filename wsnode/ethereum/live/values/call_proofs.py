@@ -1,4 +1,4 @@
-"""The values that calls read in a light folder: other nodes prove them, a bounded number after each block."""
+"""Proofs of the values that calls read in a light folder: a bounded number after each block."""
 
 from typing import Final
 
@@ -11,27 +11,29 @@ from wsnode.jsonrpc.errors import RpcError
 
 UNBOUNDED: Final = 1 << 40
 ROUNDS: Final = 2
-"""Accounts, and then those of their slots whose storage is another one."""
+"""Rounds of proofs: accounts first, then slots of accounts whose storage root changed."""
 
 
 class CallProofs:
-    """Has other nodes prove what calls read, as far as that may be asked for after one block."""
+    """Requests for proofs of values that calls read, within the bound after one block."""
 
     def __init__(self, hub: Hub, table: LiveCalls, most: int) -> None:
-        """`most` are the values that may be asked for after each block."""
+        """Make it; at most `most` values are requested after each block."""
         self._hub = hub
         self._table = table
         self._most = most
         self._left = self._left_late = 0
-        """Values that may still be asked for after this block: for calls that are due, and for late ones."""
+        """Values that may still be requested after this block: `_left` for due calls, `_left_late` for late
+        ones.
+        """
 
     def begin(self, *, is_late: bool) -> None:
-        """Begin with another block; late lists have half of its values."""
+        """Begin with another block; late lists get half of its values."""
         self._left_late = self._most // 2 if is_late else 0
         self._left = self._most - self._left_late
 
     async def prove(self, view: Snapshot, header: bytes) -> None:
-        """Have those values proved that calls have read before, so that only calls run which they concern."""
+        """Have other nodes prove the values read by earlier runs, so that only affected calls run again."""
         try:
             for _ in range(ROUNDS):
                 error = await self._lack(view, header, UNBOUNDED)
@@ -47,10 +49,11 @@ class CallProofs:
             return
 
     async def fetch(self, error: MissingStateError, *, is_late: bool = False) -> bool:
-        """Have other nodes prove what calls lacked; return False if no more may be asked for of this block.
+        """Have other nodes prove the values missing in a run; return False if the bound after this block is
+        reached.
 
         Raises:
-            RpcError: None proves it.
+            RpcError: No node proves them.
         """
         if await self._source.carry(error) and not (error.accounts or error.slots or error.numbers):
             return True

@@ -14,7 +14,7 @@ from wsnode.pubsub.subscription import EventChannel
 
 
 class CallSubscription(ValueSubscription[CallWatch]):
-    """`calls`: it waits until all outcomes are known after one block."""
+    """Subscription to `calls`; it goes live once all outcomes after one block are known."""
 
     def __init__(
         self,
@@ -28,23 +28,25 @@ class CallSubscription(ValueSubscription[CallWatch]):
         cursor: StateCursor | None,
         on_end: Callable[[], None],
     ) -> None:
-        """Equal calls have equal keys; the client has the outcomes after `cursor`, if there is one."""
+        """Make a subscription; equal calls have equal keys, and the client has the outcomes after `cursor`,
+        if given.
+        """
         super().__init__("calls", channel, hub, form, cursor, len(messages), on_end)
         self._feed = feed
         self._hold = partial(feed.hold, key, messages, client)
         self._earlier: HistoricalOutcomes | None = None
         self._look = 0
-        """The first look at the chain whose outcomes are new enough."""
+        """Number of the first look at the chain whose outcomes are recent enough."""
 
     def end(self) -> None:
-        """Get nothing more."""
+        """Stop all deliveries; may be called again."""
         self._feed.forget(self._resume)
         if self._earlier is not None:
             self._feed.stop_looking_back(self._earlier)
         super().end()
 
     async def take_step(self) -> bool:
-        """Send what the client lacks, and go live once all outcomes are known; return False."""
+        """Send the missing outcomes, and go live once all are known; return False."""
         if self._watch is None:
             self._watch = self._hold()
             self._look = self._feed.looks + 1
@@ -61,7 +63,7 @@ class CallSubscription(ValueSubscription[CallWatch]):
         return False
 
     def _is_ready(self) -> bool:
-        """Return whether all outcomes are known after the last step, and that step is new enough."""
+        """Return True if all outcomes after a recent enough step are known."""
         feed, earlier = self._feed, self._earlier
         if self._watch is None or feed.cursor is None or feed.looks < self._look:
             return False

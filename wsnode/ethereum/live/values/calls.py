@@ -1,4 +1,4 @@
-"""The calls that subscribers of a chain watch, and which of their outcomes each step of the chain changes."""
+"""Calls watched by subscribers of a chain, and the outcomes changed by each step of the chain."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,20 +32,20 @@ from wsnode.jsonrpc.errors import RpcError, limit_exceeded
 from wsnode.pubsub.fan_out import FanOut
 
 SLICE_SECONDS: Final = 0.01
-"""The time of one slice of runs, after which their outcomes are published."""
+"""Seconds of one slice of runs, after which its outcomes are published."""
 STEPS_KEPT: Final = 16
-"""Steps whose states are remembered; no list is as late."""
+"""Number of steps whose states are remembered; no list lags by as many."""
 LINE_STEPS: Final = 256
-"""Steps from whose states what has changed may be found; the engine keeps what as many changed."""
+"""Number of steps from whose states changes can be found; the engine keeps the changes of as many."""
 MOST_FETCHES: Final = 64
-"""Rounds of fetches for the calls of one step."""
+"""Maximum rounds of fetches for the calls of one step."""
 
 MOST_ATTEMPTS: Final = 3
-"""Blocks that may stop the run of a call at an earlier state."""
+"""Maximum number of blocks that may interrupt the run of a call at an earlier state."""
 
 
 class CallBounds(msgspec.Struct, frozen=True):
-    """The bounds of runs: gas, values read and bytes, the seconds of one, and their share of the time."""
+    """Bounds of runs: gas, values read and bytes, seconds of one run, and share of the time for all."""
 
     gas: int
     gas_blocks: int
@@ -54,45 +54,47 @@ class CallBounds(msgspec.Struct, frozen=True):
     call_seconds: float
     share: float
     proofs: int
-    """Values that may be asked for after each block of a light folder."""
+    """Values that may be requested after each block of a light folder."""
 
 
 class CallWatch(SubscriberGroups):
-    """The calls of equal subscriptions, and the groups of their subscribers."""
+    """Calls of equal subscriptions, and the groups of their subscribers."""
 
     def __init__(self, fan_out: FanOut, key: bytes, number: int) -> None:
         super().__init__(fan_out)
         self.key = key
         self.number = number
-        """Of the list in the engine."""
+        """Number of the list in the engine."""
         self.late_place: tuple[int, BlockState] | None = None
-        """The step that it was pinned to last, and its state."""
+        """Last step of a late run of the list, and the state at it."""
 
 
 class HistoricalOutcomes:
-    """The outcomes at an earlier state that a subscription resumes from, until they are known."""
+    """Outcomes at an earlier state, from which a subscription resumes."""
 
     def __init__(self, watch: CallWatch, cursor: StateCursor, count: int) -> None:
         self.watch = watch
         self.cursor = cursor
         self.count = count
         self.found = b""
-        """The digests of the first of them."""
+        """Digests of the outcomes found so far."""
         self.attempts = 0
         self.is_over = False
-        """True once all are found, or known to be gone."""
+        """True once all outcomes are found, or their state is gone."""
 
     @property
     def digests(self) -> bytes | None:
-        """Return the digests of all, None where they are not known."""
+        """Return the digests of all outcomes, 8 bytes each; None until all are found."""
         return self.found if len(self.found) == 8 * self.count else None
 
 
 class CallFeed:
-    """Runs the calls again whose outcomes a step may have changed, and publishes those that it has."""
+    """Feed of call outcomes: runs the calls affected by each step, and publishes changed outcomes."""
 
     def __init__(self, hub: Hub, bounds: CallBounds, fetchers: Callable[[], StateFetchers | None]) -> None:
-        """`fetchers` returns what fetches values of the state that are not known here."""
+        """Make a feed; `fetchers` returns the source of unknown values of the state, None if there is
+        none.
+        """
         self._hub = hub
         self._bounds = bounds
         self._fetchers = fetchers
@@ -105,17 +107,17 @@ class CallFeed:
         )
         self._proofs = CallProofs(hub, self.table, bounds.proofs)
         self.cursor: StateCursor | None = None
-        """The state of the last step; None while no call is watched."""
+        """State of the last step; None while no call is watched."""
         self.looks = 0
-        """How often it has looked at the chain."""
+        """Number of looks at the chain."""
         self._places: dict[int, BlockState] = {}
-        """The states of the last steps."""
+        """States of the last steps, by step."""
         self._line: deque[tuple[int, StateCursor]] = deque(maxlen=LINE_STEPS)
-        """Those that the last one follows on the chain."""
+        """Steps that the last one follows on the chain, each with its state."""
         self._watches: dict[bytes, CallWatch] = {}
         self._by_number: dict[int, CallWatch] = {}
         self._waiting: dict[Callable[[], None], Callable[[], bool]] = {}
-        """What is called once something is ready, and what tells whether it is."""
+        """Callbacks, each with a condition; a callback is called once its condition is true."""
         self._earlier: dict[HistoricalOutcomes, None] = {}
         """Outcomes at earlier states that are still to be found."""
         self._woken = trio.Event()
@@ -123,9 +125,9 @@ class CallFeed:
         self._pace, self._late_pace = TimeShare(bounds.share), TimeShare(bounds.share / 2)
         self._lateness = trio.Event()
         self._pinned: Head | None = None
-        """The block after which late lists run, beside the others."""
+        """Block after which late lists run, beside the others; None if none does."""
         self._stop: CancelFlag | None = None
-        """Ends the runs after the last step."""
+        """Flag that ends the runs after the last step."""
         hub.on_change.append(lambda _change: self._look_soon())
         hub.on_same_head.append(self._look_soon)
         hub.background += (self.run, self.run_late)
@@ -137,13 +139,15 @@ class CallFeed:
         """Check that there is room for more calls.
 
         Raises:
-            RpcError: All calls together would have too many bytes.
+            RpcError: All calls together would exceed their bound of bytes.
         """
         if not self.table.admits(list(messages)):
             raise limit_exceeded("too many bytes of live calls", {"limit": self._bounds.bytes})
 
     def hold(self, key: bytes, messages: Sequence[Message], client: int) -> CallWatch:
-        """Return the watch of some calls, until as many calls of `release`; equal calls have equal keys."""
+        """Return the watch of some calls; equal calls have equal keys. Each call is undone by one of
+        `release`.
+        """
         if (watch := self._watches.get(key)) is None:
             number = self.table.add(list(messages), client)
             watch = self._watches[key] = self._by_number[number] = CallWatch(self._hub.fan_out, key, number)
@@ -151,7 +155,7 @@ class CallFeed:
         return watch
 
     def release(self, watch: CallWatch) -> None:
-        """Forget a watch that nobody else holds."""
+        """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if watch.holders:
             return
@@ -164,27 +168,29 @@ class CallFeed:
             self._line.clear()
 
     def wait(self, is_ready: Callable[[], bool], resume: Callable[[], None]) -> None:
-        """Look at the chain, and call `resume` once something is ready."""
+        """Look at the chain, and call `resume` once `is_ready` returns True."""
         self._waiting[resume] = is_ready
         self._look_soon()
 
     def forget(self, resume: Callable[[], None]) -> None:
-        """Do not call `resume`; it need not be waiting."""
+        """Cancel the call of `resume`, if one is pending."""
         self._waiting.pop(resume, None)
 
     def look_back(self, watch: CallWatch, cursor: StateCursor, count: int) -> HistoricalOutcomes:
-        """Return the outcomes after a block, which are found between runs of due calls."""
+        """Begin to find the outcomes after a block, between runs of due calls, and return their holder."""
         earlier = HistoricalOutcomes(watch, cursor, count)
         self._earlier[earlier] = None
         return earlier
 
     def stop_looking_back(self, earlier: HistoricalOutcomes) -> None:
-        """Find nothing more of earlier outcomes."""
+        """Stop finding outcomes at an earlier state."""
         earlier.is_over = True
         self._earlier.pop(earlier, None)
 
     def cursor_of(self, watch: CallWatch) -> StateCursor | None:
-        """Return the state after which a watch's subscribers had all outcomes; None before the first time."""
+        """Return the state after which a watch's subscribers last had all outcomes; None before the first
+        time.
+        """
         place = self.place_of(watch)
         return None if place is None else place.cursor
 
@@ -198,7 +204,7 @@ class CallFeed:
         return late[1] if late is not None and late[0] == step else self._places.get(step)
 
     async def wait_rest(self) -> None:
-        """Return once no call is due, and the last change of the chain is looked at."""
+        """Wait until no call is due, and the last change of the chain has been looked at."""
         while self._woken.is_set() or not self._rested.is_set():
             await self._rested.wait()
             await trio.lowlevel.checkpoint()
@@ -236,7 +242,9 @@ class CallFeed:
             self._hub.call_once_looked(self._look_soon)
 
     async def _prepare(self, view: Snapshot) -> bool:
-        """Have proved what calls read, in a light folder; return False if that is of no use any more."""
+        """Have the values read by calls proved, in a light folder; return False if the head has changed
+        meanwhile.
+        """
         if not view.is_light:
             return True
         self._proofs.begin(is_late=self.table.is_too_late)
@@ -273,10 +281,12 @@ class CallFeed:
         self._publish()
 
     def _step_table(self, view: Snapshot, *, is_first: bool) -> None:
-        """Have the calls run that read what differs from the last step's state, or all if that is not known.
+        """Mark the calls whose values differ from the last step's state as due, or all if the changes are
+        unknown.
 
-        Both follow the last remembered state that is on the chain: to one led the steps after it, whose
-        blocks may have left the chain or been patched, and to the other lead the state's lists.
+        Changes are found from the last remembered state on the chain: from it steps lead to the last step,
+        whose blocks may have left the chain or been patched, and the state's lists of changes lead to the new
+        state.
         """
         since: StateCursor | None = None
         step: int | None = None
@@ -326,7 +336,7 @@ class CallFeed:
             self._stop = None
 
     async def run_late(self) -> None:
-        """Run the calls of lists that are late after the block that they have got to, for ever.
+        """Run the calls of late lists after the block that they have reached, for ever.
 
         They run beside the others, on a snapshot of their own, so that neither waits for the other.
         """
@@ -363,7 +373,7 @@ class CallFeed:
             self._pinned = None
 
     async def _fetch_late(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> bool:
-        """Fetch what calls lack; return False if it cannot be had, which the run after the next step says."""
+        """Fetch missing values; return False on failure, to be reported by the run after the next step."""
         try:
             return await self._fetch(view, error, is_last=is_last, is_late=True)
         except RpcError:
@@ -378,7 +388,9 @@ class CallFeed:
         self._resume_ready()
 
     async def _look_back(self, view: Snapshot, earlier: HistoricalOutcomes, stop: CancelFlag) -> None:
-        """Find some outcomes at an earlier state; give up if that is gone, or if one takes too long."""
+        """Find some outcomes at an earlier state; give up if the state is gone, or an outcome takes too
+        long.
+        """
         cursor, before = earlier.cursor, len(earlier.found)
         row = view.header(cursor.head.number) if is_known(view, cursor) else None
         if row is not None:
@@ -407,10 +419,10 @@ class CallFeed:
     async def _fetch(
         self, view: Snapshot, error: MissingStateError, *, is_last: bool, is_late: bool = False
     ) -> bool:
-        """Fetch the values that calls lacked; return False if no more may be asked for after this block.
+        """Fetch the values missing in a run; return False if no more may be requested after this block.
 
         Raises:
-            RpcError: They cannot be had.
+            RpcError: The values cannot be fetched.
         """
         if view.is_light and not is_last:
             return await self._proofs.fetch(error, is_late=is_late)
@@ -425,7 +437,7 @@ class CallFeed:
         return True
 
     async def _fetch_due(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> None:
-        """Have calls run again with the values that they lacked, or fail where those cannot be had."""
+        """Fetch the values missing in a run of calls, for them to run again, or have the calls fail."""
         try:
             is_fetched = await self._fetch(view, error, is_last=is_last)
         except RpcError as failure:
@@ -440,7 +452,7 @@ class CallFeed:
                 self.stop_looking_back(earlier)
 
     def _publish(self) -> None:
-        """Publish the outcomes that changed of calls none of which is due, and go on with who waits."""
+        """Publish changed outcomes of lists without due calls, then call the callbacks that are ready."""
         place = self._places[self.table.steps]
         for number, since, changes in self.table.take_ready():
             if (watch := self._by_number.get(number)) is not None:
@@ -463,7 +475,7 @@ class CallFeed:
 
 
 def render_outcomes(place: BlockState, entries: bytes, *, is_complete: bool = False) -> bytes:
-    """Return the result of a notification with some entries."""
+    """Return the result of a notification with the given outcomes."""
     members = msgspec.json.encode(place_members(place, is_complete=is_complete))
     return b'%b,"results":[%b]}' % (members[:-1], entries)
 
@@ -475,12 +487,12 @@ def _header(view: Snapshot) -> bytes:
 
 
 def _is_behind(view: Snapshot, cursor: StateCursor) -> bool:
-    """Return whether the state of a cursor is that of a snapshot's head, or of a block below it."""
+    """Return True if the state of a cursor is that of the snapshot's head, or of a block below it."""
     return cursor.head.number <= view.head.number and is_known(view, cursor)
 
 
 def _parent(view: Snapshot) -> StateCursor | None:
-    """Return the parent of a snapshot's head and the state after it, None if that is not kept."""
+    """Return the cursor of the parent of a snapshot's head, None if the parent's state is not kept."""
     number = view.head.number - 1
     if number < 0 or (block_hash := view.hash_of(number)) is None:
         return None

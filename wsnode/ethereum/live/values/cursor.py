@@ -1,9 +1,9 @@
-"""Cursors of subscriptions to values: the block and the state after which a client has them.
+"""Cursors of subscriptions to values: the block and the state whose values a client has.
 
 ```text
 version 3 (1) | hash of a block (32) | its number (7) | state root (32)
 ```
-A patch of a development chain changes a block's state and not its hash, so the root is named too.
+A patch of a development chain changes a block's state and not its hash, so the root is included.
 """
 
 from typing import Any, Final, Self
@@ -20,7 +20,7 @@ _NUMBER: Final = 7
 
 
 class StateCursor(msgspec.Struct, frozen=True):
-    """A block, and the root of the state after it."""
+    """Block, and the root of the state after it."""
 
     head: Head
     root: bytes
@@ -31,10 +31,10 @@ class StateCursor(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: Any) -> Self:
-        """Return the cursor that `text` writes.
+        """Return the cursor in `text`.
 
         Raises:
-            ValueError: It writes none.
+            ValueError: The text is no cursor of this kind.
         """
         content = decode_cursor(text, _VERSION, _HASH + _NUMBER + _HASH)
         block_hash, rest = content[:_HASH], content[_HASH:]

@@ -1,4 +1,4 @@
-"""The values that subscribers of a chain watch, and what each step of the chain changes of them."""
+"""Values watched by subscribers of a chain, and their changes with each step of the chain."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,10 +26,10 @@ from wsnode.ethereum.state import BoundError, StateError, changed_keys, root_aft
 from wsnode.pubsub.fan_out import FanOut
 
 LIST_BYTES: Final = 1 << 20
-"""Bytes of the lists of what a step changed; beyond them all watched values are read again."""
+"""Bytes of the lists of changes in a step; above it all watched values are read again."""
 
 Changed = Mapping[bytes, tuple[bool, set[bytes]]]
-"""By address: True if the account itself may have changed, and the slots that may have."""
+"""Changes by address: True if the account itself may have changed, and the slots that may have changed."""
 
 
 class Watch(SubscriberGroups):
@@ -39,10 +39,10 @@ class Watch(SubscriberGroups):
         super().__init__(fan_out)
         self.keys = keys
         self.values = values
-        """The values that the groups were sent."""
+        """Values that the groups were sent last."""
 
     def keys_in(self, changed: Changed | None) -> Iterable[Key]:
-        """Return the keys whose values may have changed: all if that is not known."""
+        """Return the keys whose values may have changed; all if the changes are not known."""
         if changed is None:
             return self.keys
         return filter(lambda key: _is_in(key, changed), self.keys)
@@ -57,7 +57,9 @@ def _is_in(key: Key, changed: Changed) -> bool:
 
 @contextmanager
 def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
-    """Yield a snapshot of the head with its cursor; None if the head is still being published, or is gone."""
+    """Yield a snapshot of the head and its cursor; None while the head is being published, or if it is
+    gone.
+    """
     with hub.snapshot() as view:
         found: tuple[Snapshot, StateCursor] | None = None
         if hub.meeting_point is not None and view.head == hub.head and view.has_begun:
@@ -69,12 +71,12 @@ def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
 
 
 class StateFeed:
-    """Publishes the values that changed, once for each step of the chain's head, or of the state after it."""
+    """Publisher of changed values, once for each change of the head, or of the state after the head."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.cursor: StateCursor | None = None
-        """The state that was looked at last; None while nothing is watched."""
+        """State that was looked at last; None while nothing is watched."""
         self._watches: dict[tuple[Key, ...], Watch] = {}
         self._of_account: defaultdict[bytes, set[Watch]] = defaultdict(set)
         hub.on_change.append(lambda _change: self.look())
@@ -84,14 +86,14 @@ class StateFeed:
         return len(self._watches)
 
     def look(self) -> None:
-        """Publish what has changed since the last look, unless the head is still being published."""
+        """Publish the changes since the last look, unless the head is still being published."""
         if self._watches:
             with self.view():
                 pass
 
     @contextmanager
     def view(self) -> Iterator[Snapshot | None]:
-        """Yield a snapshot of the head, the state after which all watches have; None if there is none yet."""
+        """Yield a snapshot of the head, at which all watches have their values; None while there is none."""
         with published_view(self._hub) as found:
             if found is None:
                 yield None
@@ -103,7 +105,9 @@ class StateFeed:
             yield view
 
     def hold(self, keys: tuple[Key, ...], view: Snapshot) -> Watch:
-        """Return the watch of these keys, until as many calls of `release`; `view` is of the feed."""
+        """Return the watch of these keys; each call is undone by one of `release`. `view` is yielded by the
+        feed.
+        """
         if (watch := self._watches.get(keys)) is None:
             values = read_values(view.state, view.head, keys)
             watch = self._watches[keys] = Watch(self._hub.fan_out, keys, values)
@@ -113,7 +117,7 @@ class StateFeed:
         return watch
 
     def release(self, watch: Watch) -> None:
-        """Forget a watch that nobody else holds."""
+        """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if watch.holders:
             return
@@ -147,7 +151,7 @@ class StateFeed:
 
 
 def is_known(view: Snapshot, cursor: StateCursor) -> bool:
-    """Return whether the state of a cursor is kept, and is the one after its block."""
+    """Return True if the state of a cursor is kept, and is that after its block."""
     head = cursor.head
     if view.is_light:
         return view.hash_of(head.number) == head.hash and proved_cursor(view, head) == cursor
@@ -161,7 +165,7 @@ def cursor_at(view: Snapshot) -> StateCursor:
     """Return the cursor of a snapshot's head.
 
     Raises:
-        StateError: The head is not on the chain any more.
+        StateError: The head has left the chain.
     """
     if view.is_light:
         return proved_cursor(view, view.head)
@@ -169,7 +173,7 @@ def cursor_at(view: Snapshot) -> StateCursor:
 
 
 def proved_cursor(view: Snapshot, head: Head) -> StateCursor:
-    """Return the cursor of a canonical block of a light folder, and have the engine know its state root."""
+    """Return the cursor of a canonical block in a light folder; the engine is told the block's state root."""
     header = view.header(head.number)
     assert header is not None, "it is canonical"
     root = header_fields(header).state_root
@@ -178,7 +182,7 @@ def proved_cursor(view: Snapshot, head: Head) -> StateCursor:
 
 
 def values_at(view: Snapshot, cursor: StateCursor, keys: Iterable[Key]) -> dict[Key, Value] | None:
-    """Return the values after the block of a cursor; None if that state is not kept any more."""
+    """Return the values after the block of a cursor; None if that state is no longer kept."""
     if not is_known(view, cursor):
         return None
     try:
@@ -188,10 +192,9 @@ def values_at(view: Snapshot, cursor: StateCursor, keys: Iterable[Key]) -> dict[
 
 
 def _changed_since(view: Snapshot, before: StateCursor) -> Changed | None:
-    """Return what may have changed since an ancestor; None if everything may have.
+    """Return the possible changes since an ancestor; None if they are not known.
 
-    A state that was patched, or whose patches were taken back, and blocks that left the chain are not in the
-    lists of changes.
+    Lists of changes do not cover patches, undone patches, and blocks of an abandoned branch.
     """
     head = before.head
     if head.number >= view.head.number:

@@ -1,4 +1,4 @@
-"""Accounts and slots that are watched, their values, and the JSON text of those that differ."""
+"""Watched accounts and slots, their values, and the JSON text of changed values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -12,14 +12,14 @@ from wsnode.ethereum.state import MissingStateError, State
 
 ADDRESS_BYTES: Final = 20
 ABSENT: Final = (0, 0, bytes(32))
-"""Nonce, balance and code hash of an account that does not exist, as eth_getProof has them."""
+"""Nonce, balance and code hash of an account that does not exist, as in eth_getProof."""
 
 Key: TypeAlias = bytes
-"""An address, or an address and the 32 bytes of a slot behind it."""
+"""Address of an account, or address and 32 bytes of a slot."""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An error in place of the values of an account, none of which a client has then."""
+    """Error in place of all values of an account."""
 
     code: int
     message: str
@@ -27,31 +27,31 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 Value: TypeAlias = tuple[int, int, bytes] | bytes | Failure
-"""Nonce, balance and code hash of an account, or the 32 bytes in a slot; or why they are not known."""
+"""Nonce, balance and code hash of an account, or the 32 bytes of a slot, or the error in their place."""
 Values: TypeAlias = Mapping[Key, Value]
 
 
 class PublishedValues(msgspec.Struct, frozen=True):
-    """Values, and the block and state after which they are."""
+    """Values, and the block and state to which they belong."""
 
     cursor: StateCursor
     values: Any
-    """`Values`, or what a kind of its own keeps of them."""
+    """`Values`, or the form that another kind of watch keeps."""
 
 
 class BlockState(msgspec.Struct, frozen=True):
-    """A block, the state after it, and the block's time."""
+    """Block, the state after it, and the block's timestamp."""
 
     cursor: StateCursor
     timestamp: int
 
 
 def read_values(state: State, head: Head, keys: Iterable[Key]) -> dict[Key, Value]:
-    """Return the values after a block.
+    """Return the values of the keys after a block.
 
     Raises:
         StateError: The state after the block is not kept.
-        MissingStateError: Something is not known yet: of a forked chain, or in a light folder.
+        MissingStateError: Some values are not known: on a forked chain, or in a light folder.
     """
     values, lacking = read_known_values(state, head, keys)
     if lacking:
@@ -62,7 +62,7 @@ def read_values(state: State, head: Head, keys: Iterable[Key]) -> dict[Key, Valu
 def read_known_values(
     state: State, head: Head, keys: Iterable[Key]
 ) -> tuple[dict[Key, Value], dict[Key, MissingStateError]]:
-    """Return the values after a block that are known, and what is lacking for each other one.
+    """Return the known values after a block, and for each other key the error with its missing state.
 
     Raises:
         StateError: The state after the block is not kept.
@@ -80,7 +80,7 @@ def read_known_values(
 
 
 def joined(errors: Iterable[MissingStateError]) -> MissingStateError:
-    """Return one error for all that is lacking after one block, which is fetched together."""
+    """Return one error with the missing state of all `errors`, to be fetched together."""
     some = list(errors)
     first = some[0]
     first.accounts = list(dict.fromkeys(each for error in some for each in error.accounts))
@@ -95,7 +95,7 @@ def _read(state: State, block: tuple[int, bytes], key: Key) -> Value:
 
 
 def changes_of(before: Values | None, after: Values) -> dict[str, dict[str, Any]]:
-    """Return the members of accounts and slots that differ, by address; all without a `before`."""
+    """Return changed members of accounts and slots, by address; without `before`, all members."""
     accounts: dict[str, dict[str, Any]] = {}
     for key, value in after.items():
         old = None if before is None else before[key]
@@ -112,7 +112,7 @@ def changes_of(before: Values | None, after: Values) -> dict[str, dict[str, Any]
 
 
 def _fails_again(old: Value | None, new: Value) -> bool:
-    """Return whether both are errors of one kind, whose texts name their blocks."""
+    """Return True if both are errors with one code; their texts may differ in the block they name."""
     return isinstance(old, Failure) and isinstance(new, Failure) and old.code == new.code
 
 
@@ -127,12 +127,12 @@ def _changed_members(old: Value | None, new: tuple[int, int, bytes]) -> dict[str
 
 
 def render_values(place: BlockState, accounts: Mapping[str, Any], *, is_complete: bool = False) -> bytes:
-    """Return the result of a notification."""
+    """Return the result of a notification with values."""
     return msgspec.json.encode({**place_members(place, is_complete=is_complete), "accounts": accounts})
 
 
 def place_members(place: BlockState, *, is_complete: bool) -> dict[str, Any]:
-    """Return the members of a result that say after which block its values are."""
+    """Return the members of a result that name the block of its values."""
     head = place.cursor.head
     block: dict[str, Any] = {
         "blockNumber": hex(head.number),

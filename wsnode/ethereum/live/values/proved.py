@@ -1,4 +1,4 @@
-"""Values that are not executed here: other nodes prove them after each block, and they are sent then."""
+"""Values of a light folder, proved by other nodes after each block and then sent."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,41 +31,43 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.pubsub.fan_out import FanOut
 
 ROUNDS: Final = 4
-"""The block's root, its accounts, the slots of those whose storage is another one; and one to spare."""
+"""Rounds of proofs: the block's root, its accounts, slots of accounts with a changed storage root, and a
+spare.
+"""
 KEYS_AT_ONCE: Final = 2_000
-"""Keys of the watches that are served together, but for the last of them."""
+"""Number of keys, after which no further watch joins a turn."""
 NO_ROOT: Final = bytes(32)
-"""Names no state: who resumes from it is sent everything."""
+"""Root of no state: a client that resumes from it is sent all values."""
 
 logger = logging.getLogger("wsnode.live")
 
 
 class ProvedWatch(Watch):
-    """Keys that are watched together, whose values are those after the last block that it had a turn at."""
+    """Keys that are watched together, with their values after the block of their last turn."""
 
     def __init__(self, fan_out: FanOut, keys: tuple[Key, ...]) -> None:
         super().__init__(fan_out, keys, {})
         self.place: BlockState | None = None
         self.once_proved: dict[Callable[[], None], None] = {}
-        """Called when it has a turn; those who wait for its first values."""
+        """Callbacks at its next turn, for subscriptions that wait for first values."""
 
 
 class ProvedStateFeed:
-    """Has the watched values proved after each head, and publishes those that changed.
+    """Feed of proved values: has the watched values proved after each head, and publishes changed ones.
 
-    Of each block at most a number of values is asked for. Watches whose values are beyond it have their turn
-    at the next block, before the others; all values of one watch are those after one block.
+    A bounded number of values is requested for each block. Watches beyond it have their turn at the next
+    block, before the others; all values of one watch belong to one block.
     """
 
     def __init__(self, hub: Hub, proofs: int) -> None:
-        """`proofs` are the values that may be asked for after each block."""
+        """Make a feed; at most `proofs` values are requested after each block."""
         self._hub = hub
         self._proofs = proofs
         self._left = proofs
         self._head: Head | None = None
-        """The block of which `_left` values may still be asked for."""
+        """Block of which `_left` values may still be requested."""
         self.watches: dict[tuple[Key, ...], ProvedWatch] = {}
-        """The one whose turn was longest ago is the first."""
+        """Watches by keys, the one with the oldest turn first."""
         self._due = trio.Event()
         self._is_waiting = True
         hub.on_change.append(lambda _change: self._due.set())
@@ -76,11 +78,13 @@ class ProvedStateFeed:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has nothing to do until the next block, or the next watch."""
+        """Return True if there is nothing to do until the next block or the next watch."""
         return self._is_waiting and not self._due.is_set()
 
     def hold(self, keys: tuple[Key, ...]) -> ProvedWatch:
-        """Return the watch of these keys, until as many calls of `release`; a new one has no values yet."""
+        """Return the watch of these keys, without values if it is new; each call is undone by one of
+        `release`.
+        """
         if (watch := self.watches.get(keys)) is None:
             watch = self.watches[keys] = ProvedWatch(self._hub.fan_out, keys)
             self._due.set()
@@ -88,13 +92,13 @@ class ProvedStateFeed:
         return watch
 
     def release(self, watch: ProvedWatch) -> None:
-        """Forget a watch that nobody else holds."""
+        """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if not watch.holders:
             del self.watches[watch.keys]
 
     async def run(self) -> None:
-        """Follow the head for ever."""
+        """Have values proved after each head, for ever."""
         while True:
             self._is_waiting = True
             await self._due.wait()
@@ -110,7 +114,7 @@ class ProvedStateFeed:
                 logger.exception("watched values were not proved")
 
     async def values_at(self, cursor: StateCursor, keys: Sequence[Key]) -> dict[Key, Value] | None:
-        """Return the values after the block of a cursor; None if they are not proved any more."""
+        """Return the values after the block of a cursor; None if nodes no longer prove them."""
         with self._hub.snapshot() as view:
             if view.hash_of(cursor.head.number) != cursor.head.hash:
                 return None
@@ -120,7 +124,7 @@ class ProvedStateFeed:
         return None if _has_failed(values) else values
 
     async def _follow(self) -> None:
-        """Serve the watches in turns, until all have their turn or the head is another one."""
+        """Serve watches in turn until all have had a turn, or the head has changed."""
         with self._hub.snapshot() as view:
             head = view.head
             place = _place(view, head)
@@ -134,7 +138,7 @@ class ProvedStateFeed:
                 return
 
     def _next_turns(self, head: Head) -> list[ProvedWatch]:
-        """Return the first watches that have no values of a block."""
+        """Return the first watches without values of the block `head`."""
         found: list[ProvedWatch] = []
         keys = 0
         for watch in self.watches.values():
@@ -145,7 +149,7 @@ class ProvedStateFeed:
         return found
 
     async def _affordable(self, head: Head, watches: Sequence[ProvedWatch]) -> list[ProvedWatch]:
-        """Return the first of these watches whose values may all be asked for."""
+        """Return the first of these watches whose missing values fit the bound."""
         lacking = await self._carry(head, _keys_of(watches))
         chosen: list[ProvedWatch] = []
         counted: set[bytes | tuple[bytes, bytes]] = set()
@@ -158,7 +162,9 @@ class ProvedStateFeed:
         return chosen
 
     async def _carry(self, head: Head, keys: Sequence[Key]) -> Mapping[Key, MissingStateError]:
-        """Keep what access lists say of these keys, and return what is lacking then."""
+        """Keep the values of these keys that block access lists prove; return the missing state of the
+        others.
+        """
         _known, lacking = await self._read(head, keys)
         # As long as the block's root is not known it is all that is lacking.
         for _ in range(2):
@@ -179,7 +185,7 @@ class ProvedStateFeed:
         return source
 
     async def _values(self, head: Head, keys: Sequence[Key]) -> dict[Key, Value]:
-        """Return the values after a block, and errors for accounts of which something is not proved."""
+        """Return the values after a block, with an error for each account that is not fully proved."""
         failure = no_state()
         for _ in range(ROUNDS):
             known, lacking = await self._read(head, keys)
@@ -203,7 +209,7 @@ class ProvedStateFeed:
     def _publish(
         self, place: BlockState, watches: Sequence[ProvedWatch], values: Mapping[Key, Value]
     ) -> bool:
-        """Publish what changed; return False if the block is not the one to go on with."""
+        """Publish changed values; return False if the block is no longer canonical."""
         head = place.cursor.head
         with self._hub.snapshot() as view:
             if view.hash_of(head.number) != head.hash:
@@ -238,7 +244,7 @@ class ProvedStateFeed:
 
 
 def _place(view: Snapshot, head: Head) -> BlockState:
-    """Return the place of a canonical block, whose state root is that of its header."""
+    """Return block, state root of its header, and timestamp of a canonical block."""
     header = view.header(head.number)
     assert header is not None, "it is canonical"
     fields = header_fields(header)

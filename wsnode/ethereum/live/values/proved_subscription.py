@@ -6,16 +6,18 @@ from wsnode.ethereum.live.values.subscription import KeyedSubscription
 
 
 class ProvedStateSubscription(KeyedSubscription[ProvedWatch, ProvedStateFeed]):
-    """`state` of a light folder: it waits for its first values, and each of them may be an error."""
+    """Subscription to `state` of a light folder; it waits for first values, and each value may be an
+    error.
+    """
 
     def end(self) -> None:
-        """Get nothing more."""
+        """Stop all deliveries; may be called again."""
         if self._watch is not None:
             self._watch.once_proved.pop(self._resume, None)
         super().end()
 
     async def take_step(self) -> bool:
-        """Send what the client lacks, and go live once there are values; return False."""
+        """Send the missing values, and go live once there are values; return False."""
         if self._watch is None:
             self._watch = self._feed.hold(self._keys)
         watch = self._watch

@@ -1,4 +1,4 @@
-"""The subscribers to the same values, and the notices and results that they are sent together."""
+"""Groups of subscribers to the same values, and the notices and results sent to them."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -17,7 +17,7 @@ from wsnode.pubsub.group import Group
 
 
 class SubscriberGroups:
-    """The groups of the subscribers to the same values, one for each form of their notifications."""
+    """Groups of the subscribers to the same values, one for each form of notifications."""
 
     def __init__(self, fan_out: FanOut) -> None:
         self.holders = 0
@@ -25,7 +25,7 @@ class SubscriberGroups:
         self._fan_out = fan_out
 
     def group(self, form: Extensions) -> Group:
-        """Return the group of a form; join it at once, since an empty one may be dropped."""
+        """Return the group of a form; join it at once, since an empty group may be dropped."""
         if (group := self.groups.get(form)) is None:
             group = self.groups[form] = Group(self._fan_out, partial(self._drop, form))
         return group
@@ -34,7 +34,7 @@ class SubscriberGroups:
         del self.groups[form]
 
     def publish(self, result: bytes, cursor: StateCursor, before: PublishedValues) -> None:
-        """Publish a result with the cursor behind it; `before` is what the subscribers had until then."""
+        """Publish a result with the cursor after it; `before` are the values that the subscribers had."""
         for form, group in list(self.groups.items()):
             group.publish(Event([notification(result, cursor if form.cursors else None)]), before)
 
@@ -45,9 +45,10 @@ W = TypeVar("W", bound=SubscriberGroups)
 def announce_reorganisation(
     view: Snapshot, watches: Iterable[W], left: StateCursor, before: Callable[[W], PublishedValues]
 ) -> None:
-    """Publish the notice to those who asked for it, if blocks up to that of `left` have left the chain.
+    """Publish the notice of a reorganisation, to forms with reorgs, if the block of `left` has left the
+    chain.
 
-    `before` returns what the subscribers of a watch have.
+    `before` returns the values that the subscribers of a watch have.
     """
     asking = [
         (watch, form, group) for watch in watches for form, group in list(watch.groups.items()) if form.reorgs
@@ -60,7 +61,7 @@ def announce_reorganisation(
 
 
 def _reorganisation_since(view: Snapshot, before: StateCursor) -> ReorganisationNotice | None:
-    """Return the reorganisation between a state and the head, None if its block is still on the chain."""
+    """Return the reorganisation between a state and the head, None if the state's block is canonical."""
     try:
         dropped, ancestor = dropped_from(view, Position.after(before.head))
     except UnknownPositionError:

@@ -27,7 +27,9 @@ F = TypeVar("F")
 
 
 class ValueSubscription(Subscription, Generic[G]):
-    """Subscription to values: first all, then those that changed; one that is behind gets the latest."""
+    """Subscription to values: first all, then changed ones; after falling behind it gets the latest
+    values.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,9 @@ class ValueSubscription(Subscription, Generic[G]):
         values: int,
         on_end: Callable[[], None],
     ) -> None:
-        """`values` is how many it counts for; it has those after `cursor`, if there is one."""
+        """Make a subscription that counts as `values` values; the client has those after `cursor`, if
+        given.
+        """
         super().__init__(kind, channel)
         self._hub = hub
         self._form = form
@@ -48,31 +52,31 @@ class ValueSubscription(Subscription, Generic[G]):
         self._on_end = on_end
         self._watch: G | None = None
         self._is_new = True
-        """Whether its first notification is still to be sent."""
+        """True until its first notification has been sent."""
         self._told: PublishedValues | None = None
-        """The values that a client has which fell behind."""
+        """Values of a client that fell behind; None otherwise."""
 
     @property
     def values(self) -> int:
-        """Return how many values it names."""
+        """Return the number of values that it names."""
         return self._values
 
     @property
     @abstractmethod
     def _latest(self) -> StateCursor | None:
-        """Return the state after which its watch has the values."""
+        """Return the state of the values in its watch, None if they are not known."""
 
     @abstractmethod
     def _release(self, watch: G) -> None:
-        """Give the watch back to its feed."""
+        """Return the watch to its feed."""
 
     @abstractmethod
     def _render(self, place: BlockState, watch: G, before: Any, *, is_complete: bool) -> bytes:
-        """Return the result with the values that differ from those of `before`; all without any."""
+        """Return the result with the values that differ from `before`; all values for None."""
 
     @abstractmethod
     def _differs(self, watch: G, before: Any) -> bool:
-        """Return whether values differ from those of `before`."""
+        """Return True if values differ from those of `before`."""
 
     def begin(self) -> None:
         """Send the first values once there is room, then go live."""
@@ -80,7 +84,7 @@ class ValueSubscription(Subscription, Generic[G]):
         self.channel.catch_up(self)
 
     def end(self) -> None:
-        """Get nothing more."""
+        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.forget(self._resume)
             self._on_end()
@@ -90,7 +94,9 @@ class ValueSubscription(Subscription, Generic[G]):
             self._watch = None
 
     def fall_behind(self, position: PublishedValues, missed: int) -> None:
-        """Send what differs from `position` once the client has read, after a notice if it has notices."""
+        """Send the changes since `position` once the client has read, after a notice if its form has
+        notices.
+        """
         self._told = position
         self.channel.catch_up(self)
 
@@ -106,13 +112,13 @@ class ValueSubscription(Subscription, Generic[G]):
         self.channel.catch_up(self)
 
     def _send_first(self, place: BlockState, watch: G, before: Any) -> None:
-        """Send what differs from `before`, or everything; and go live."""
+        """Send the changes since `before`, or all values, and go live."""
         self._deliver(place, self._render(place, watch, before, is_complete=before is None))
         self._is_new = False
         watch.group(self._form).join(self)
 
     def _send_missed(self, place: BlockState, watch: G) -> None:
-        """Send what changed while the client did not read, and go live."""
+        """Send the changes that the client missed, and go live."""
         if (told := self._told) is not None:
             if self._form.has_notices:
                 # Values after a block that is no higher, of another branch or of a patch, are a step too.
@@ -128,7 +134,7 @@ class ValueSubscription(Subscription, Generic[G]):
 
 
 class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
-    """`state`: accounts and slots by their keys."""
+    """Subscription to `state`: accounts and slots by their keys."""
 
     def __init__(
         self,
@@ -141,7 +147,9 @@ class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
         values: int,
         on_end: Callable[[], None],
     ) -> None:
-        """`values` is how many it counts for; it has those after `cursor`, if there is one."""
+        """Make a subscription that counts as `values` values; the client has those after `cursor`, if
+        given.
+        """
         super().__init__("state", channel, hub, form, cursor, values, on_end)
         self._feed = feed
         self._keys = keys
@@ -154,10 +162,10 @@ class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
 
 
 class StateSubscription(KeyedSubscription[Watch, StateFeed]):
-    """`state` of a chain whose blocks are executed here."""
+    """Subscription to `state` of a chain whose blocks are executed here."""
 
     async def take_step(self) -> bool:
-        """Send what the client lacks, and go live; return False, unless the head is still on its way."""
+        """Send the missing values, and go live; return False, also while the head is being published."""
         with self._feed.view() as view:
             if view is None:
                 self._hub.call_once_looked(self._resume)

@@ -1,4 +1,4 @@
-"""The time that live calls may take on the engine's cores."""
+"""Share of the engine's cores for live calls."""
 
 import os
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from typing import Final
 import trio
 
 LEAST_INTERVAL: Final = 0.05
-"""The time between two blocks is counted as this at least."""
+"""Least seconds that are assumed between two blocks."""
 
 
 class TimeShare:
-    """The time that runs may take: a share of the time since the last block, on all cores."""
+    """Time that runs may take: a share of the time since the last block, on all cores."""
 
     def __init__(self, share: float) -> None:
         self._rate = share * (os.cpu_count() or 1)
@@ -27,7 +27,7 @@ class TimeShare:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Count the time of what is done within."""
+        """Count the time spent within the block."""
         before = trio.current_time()
         try:
             yield
@@ -35,6 +35,8 @@ class TimeShare:
             self._spent += trio.current_time() - before
 
     def end(self, *, parts: int = 1) -> float:
-        """Return when the time that was spent is within one of some equal parts of the share."""
+        """Return the time from which more may be spent, if one of `parts` equal parts of the share is used
+        up, else 0.
+        """
         rate = self._rate / parts
         return self._begun + self._spent / rate if self._spent > rate * self._interval else 0.0
