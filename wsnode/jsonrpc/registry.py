@@ -117,7 +117,7 @@ class Registry:
             result: Schema of the result.
             errors: Errors of this method besides those of every method.
             contracts: Returns the contracts named by decoded parameters, for keys with only some contracts.
-            replacing: The name belongs to an earlier method, which this one replaces.
+            replacing: The name belongs to an earlier method, to be replaced by this one.
 
         Raises:
             TypeError: The handler cannot be called as its arguments here say.

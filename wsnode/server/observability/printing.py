@@ -1,7 +1,7 @@
 """Text for the terminal, written by a separate thread without delaying its callers.
 
 A pipe without a quick reader blocks its writer once it is full (64 KiB), and fails once its reader is gone.
-Here that costs lines, which are counted, and no time of the event loop.
+Here that costs lines and no time of the event loop; lost lines are counted.
 """
 
 import os

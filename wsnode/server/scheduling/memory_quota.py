@@ -8,7 +8,7 @@ from wsnode.jsonrpc.client_quota import ClientQuota, quota_key
 OVERFLOW_BYTES = 64 * 1024 * 1024
 """Bytes above a limit from which the largest holder is ended."""
 SHARE_BYTES = 64 * 1024
-"""Bytes that each peer may hold even above the limit, so that none is starved by others."""
+"""Bytes guaranteed to each peer even above the limit, so that none is starved by others."""
 
 
 class MemoryQuota(ClientQuota):
