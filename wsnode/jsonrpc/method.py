@@ -19,8 +19,7 @@ from wsnode.jsonrpc.session_limits import AdmissionGate
 from wsnode.jsonrpc.work import CallBarrier, Notifier, Steps, View
 
 Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
-"""Function that returns the contracts named by a method's parameters, None if they may concern any contract.
-"""
+"""Function that returns the contracts in a method's parameters, None if they may concern any."""
 OnSuccess: TypeAlias = Callable[[str, Sequence[Any], Any], object]
 """Callback with the method's name, its decoded parameters and its result."""
 OnCall: TypeAlias = Callable[[str], object]
@@ -199,9 +198,7 @@ class ViewHandler(HandlerKind):
     reads_view = True
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; written for speed, since these calls are
-        frequent.
-        """
+        """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         if params not in _NO_ARGUMENTS:
             self.parameters.explain(params)
         # Python 3.11 calls a local name faster than an attribute in a slot: 20 ns of 800.
@@ -221,9 +218,7 @@ class ViewAndParamsHandler(HandlerKind):
     reads_view = True
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; written for speed, since these calls are
-        frequent.
-        """
+        """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         decode, function = self.decode, self.function
         try:
             parameters = decode(params)
@@ -253,9 +248,7 @@ class RawParamsHandler(ViewAndParamsHandler):
 
 
 class NativeHandler(ViewAndParamsHandler):
-    """Kind of method that the engine answers from the text of parameters; its handler gets the remaining
-    calls.
-    """
+    """Kind of method answered by the engine from the text of parameters where it can, else by its handler."""
 
     __slots__ = ("_name",)
 
@@ -327,9 +320,7 @@ class ConnectionHandler(HandlerKind):
 
 
 def _holding(turn: TurnContext, channel: Notifier, steps: Steps) -> Steps:
-    """Run steps and return their result; the turn holds the subscriptions they begin until its reply is
-    posted.
-    """
+    """Return the result of steps; the turn holds the subscriptions they begin until the reply is posted."""
     try:
         return (yield from steps)
     finally:
@@ -407,8 +398,7 @@ class Method:
     ) -> None:
         self.name = name
         self.on_call: OnCall | None = None
-        """Listener called before each call: by `answer`, or by the code that begins the call in another way.
-        """
+        """Listener called before each call, by `answer` or by other code that begins the call."""
         self.kind = kind
         self.in_slices = in_slices
         self.quick_kind = kind if at_once is None else kind.calling(at_once)
@@ -448,9 +438,7 @@ class Method:
         slow_logger.warning("%s took %.3f s", self.name, seconds, extra={"details": details})
 
     def of_kind(self, kind: HandlerKind, quick_kind: HandlerKind | None = None) -> "Method":
-        """Return the method with its calls made by `kind`, and by `quick_kind` where the result may come at
-        once.
-        """
+        """Return the method with its calls made by `kind`, or by `quick_kind` for results at once."""
         method = copy(self)
         method.kind, method.quick_kind = kind, quick_kind or kind
         method.answer = method.quick_kind.answer

@@ -115,9 +115,7 @@ class WebSocketConnection:
         """True if replies waited at the last ping; sending them then shows that the client lives."""
 
     async def run(self, early: bytes, final_notice: tuple[int, str] | None = None) -> None:
-        """Serve until either side closes; with `final_notice`, close at once. `early` are bytes after the
-        handshake.
-        """
+        """Serve until either side closes, from `early` bytes on; close at once with a `final_notice`."""
         self._session.channel = self._channel
         try:
             if final_notice is not None:
@@ -176,9 +174,7 @@ class WebSocketConnection:
         await self._slow.end()
 
     async def _wait_turn_to_end(self) -> None:
-        """Wait for a turn if this connection has much to end, so that only one such connection ends at a
-        time.
-        """
+        """Wait for a turn if much is to be ended, so that one such connection ends at a time."""
         if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
                 await self._shared.executor.turns.pass_through(self.client)
@@ -230,9 +226,7 @@ class WebSocketConnection:
         return self._outbox.output_bytes
 
     def evict_output(self) -> None:
-        """End without sending the waiting bytes: this client leaves the most unread, and all together too
-        many.
-        """
+        """End without sending the waiting bytes: this client leaves the most unread, of too many in all."""
         self._sending.advance(ConnectionStage.OVER)
         self._outbox.close()
         self.end_within(0)
@@ -324,9 +318,7 @@ class WebSocketConnection:
         return self._fast_reply_limit
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count calls that the engine has answered, by method in `counts`; their frames had `size` bytes
-        together.
-        """
+        """Count calls answered by the engine, by method in `counts`; their frames had `size` bytes."""
         calls = sum(counts.values())
         self._dispatcher.fast_path.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters

@@ -92,9 +92,7 @@ class CallFeed:
     """Feed of call outcomes: runs the calls affected by each step, and publishes changed outcomes."""
 
     def __init__(self, hub: Hub, bounds: CallBounds, fetchers: Callable[[], StateFetchers | None]) -> None:
-        """Make a feed; `fetchers` returns the source of unknown values of the state, None if there is
-        none.
-        """
+        """Make a feed; `fetchers` returns the source of unknown state, None if there is none."""
         self._hub = hub
         self._bounds = bounds
         self._fetchers = fetchers
@@ -145,9 +143,7 @@ class CallFeed:
             raise limit_exceeded("too many bytes of live calls", {"limit": self._bounds.bytes})
 
     def hold(self, key: bytes, messages: Sequence[Message], client: int) -> CallWatch:
-        """Return the watch of some calls; equal calls have equal keys. Each call is undone by one of
-        `release`.
-        """
+        """Return the watch of calls; equal calls have equal keys. Each call is undone by `release`."""
         if (watch := self._watches.get(key)) is None:
             number = self.table.add(list(messages), client)
             watch = self._watches[key] = self._by_number[number] = CallWatch(self._hub.fan_out, key, number)
@@ -188,9 +184,7 @@ class CallFeed:
         self._earlier.pop(earlier, None)
 
     def cursor_of(self, watch: CallWatch) -> StateCursor | None:
-        """Return the state after which a watch's subscribers last had all outcomes; None before the first
-        time.
-        """
+        """Return the state after which a watch's subscribers last had all outcomes, else None."""
         place = self.place_of(watch)
         return None if place is None else place.cursor
 
@@ -242,9 +236,7 @@ class CallFeed:
             self._hub.call_once_looked(self._look_soon)
 
     async def _prepare(self, view: Snapshot) -> bool:
-        """Have the values read by calls proved, in a light folder; return False if the head has changed
-        meanwhile.
-        """
+        """Have the values read by calls proved, in a light folder; return False if the head changed."""
         if not view.is_light:
             return True
         self._proofs.begin(is_late=self.table.is_too_late)
@@ -388,9 +380,7 @@ class CallFeed:
         self._resume_ready()
 
     async def _look_back(self, view: Snapshot, earlier: HistoricalOutcomes, stop: CancelFlag) -> None:
-        """Find some outcomes at an earlier state; give up if the state is gone, or an outcome takes too
-        long.
-        """
+        """Find some outcomes at an earlier state; give up if it is gone, or an outcome takes too long."""
         cursor, before = earlier.cursor, len(earlier.found)
         row = view.header(cursor.head.number) if is_known(view, cursor) else None
         if row is not None:
