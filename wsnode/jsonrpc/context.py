@@ -65,7 +65,7 @@ class CallContext:
         own.
         """
         self.moment: Any = None
-        """Moment of the chain that the last view of these calls showed."""
+        """Moment of the data that the last view of these calls showed."""
         self.later: CallContext | None = None
         """Context of a call that left this turn, until its task is begun."""
         self.mark = 0.0
@@ -81,7 +81,7 @@ class CallContext:
 
     @property
     def may_wait(self) -> bool:
-        """Return True if a call may leave the turn to wait, for example for a block that is not imported."""
+        """Return True if a call may leave the turn to wait, for example for data that has not arrived."""
         return self.refusal is None
 
     def hold_calls(self, barrier: CallBarrier) -> None:
@@ -217,7 +217,7 @@ class BatchContext(SingleCallContext):
         self.refusal, self.shares_results = parent.refusal, parent.shares_results
 
     def open(self) -> Any:
-        """Open a view for the calls up to the first one that changes the chain or the pool, pin it, and
+        """Open a view for the calls up to the first one that changes the data, pin it, and
         return it.
         """
         view = super().open()

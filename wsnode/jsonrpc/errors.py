@@ -18,7 +18,7 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474. A cursor, a block or the data behind a subscription is gone, or has not come yet."""
+"""EIP-1474. A cursor, or the data behind a subscription is gone, or has not come yet."""
 RESOURCE_UNAVAILABLE = -32002
 """EIP-1474. No answer came from another node that was asked. geth uses this number for `TIMED_OUT`."""
 TIMED_OUT = -32002

@@ -55,7 +55,7 @@ class TurnContext(Protocol):
 
     @property
     def may_wait(self) -> bool:
-        """Return True if a call may leave the turn to wait, for example for a block that is not imported."""
+        """Return True if a call may leave the turn to wait, for example for data that has not arrived."""
 
     def apart(self) -> "TurnContext":
         """End this turn, and return a context for one call that goes on outside it."""
