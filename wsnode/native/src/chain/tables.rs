@@ -115,12 +115,14 @@ impl ChainTables {
         Ok(row.map(Totals::read).transpose()?)
     }
 
-    /// Return the totals through block `number`, canonical or the one below the first; fail if the row is missing.
+    /// Return the totals through block `number`, canonical or just below the first; a missing row is an
+    /// error.
     pub fn totals_through(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         Ok(Totals::read(self.totals.require(txn, &number.to_be_bytes())?)?)
     }
 
-    /// Return the totals before block `number`, whose parent is canonical; zeros before the genesis block.
+    /// Return the totals before block `number`, of which the parent is canonical; zeros before the genesis
+    /// block.
     pub fn totals_before(&self, txn: &Txn<'_>, number: u64) -> Result<Totals, ChainError> {
         match number.checked_sub(1) {
             Some(parent) => self.totals_through(txn, parent),
@@ -128,12 +130,12 @@ impl ChainTables {
         }
     }
 
-    /// Return the totals before a canonical block, and those through it.
+    /// Return the totals before canonical block `number`, and the totals through it.
     pub(super) fn totals_around(&self, txn: &Txn<'_>, number: u64) -> Result<(Totals, Totals), ChainError> {
         Ok((self.totals_before(txn, number)?, self.totals_through(txn, number)?))
     }
 
-    /// Return the block of the log with this number in the chain; fail if there is no such log.
+    /// Return the block of the log with this number in the chain; a missing row is an error.
     pub fn block_of_log(&self, txn: &Txn<'_>, log: u64) -> Result<LogBlock, ChainError> {
         let behind = (log + 1).to_be_bytes();
         let found = self.log_blocks.at_or_after(txn, &behind)?;

@@ -288,7 +288,7 @@ impl Table {
         }))
     }
 
-    /// Return the value of a row that must be there.
+    /// Return the value at `key`; record a missing row as damaged and fail with `DamagedRow`.
     pub fn require<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<&'t [u8], StoreError> {
         self.get(txn, key)?.ok_or_else(|| self.missing(txn, key))
     }
