@@ -38,7 +38,7 @@ class Header:
 
     @property
     def timestamp(self) -> int:
-        """Return seconds since 1970."""
+        """Return the block's time in seconds since 1970."""
 
     @property
     def gas_limit(self) -> int: ...
@@ -101,13 +101,13 @@ def log_entries(receipts: Sequence[bytes], first: int) -> list[tuple[bytes, byte
     """
 
 def append_blocks(writer: Writer, blocks: Sequence[tuple[bytes, bytes, bytes]], /) -> int:
-    """Append consecutive blocks behind the last canonical one, or to an empty chain.
+    """Append consecutive blocks after the last canonical one, and return the number of logs before them.
 
-    Each block is its header, body and receipts row. The running totals, the block of each log and the
-    locations of the transactions are written too. Return the number of logs in the blocks before them.
+    Each block is its header, body and receipts row; the chain may be empty. The running totals, the block of
+    each log and the locations of the transactions are written too.
 
     Raises:
-        StoreError: They do not follow the last block.
+        StoreError: The blocks do not follow the last block.
         CorruptRowError: Also for a block number of 2**40 or more, or 2**24 transactions in a block.
     """
 
@@ -122,7 +122,7 @@ def prepend_block(writer: Writer, header: bytes, body: bytes, receipts: bytes, /
     """Put a block below the first canonical one, and return the number of its first log.
 
     Raises:
-        CorruptRowError: There are no totals through the block, or fewer logs below than it has.
+        CorruptRowError: There are no totals through the block, or they count fewer logs than it has.
     """
 
 def remove_first_block(writer: Writer, number: int, /) -> None:
@@ -140,7 +140,7 @@ def chain_totals(reader: Reader, number: int, /) -> tuple[int, int]:
     """
 
 def logs_before(reader: Reader, number: int, /) -> int:
-    """Return the number of logs in the canonical blocks before this one, which is its first log's number.
+    """Return the number of logs in the canonical blocks before block `number`: its first log's number.
 
     Raises:
         CorruptRowError: The block before is not canonical.
@@ -199,8 +199,8 @@ class LogCriteria:
     ) -> tuple[list[tuple[int, Sequence[int]]], int]:
         """Return the matching logs among those numbered `begin` to before `end`, and the next log's number.
 
-        They have the form of `locate_logs`. The next log is the one behind the last compared one. At most
-        `most` logs are compared, but at least one; each block counts as 32 more.
+        The logs are given as by `locate_logs`. The next log is the first one not compared. At most `most` logs
+        are compared, but at least one; each block counts as 32 more.
 
         Raises:
             CorruptRowError: There is no log of such a number.
@@ -209,7 +209,7 @@ class LogCriteria:
 def blocks_of_logs(reader: Reader, begin: int, end: int, most: int, /) -> tuple[list[int], int]:
     """Return the numbers of the blocks of the logs numbered `begin` to before `end`, and the next log's.
 
-    There are at most `most` blocks. The next log is the one behind their last one.
+    There are at most `most` blocks. The next log is the first one after these blocks.
 
     Raises:
         CorruptRowError: There is no log of such a number.
@@ -229,7 +229,7 @@ def stored_log_texts(
 ) -> list[bytes]:
     """Return logs of canonical blocks, given by their indices, each as a JSON object, in their order.
 
-    They end before the first one beyond `room` bytes, where a comma counts for each.
+    The list ends before the first log by which it would exceed `room` bytes, with a comma counted for each.
 
     Raises:
         CorruptRowError: One of the blocks, or of the logs, is missing.
