@@ -199,8 +199,8 @@ class LogCriteria:
     ) -> tuple[list[tuple[int, Sequence[int]]], int]:
         """Return the matching logs among those numbered `begin` to before `end`, and the next log's number.
 
-        The logs are given as by `locate_logs`. The next log is the first one not compared. At most `most` logs
-        are compared, but at least one; each block counts as 32 more.
+        The logs are given as by `locate_logs`. The next log is the first one not compared. At most `most`
+        logs are compared, but at least one; each block counts as 32 more.
 
         Raises:
             CorruptRowError: There is no log of such a number.
