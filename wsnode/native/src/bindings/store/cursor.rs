@@ -1,4 +1,4 @@
-//! A place in a table.
+//! Cursor of a table.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use super::Shared;
 use crate::store::{KeyValue, Seek, Table, Transaction};
 
-/// Stands at an entry, of which it keeps a copy: so it may be used while the table is written to.
+/// Position at an entry, with a copy of the entry: so the table may be written to meanwhile.
 #[pyclass(module = "wsnode._native.store")]
 pub struct Cursor {
     store: Shared,
@@ -27,7 +27,7 @@ impl Cursor {
         Self { store: store.clone(), transaction, table, position: CursorPosition::Nowhere }
     }
 
-    /// Go to another entry, or to `beyond` if there is none; whether there is.
+    /// Move to another entry and return true; move to `beyond` and return false if there is none.
     fn go(&mut self, py: Python<'_>, way: Seek<'_>, beyond: CursorPosition) -> PyResult<bool> {
         let copied = |(key, value): KeyValue<'_>| {
             CursorPosition::At(PyBytes::new(py, key).unbind(), PyBytes::new(py, value).unbind())

@@ -1,4 +1,4 @@
-//! An open file.
+//! LMDB file as Python opens it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,16 +16,17 @@ use crate::chain::tables::ChainTables;
 use crate::store::file::FIRST_MAP_SIZE;
 use crate::store::{Environment, Opening, StoreError as Failure, Transaction, WriteGuard};
 
-/// The time for which a change that needs a larger map waits for views of the old one.
+/// Time for which a change waits for views of the old map to end, if it needs a larger one.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The time for which a snapshot does; what this thread itself views does not end meanwhile.
+/// Time for which a snapshot waits for them: shorter, because views of the waiting thread itself do not end
+/// meanwhile.
 const READING_PATIENCE: Duration = Duration::from_secs(1);
 
 #[pyclass(frozen, module = "wsnode._native.store", name = "Environment")]
 pub struct PyEnvironment(Shared);
 
 impl PyEnvironment {
-    /// What the last change has made the store's version, whatever process has made it.
+    /// Return the version of the file: the number of the last change by any process.
     pub fn version(&self) -> Result<usize, Failure> {
         self.0.environment.version()
     }
@@ -113,7 +114,7 @@ impl PyEnvironment {
     }
 }
 
-/// Undoes a change that was not committed, whatever has ended it.
+/// Guard that undoes a change unless it was committed.
 struct Undoing<'a>(&'a Transaction);
 
 impl Drop for Undoing<'_> {
@@ -123,7 +124,10 @@ impl Drop for Undoing<'_> {
 }
 
 impl PyEnvironment {
-    /// What `change` returned once it is committed, or what the store failed with; its own exception is raised.
+    /// Call `change` and commit its writes.
+    ///
+    /// The inner result is the value of `change`, or a failure of the store. The outer error is the exception
+    /// of `change`.
     fn attempt<'py>(
         &self,
         py: Python<'py>,
@@ -148,7 +152,7 @@ impl PyEnvironment {
         Ok(committed.map(|()| value))
     }
 
-    /// Enlarge the map once nothing reads in it; a view lasts while a reply is written, if at all.
+    /// Enlarge the map once nothing reads in it; a view lasts for the writing of a reply at most.
     fn grow(&self, py: Python<'_>, size: usize, turn: &WriteGuard<'_>) -> PyResult<()> {
         // A new view needs the interpreter's lock, which this has outside of pauses.
         let grown = waiting(py, PATIENCE, || match self.0.environment.grow(size, turn)? {
@@ -159,7 +163,7 @@ impl PyEnvironment {
     }
 }
 
-/// What `attempt` returns, tried anew each millisecond while something reads in the map that must not.
+/// Repeat `attempt` each millisecond, for `patience`, while it fails because a thread reads in the map.
 fn waiting<T>(
     py: Python<'_>,
     patience: Duration,

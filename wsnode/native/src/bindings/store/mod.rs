@@ -87,7 +87,8 @@ fn release_free_pages(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
     py.detach(|| free_pages::release(&path)).map_err(raised)
 }
 
-/// Page size, pages, free pages, version; name, entries and pages of each tree; process and version of each reader.
+/// Page size in bytes, pages, free pages, version; name, entries and pages of each tree; process and version
+/// of each reader.
 type InspectionTuple = (u64, u64, u64, u64, Vec<(String, u64, u64)>, Vec<(u32, u64)>);
 
 #[pyfunction]
@@ -98,18 +99,19 @@ fn inspect_pages(py: Python<'_>, path: PathBuf) -> PyResult<InspectionTuple> {
     Ok((found.page_size, found.pages, found.free, found.version, trees, found.readers))
 }
 
-/// An open file and the objects that stand for its tables.
+/// Open file, with the Python objects of its tables.
 struct Store {
     environment: Environment,
     names: Vec<Py<PyAny>>,
-    /// The tables of a chain, if it is one's.
+    /// Tables of a chain; None in a store of another kind.
     chain: Option<ChainTables>,
 }
 
 type Shared = Arc<Store>;
 
 impl Store {
-    /// The handle of the table that `object` stands for: it equals itself alone.
+    /// Return the table of `object`, compared by identity; fail with `StoreError` if the file has no such
+    /// table.
     fn table(&self, object: &Bound<'_, PyAny>) -> PyResult<Table> {
         match self.names.iter().position(|name| name.is(object)) {
             Some(place) => Ok(Table::at(place)),
@@ -122,7 +124,7 @@ impl Store {
     }
 }
 
-/// The exception of a failure.
+/// Convert a failure to its Python exception.
 pub fn raised(failure: Failure) -> PyErr {
     let text = failure.to_string();
     match failure {

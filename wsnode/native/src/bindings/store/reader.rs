@@ -1,4 +1,4 @@
-//! A snapshot.
+//! Snapshot as Python reads it.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,10 +15,10 @@ pub struct Reader {
     pub transaction: Transaction,
 }
 
-/// Rows of a table from one call of Python to the next.
+/// Number of rows checked from one call of `progress` to the next.
 const STRIDE: u64 = 4096;
 
-/// What has ended a check of rows: the store, or what Python raised.
+/// Reason for the end of a check of rows: a failure of the store, or an exception of Python.
 enum CheckFailure {
     Store(Failure),
     Raised(PyErr),
@@ -41,7 +41,7 @@ impl Reader {
         Self { store: store.clone(), transaction }
     }
 
-    /// The tables of the chain that is read.
+    /// Return the tables of the chain; fail with `StoreError` in a store of another kind.
     pub fn chain(&self) -> PyResult<&ChainTables> {
         self.store.chain.as_ref().ok_or_else(|| StoreError::new_err("the store keeps no chain of blocks"))
     }
@@ -98,7 +98,7 @@ impl Reader {
         self.transaction.entries(self.store.table(table)?).map_err(|failure| self.raised(failure))
     }
 
-    /// Progress and damaged rows go to Python.
+    /// Check all rows of a table; `progress` and `damaged` are called as the stub says.
     #[pyo3(signature = (table, progress, damaged, /))]
     fn check_rows(
         &self,

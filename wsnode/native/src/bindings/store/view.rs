@@ -1,4 +1,4 @@
-//! A value where it lies in the file's map.
+//! View of a value at its place in the file's map.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use pyo3::types::PyMemoryView;
 
 use crate::store::Pin;
 
-/// Exports bytes of the map, which stays there as long as this does.
+/// Buffer of bytes in the map, which stays in its place as long as the buffer exists.
 #[pyclass(frozen, module = "wsnode._native.store")]
 pub struct View {
     start: *const u8,
@@ -23,7 +23,7 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    /// A memoryview of `size` bytes at `start` of the map that `pin` keeps.
+    /// Return a memoryview of `size` bytes from `start` on, in the map kept in place by `pin`.
     pub fn of(py: Python<'_>, start: *const u8, size: usize, pin: Pin) -> PyResult<Bound<'_, PyAny>> {
         let size = size.try_into().map_err(|_| PyMemoryError::new_err("a value is too long"))?;
         let view = Bound::new(py, Self { start, size, _pin: pin })?;

@@ -1,4 +1,4 @@
-//! A change.
+//! Change as Python makes it.
 
 use heed::PutFlags;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// A copy: what is written later may move it.
+    /// Return a copy of the value at `key`: a later write may move the value in the map.
     #[pyo3(signature = (table, key, /))]
     fn view<'py>(
         slf: &Bound<'py, Self>,
