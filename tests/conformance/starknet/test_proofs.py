@@ -50,8 +50,8 @@ def paths_of(root: str, nodes: list[Json]) -> list[bytes]:
 
 
 @cache
-def question() -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
-    """Return the classes and contracts that the nodes lead to, with the slots, as they were asked for."""
+def question() -> tuple[bytes, list[bytes], list[bytes]]:
+    """Return the classes, the contracts and the slots of each storage proof that the nodes lead to."""
     proof = vector()
     roots = proof["global_roots"]
     contracts = paths_of(roots["contracts_tree_root"], proof["contracts_proof"]["nodes"])
@@ -61,7 +61,7 @@ def question() -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
         children = {node for item in nodes for node in item["node"].values()}
         (root,) = (item["node_hash"] for item in nodes if item["node_hash"] not in children)
         slots.append(b"".join(paths_of(root, nodes)))
-    return b"".join(classes), (contracts, slots)  # type: ignore[return-value]
+    return b"".join(classes), contracts, slots
 
 
 def verify(proof: Json, contracts: list[tuple[bytes, bytes]], root: bytes) -> StarknetProvedState:
@@ -75,10 +75,10 @@ def asked() -> tuple[list[tuple[bytes, bytes]], bytes]:
 
     Neither the vector nor the order of its storage proofs says whose slots are whose, so both ways are tried.
     """
-    contracts, slots = question()[1]
+    _, contracts, slots = question()
     for names in (contracts, contracts[::-1]):
         for keys in (slots, slots[::-1]):
-            pairs: list[tuple[bytes, bytes]] = list(zip(names, keys, strict=True))  # type: ignore[arg-type]
+            pairs = list(zip(names, keys, strict=True))
             with pytest.raises(RefusedProofError, match="global_roots") as refused:
                 verify(vector(), pairs, bytes(32))
             told = re.search(r"got (0x[0-9a-f]+)", str(refused.value))

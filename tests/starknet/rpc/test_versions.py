@@ -17,8 +17,8 @@ from tests.starknet.rpc.conftest import BLOCKS
 from tests.vector_files import CHECKOUT
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.header_json import ADDED_MEMBERS
-from wsnode.starknet.live.messages import NotificationForm, header_notification
-from wsnode.starknet.live.position import BEGINNING
+from wsnode.starknet.live.contents import BlockContents
+from wsnode.starknet.live.streams import HEADS
 from wsnode.sync.starknet_folder import import_folder
 
 each_version = pytest.mark.parametrize("version", ["v0_9", "v0_10"])
@@ -143,12 +143,15 @@ def test_the_earlier_version_has_no_migrated_classes(tmp_path: Path) -> None:
     assert {name: newer[name] for name in older} == older
 
 
-def test_heads_have_the_members_of_their_version() -> None:
-    header = dict.fromkeys(["block_hash", *sorted(ADDED_MEMBERS), "timestamp"], "0x1")
-    texts = [
-        b"".join(header_notification(form, json.dumps(header).encode(), BEGINNING))
-        for form in (NotificationForm("starknet", is_before_0_10=True), NotificationForm("starknet"))
-    ]
-    older, newer = (json.loads(text)["params"]["result"] for text in texts)
-    assert newer == header
-    assert older == {"block_hash": "0x1", "timestamp": "0x1"}
+def test_heads_have_the_members_of_their_version(pair: Pair) -> None:
+    with pair.chain.snapshot() as view:
+        row = view.block(BLOCKS)
+        assert row is not None
+        block = BlockContents(view, BLOCKS, row)
+        older, newer = (
+            json.loads(text)
+            for is_before_0_10 in (True, False)
+            for _, text in HEADS.items(block, is_before_0_10=is_before_0_10)
+        )
+    assert newer.keys() - older.keys() == ADDED_MEMBERS
+    assert {name: newer[name] for name in older} == older

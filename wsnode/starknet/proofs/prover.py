@@ -102,7 +102,10 @@ def _diffs(view: StarknetSnapshot, first: int, last: int) -> Iterable[StateDiff]
 
 def _values(view: StarknetSnapshot, diffs: Iterable[StateDiff], number: int) -> StateDiff:
     """Return what all that the diffs change is after block `number`; zero for what was not there."""
-    slots, addresses, nonces, classes = set(), set(), set(), set()
+    slots: set[tuple[bytes, bytes]] = set()
+    addresses: set[bytes] = set()
+    nonces: set[bytes] = set()
+    classes: set[bytes] = set()
     for diff in diffs:
         slots.update((address, key) for address, key, _ in diff.storage)
         addresses.update(address for address, _ in (*diff.deployed, *diff.replaced))
