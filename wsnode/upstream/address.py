@@ -1,6 +1,7 @@
 """Address of an upstream; its secret parts do not appear in its text."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
@@ -8,6 +9,8 @@ import msgspec
 
 from wsnode.upstream.errors import AddressError
 
+MOST_UPSTREAMS: Final = 32
+"""Nodes that one chain can name."""
 PORTS: Final = {"ws": 80, "http": 80, "wss": 443, "https": 443}
 
 
@@ -73,3 +76,18 @@ def shown(url: str) -> str:
 
 def _shown(scheme: str) -> str:
     return f"{scheme}://" if scheme else "a URL without a scheme"
+
+
+def require_upstreams(urls: Sequence[str]) -> None:
+    """Return if all are URLs of nodes, and none is named twice.
+
+    Raises:
+        ValueError: One is not.
+    """
+    for place, url in enumerate(urls, 1):
+        try:
+            UpstreamAddress.parse(url)
+        except AddressError as error:
+            raise ValueError(f"upstream {place}: {error}") from None
+    if len(set(urls)) < len(urls):
+        raise ValueError("an upstream is named twice")

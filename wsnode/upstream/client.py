@@ -13,7 +13,7 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import HttpLink
 from wsnode.upstream.link import Link
-from wsnode.upstream.messages import decode_result
+from wsnode.upstream.messages import Params, decode_result
 from wsnode.upstream.score import Score
 from wsnode.upstream.streams import Connect, connector
 from wsnode.upstream.token_bucket import TokenBucket
@@ -67,7 +67,7 @@ class Client:
                 self._nursery = self._link = None
 
     async def ask(
-        self, method: str, params: list[Any], *, link: Link | None = None, seconds: float | None = None
+        self, method: str, params: Params, *, link: Link | None = None, seconds: float | None = None
     ) -> Any:
         """Return the result of a call; see `ask_text`."""
         return self.read(decode_result, await self.ask_text(method, params, link=link, seconds=seconds))
@@ -88,7 +88,7 @@ class Client:
             raise
 
     async def ask_text(
-        self, method: str, params: list[Any], *, link: Link | None = None, seconds: float | None = None
+        self, method: str, params: Params, *, link: Link | None = None, seconds: float | None = None
     ) -> bytes:
         """Return the JSON text of a call's result; a given `link` is the only connection used.
 
@@ -111,7 +111,7 @@ class Client:
         finally:
             self._waiting -= 1
 
-    async def _counted(self, method: str, params: list[Any], link: Link | None, seconds: float) -> bytes:
+    async def _counted(self, method: str, params: Params, link: Link | None, seconds: float) -> bytes:
         used: Link | None = None
         is_paid, heard = False, 0
         try:

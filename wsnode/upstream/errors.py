@@ -25,13 +25,16 @@ class ConnectionLostError(UpstreamError):
 class UpstreamRefusedError(UpstreamError):
     """Error object that an upstream sent: code, message, and the seconds of its `Retry-After`, None if not
     named.
+
+    `data` is the JSON text of what the error says besides, empty if it says nothing.
     """
 
-    def __init__(self, code: int, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, code: int, message: str, retry_after: float | None = None, data: bytes = b"") -> None:
         super().__init__("refused", f"{message} ({code})")
         self.code = code
         self.message = message
         self.retry_after = retry_after
+        self.data = data
 
     @property
     def is_about_rate(self) -> bool:

@@ -13,6 +13,8 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
+    ETH_SUBSCRIBE,
+    Params,
     UpstreamMessage,
     decode_batch,
     encode_batch,
@@ -44,7 +46,7 @@ class HttpLink:
         self._idle: list[_Connection] = []
         self._numbers = itertools.count(1)
 
-    async def ask(self, method: str, params: list[Any]) -> bytes:
+    async def ask(self, method: str, params: Params) -> bytes:
         """Return the JSON text of a call's result.
 
         Raises:
@@ -87,7 +89,7 @@ class HttpLink:
             logger.warning("%s answered HTTP %d with a body that is not JSON-RPC", self._address, status)
             raise UpstreamError("invalid", f"HTTP {status}") from None
 
-    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+    async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
         """Refuse: HTTP has no notifications.
 
         Raises:

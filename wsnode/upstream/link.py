@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import trio
 
 from wsnode.upstream.errors import UpstreamRefusedError
+from wsnode.upstream.messages import ETH_SUBSCRIBE, Params
 
 MESSAGE_BYTES: Final = 64 << 20
 """Maximum bytes of a message: a block of 10 MB, in hex and twice, with the names of its members."""
@@ -21,7 +22,7 @@ class Link(Protocol):
     heard: int
     """Number of messages received, by which a waiting task distinguishes silence from slowness."""
 
-    async def ask(self, method: str, params: list[Any]) -> bytes:
+    async def ask(self, method: str, params: Params) -> bytes:
         """Return the JSON text of a call's result.
 
         Raises:
@@ -36,8 +37,8 @@ class Link(Protocol):
             UpstreamError: No answer came.
         """
 
-    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
-        """Subscribe with `params`, and have `on_event` called with each event until the link ends.
+    async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
+        """Subscribe by `method`, and have `on_event` called with each event until the link ends.
 
         Raises:
             UpstreamError: The upstream, or its transport, has no such subscription.

@@ -1,7 +1,7 @@
 """JSON-RPC as a client writes and reads it; results stay JSON text, because they may have megabytes."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -9,10 +9,17 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError, decode_json, 
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 NOTHING = b"null"
+ETH_SUBSCRIBE: Final = "eth_subscribe"
 MOST_IDENTITY = 256
 """Maximum characters of a subscription's id."""
+MOST_MESSAGE = 200
+"""Maximum characters of an error's message that are kept."""
 LARGEST_CODE = 1 << 63
 """Bound of error codes: a code of this size or more is read as 0."""
+
+
+Params: TypeAlias = list[Any] | dict[str, Any]
+"""Parameters by position, or by name where the other side takes them so."""
 
 
 class ErrorObject(msgspec.Struct):
@@ -20,13 +27,20 @@ class ErrorObject(msgspec.Struct):
 
     code: int | float = 0
     message: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"")
 
 
 class UpstreamNotification(msgspec.Struct):
-    """Event of a subscription."""
+    """Event of a subscription, whose id has the name of Ethereum's or of Starknet's specification."""
 
-    subscription: str
+    subscription: str | None = None
+    subscription_id: str | int | None = None
     result: msgspec.Raw = msgspec.Raw(NOTHING)
+
+    @property
+    def identity(self) -> str:
+        """Return the id of the subscription; some nodes send a number for a string."""
+        return str(self.subscription_id if self.subscription is None else self.subscription)
 
 
 class UpstreamMessage(msgspec.Struct):
@@ -45,7 +59,7 @@ _EVENT = JsonDecoder(UpstreamNotification)
 _IDENTITY = JsonDecoder[str | int](Annotated[str, msgspec.Meta(max_length=MOST_IDENTITY)] | int)
 
 
-def encode_call(number: int, method: str, params: list[Any]) -> bytes:
+def encode_call(number: int, method: str, params: Params) -> bytes:
     """Return the JSON text of a call."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
@@ -71,7 +85,10 @@ def decode_event(message: UpstreamMessage) -> UpstreamNotification:
     Raises:
         MalformedError: The notification is not one of a subscription.
     """
-    return _EVENT.decode(message.params)
+    event = _EVENT.decode(message.params)
+    if event.subscription is None and event.subscription_id is None:
+        raise MalformedError("an event names no subscription")
+    return event
 
 
 def decode_identity(message: UpstreamMessage) -> str:
@@ -91,7 +108,8 @@ def result_of(message: UpstreamMessage, retry_after: float | None = None) -> byt
     """
     if message.error is not None:
         code = message.error.code if abs(message.error.code) < LARGEST_CODE else 0
-        raise UpstreamRefusedError(int(code), message.error.message[:200], retry_after)
+        data = bytes(message.error.data)
+        raise UpstreamRefusedError(int(code), message.error.message[:MOST_MESSAGE], retry_after, data)
     return bytes(message.result)
 
 

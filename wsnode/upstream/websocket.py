@@ -15,6 +15,8 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
 from wsnode.upstream.messages import (
+    ETH_SUBSCRIBE,
+    Params,
     UpstreamMessage,
     decode_batch,
     decode_event,
@@ -71,7 +73,7 @@ class WebSocketLink:
         self._listeners: dict[str, OnEvent] = {}
         self._numbers = itertools.count(1)
 
-    async def ask(self, method: str, params: list[Any]) -> bytes:
+    async def ask(self, method: str, params: Params) -> bytes:
         """Return the JSON text of a call's result.
 
         Raises:
@@ -79,15 +81,15 @@ class WebSocketLink:
         """
         return await self._ask(method, params, None)
 
-    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
-        """Subscribe with `params`, and have `on_event` called with each event until the link ends.
+    async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
+        """Subscribe by `method`, and have `on_event` called with each event until the link ends.
 
         Raises:
             UpstreamError: The upstream has no such subscription.
         """
-        await self._ask("eth_subscribe", params, on_event)
+        await self._ask(method, params, on_event)
 
-    async def _ask(self, method: str, params: list[Any], on_event: OnEvent | None) -> bytes:
+    async def _ask(self, method: str, params: Params, on_event: OnEvent | None) -> bytes:
         number = next(self._numbers)
         (reply,) = await self._exchanged(
             {number: PendingRequest(on_event)}, encode_call(number, method, params)
@@ -198,7 +200,7 @@ class WebSocketLink:
 
     def _tell(self, message: UpstreamMessage) -> None:
         event = decode_event(message)
-        if (listener := self._listeners.get(event.subscription)) is not None:
+        if (listener := self._listeners.get(event.identity)) is not None:
             listener(bytes(event.result))
 
 

@@ -29,6 +29,7 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import Link, OnEvent
+from wsnode.upstream.messages import ETH_SUBSCRIBE, Params
 from wsnode.upstream.token_bucket import TokenBucket
 
 FUNDED = [account.address for account in ACCOUNTS], 10_000 * ETHER
@@ -69,7 +70,8 @@ class MemoryLink:
         self.lie: Lie = lambda _method, _params, result: result
         self._chain = chain
 
-    async def ask(self, method: str, params: list[Any]) -> bytes:
+    async def ask(self, method: str, params: Params) -> bytes:
+        assert isinstance(params, list)
         if self.is_gone:
             raise UpstreamError("unreachable")
         if self.losses:
@@ -98,7 +100,7 @@ class MemoryLink:
                 answers.append(error)
         return answers
 
-    async def subscribe(self, params: list[Any], on_event: OnEvent) -> None:
+    async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
         raise UpstreamError("refused")
 
     def drop(self) -> None: ...
