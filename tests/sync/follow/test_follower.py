@@ -15,7 +15,7 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.sync.follow import session
+from wsnode.sync.follow import identity_check
 from wsnode.sync.follow.blocks import batch_fetcher
 from wsnode.sync.follow.follower import Follower
 from wsnode.sync.follow.sync_report import SyncStage
@@ -210,7 +210,7 @@ async def test_a_block_with_another_hash_is_never_served(opened: Open) -> None:
 async def test_an_upstream_that_is_quarantined_for_a_while_by_another_task_comes_back(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "RECHECK_SECONDS", 0.01)
+    monkeypatch.setattr(identity_check, "RECHECK_SECONDS", 0.01)
     async with opened("a", blocks=0) as (world, sources):
         await world.until(lambda: world.follower.peers == 1)
         (upstream,) = world.follower.upstreams

@@ -22,13 +22,14 @@ from wsnode.sync.follow.blocks.block_client import head_at
 from wsnode.sync.follow.finality import FinalityTracker, ProvedFinality
 from wsnode.sync.follow.head_policy import AnnouncedHead, HeadPolicy, ProvedHead
 from wsnode.sync.follow.head_tracker import HeadTracker
+from wsnode.sync.follow.identity_check import EthereumDialect
 from wsnode.sync.follow.light.folder import LightFolder
 from wsnode.sync.follow.light.window import REST_SECONDS
 from wsnode.sync.follow.proved_head import ProvedHeadSync
 from wsnode.sync.follow.range_sync import RangeSync
 from wsnode.sync.follow.session import UpstreamSession
 from wsnode.sync.follow.storage_retry import StorageRetry
-from wsnode.sync.follow.sync_report import SyncStage, SyncStageLog, described
+from wsnode.sync.follow.sync_report import HeadAnnouncements, SyncStage, SyncStageLog, described
 from wsnode.sync.follow.tx_sender import send_to_all
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
 from wsnode.sync.follow.upstream_txs import UpstreamTransactions
@@ -45,7 +46,6 @@ SILENT_BLOCKS: Final = 3
 LEAST_SILENCE_SECONDS: Final = 3.0
 ALONE_SECONDS: Final = 15.0
 """Seconds for which a head counts as the newest while no upstream can be asked."""
-KEPT_FIRSTS: Final = 256
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -78,6 +78,7 @@ class Follower:
         self._chain = chain
         self._connect = connect
         self._block_time = block_time
+        self._dialect = EthereumDialect(chain, block_time, lambda: self.accepts_any)
         self.upstreams = Upstreams(named([Client(each, connect=connect) for each in addresses]))
         self._max_lag = max_lag
         self._scopes: dict[Upstream, trio.CancelScope] = {}
@@ -113,8 +114,7 @@ class Follower:
         self.stage = SyncStage.CONNECTING
         self._stages = SyncStageLog()
         self._starting = chain.head.number
-        self._firsts: dict[Head, float] = {}
-        """Time at which each of the last heads was announced first."""
+        self._announcements = HeadAnnouncements()
         self._height: int | None = None
         self._news = 0.0
         """Time of the last announcement."""
@@ -169,8 +169,9 @@ class Follower:
         lag = self.lag
         if lag is None:
             return None
-        above = [first for head, first in self._firsts.items() if head.number > self._chain.head.number]
-        seconds = trio.current_time() - min(above) if lag and above else 0.0
+        seconds = 0.0
+        if lag:
+            seconds = self._announcements.seconds_behind(self._chain.head.number, trio.current_time())
         return {"blocks": lag, "seconds": round(seconds, 3)}
 
     @property
@@ -246,7 +247,7 @@ class Follower:
         with trio.CancelScope() as self._scopes[upstream]:
             async with trio.open_nursery() as nursery:
                 await nursery.start(upstream.client.run)
-                await UpstreamSession(self._chain, upstream, self, self._block_time).run()
+                await UpstreamSession(self._dialect, upstream, self).run()
 
     def follow(
         self, addresses: Sequence[UpstreamAddress], agree: int, beacons: Sequence[UpstreamAddress] = ()
@@ -275,9 +276,7 @@ class Follower:
     def announced(self, upstream: Upstream, head: Head) -> None:
         """Take note that an upstream has announced another head."""
         now = self._news = trio.current_time()
-        upstream.client.score.announced(now - self._firsts.setdefault(head, now))
-        while len(self._firsts) > KEPT_FIRSTS:
-            del self._firsts[next(iter(self._firsts))]
+        self._announcements.add(upstream, head, now)
         self._see()
 
     async def take(self, upstream: Upstream, link: Link) -> None:

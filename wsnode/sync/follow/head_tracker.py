@@ -35,7 +35,7 @@ from wsnode.sync.follow.head_policy import HeadPolicy
 from wsnode.sync.follow.light.receipts import Receipts, kept
 from wsnode.sync.follow.light.start_block import StartBlock
 from wsnode.sync.follow.range_sync import RangeSync
-from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.sync.follow.upstream import LowerHead, PeerError, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
@@ -83,8 +83,7 @@ class HeadTracker:
         self._choosing = trio.Lock()
         self._far_takes = 0
         """Number of `take` calls over a long distance that have not come near an upstream's head yet."""
-        self._lower_since: float | None = None
-        """Time since which the upstreams' head is below ours, on the same chain; None if it is not."""
+        self._lower = LowerHead(upstreams)
         self.accepts_any = False
         """True if even a finalized block may be replaced."""
         self.reorganisations = 0
@@ -243,7 +242,7 @@ class HeadTracker:
             if choice is None:
                 return
             if isinstance(choice.block, Head):
-                self._lower_since = None
+                self._lower.forget()
                 if choice.block != self.head and await self._set_head(choice.block.hash):
                     self.stopped_reason = None
                 self._verified.forget_below(self.floor)
@@ -371,24 +370,9 @@ class HeadTracker:
 
     async def _stay_or_go_back(self, number: int) -> None:
         """Go back to a lower block of ours, if an upstream's own head went back to it and stays there."""
-        backers = [
-            upstream
-            for upstream in self._upstreams
-            if upstream.is_usable and upstream.went_back and upstream.head and upstream.head.number == number
-        ]
-        if number >= self.head.number or not backers:
-            self._lower_since = None
-            return
-        if len(backers) < max(2, self._policy.agree):
-            # First of all a lower head is one node that lags behind a URL shared by several.
-            now = trio.current_time()
-            self._lower_since = now if self._lower_since is None else self._lower_since
-            if now - self._lower_since < self._block_time(self._chain):
-                return
-        self._lower_since = None
-        target = backers[0].head
-        assert target is not None, "a backer has a head"
-        await self._set_head(target.hash)
+        seconds, agree = self._block_time(self._chain), self._policy.agree
+        if (target := self._lower.target(number, self.head.number, agree, seconds)) is not None:
+            await self._set_head(target.hash)
 
     def _is_canonical(self, head: Head) -> bool:
         with self._chain.snapshot() as view:

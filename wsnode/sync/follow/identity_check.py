@@ -1,20 +1,26 @@
-"""Identity of an upstream, checked before anything of it is believed: is it a node of our chain?"""
+"""Questions to an Ethereum node: whether it is a node of our chain, and what its head is."""
 
+from collections.abc import Callable
 from typing import Final
 
 import trio
 
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.networks.table import UNKNOWN_GENESIS, named
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.sync.follow.blocks.block_client import head_at
-from wsnode.sync.follow.upstream import PeerError, Upstream
+from wsnode.sync.follow.block_time import BlockTime
+from wsnode.sync.follow.blocks.block_client import decode_rpc_block, head_at
+from wsnode.sync.follow.upstream import RECHECK_SECONDS, PeerError, Upstream
 from wsnode.untrusted.decoding import MalformedError, decode_quantity, excerpt
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 GREETING_SECONDS: Final = 15.0
+LEAST_POLL_SECONDS: Final = 0.1
+MOST_POLL_SECONDS: Final = 2.0
+POLLS_A_BLOCK: Final = 4
 
 
 class ChainIdentity:
@@ -83,3 +89,57 @@ async def _require_finalized(upstream: Upstream, link: Link, ours: Head) -> None
             f"{hexadecimal(ours.hash)}",
             is_forked=True,
         )
+
+
+class EthereumDialect:
+    """Asks nodes of an Ethereum chain for what a session needs."""
+
+    polls_beside = False
+
+    def __init__(self, chain: Chain, block_time: BlockTime, accepts_any: Callable[[], bool]) -> None:
+        """`accepts_any` says whether even what is final may be replaced."""
+        self._chain = chain
+        self._block_time = block_time
+        self._accepts_any = accepts_any
+
+    async def greet(self, upstream: Upstream, link: Link) -> Head:
+        """Return the head of an upstream of our chain; raises as `greet`."""
+        with self._chain.snapshot() as view:
+            ours = identity_of(view)
+        return await greet(upstream, link, ours, accepts_any=self._accepts_any())
+
+    async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
+        """Have `hear` called with each header that the upstream announces; False where it announces none.
+
+        Raises:
+            UpstreamError: The connection was lost.
+        """
+        try:
+            await link.subscribe(["newHeads"], hear)
+        except UpstreamError as error:
+            if error.reason == "refused":
+                return False
+            raise
+        return True
+
+    def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
+        """Return the head that an announced header names, None for null.
+
+        Raises:
+            UpstreamError: It is malformed.
+        """
+        block = upstream.client.read(decode_rpc_block, text)
+        return None if block is None else block.head
+
+    async def head(self, upstream: Upstream, link: Link) -> Head | None:
+        """Return the head of an upstream; raises as `head_at`."""
+        return await head_at(upstream, "latest", link)
+
+    def poll_seconds(self, _upstream: Upstream) -> float:
+        """Return a part of the time between two blocks, within bounds."""
+        seconds = self._block_time(self._chain) / POLLS_A_BLOCK
+        return min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS)
+
+    def recheck_seconds(self, _upstream: Upstream) -> float:
+        """Return a minute: what stands behind a URL may change."""
+        return RECHECK_SECONDS

@@ -8,30 +8,20 @@ from typing import Final, Protocol
 
 import trio
 
-from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
-from wsnode.sync.follow.block_time import BlockTime
-from wsnode.sync.follow.blocks.block_client import UnknownForkError, decode_rpc_block, head_at
-from wsnode.sync.follow.identity_check import greet, identity_of
-from wsnode.sync.follow.upstream import RECHECK_SECONDS, PeerError, PeerState, Upstream
+from wsnode.sync.follow.blocks.block_client import UnknownForkError
+from wsnode.sync.follow.upstream import PeerError, PeerState, Upstream
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
-LEAST_POLL_SECONDS: Final = 0.1
-MOST_POLL_SECONDS: Final = 2.0
-POLLS_A_BLOCK: Final = 4
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class SessionEvents(Protocol):
     """Receiver of an upstream's news."""
-
-    @property
-    def accepts_any(self) -> bool:
-        """Return True if even a finalized block may be replaced."""
 
     def announced(self, upstream: Upstream, head: Head) -> None:
         """Take note that an upstream has announced another head."""
@@ -51,14 +41,52 @@ class SessionEvents(Protocol):
         """Take note that an upstream came or went."""
 
 
+class NodeDialect(Protocol):
+    """How the nodes of a chain are asked for what a session needs."""
+
+    polls_beside: bool
+    """Whether an upstream that announces its heads is asked for them as well."""
+
+    async def greet(self, upstream: Upstream, link: Link) -> Head:
+        """Return the head of an upstream that can be followed.
+
+        Raises:
+            PeerError: It cannot: it is of another chain.
+            UpstreamError: It gives no answer.
+        """
+
+    async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
+        """Have `hear` called with what the upstream announces; False where it announces nothing."""
+
+    def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
+        """Return the head that an announcement names, None if it names none.
+
+        Raises:
+            UpstreamError: It is malformed.
+        """
+        ...
+
+    async def head(self, upstream: Upstream, link: Link) -> Head | None:
+        """Return the head of an upstream, None if it has none.
+
+        Raises:
+            UpstreamError: It gives no answer.
+        """
+
+    def poll_seconds(self, upstream: Upstream) -> float:
+        """Return how long to wait between two questions for the head."""
+        ...
+
+    def recheck_seconds(self, upstream: Upstream) -> float:
+        """Return how long an upstream that is not fit is left alone."""
+        ...
+
+
 class UpstreamSession:
     """Task that keeps a session with one upstream."""
 
-    def __init__(
-        self, chain: Chain, upstream: Upstream, events: SessionEvents, block_time: BlockTime
-    ) -> None:
-        self._chain = chain
-        self._block_time = block_time
+    def __init__(self, dialect: NodeDialect, upstream: Upstream, events: SessionEvents) -> None:
+        self._dialect = dialect
         self._upstream = upstream
         self._events = events
 
@@ -84,7 +112,7 @@ class UpstreamSession:
         self._events.changed()
         if unfit.permanent:
             await trio.sleep_forever()
-        await trio.sleep(RECHECK_SECONDS)
+        await trio.sleep(self._dialect.recheck_seconds(upstream))
 
     def _leave(self, standing: PeerState, why: str) -> None:
         upstream = self._upstream
@@ -97,11 +125,9 @@ class UpstreamSession:
     async def _attend(self) -> None:
         upstream = self._upstream
         link = await upstream.client.link()
-        with self._chain.snapshot() as view:
-            ours = identity_of(view)
-        head = await greet(upstream, link, ours, accepts_any=self._events.accepts_any)
+        head = await self._dialect.greet(upstream, link)
         upstream.link = link
-        upstream.announces_heads = await self._subscribed(link)
+        upstream.announces_heads = await self._dialect.subscribe_heads(link, self._hear)
         if upstream.standing is not PeerState.FOLLOWED:
             logger.info("%s is followed, its head is %s", upstream, head)
         upstream.standing, upstream.why, upstream.is_forked = PeerState.FOLLOWED, "", False
@@ -109,27 +135,18 @@ class UpstreamSession:
         self._events.changed()
         if upstream.announces_heads:
             await self._events.greeted(upstream, link)
+        polls = not upstream.announces_heads or self._dialect.polls_beside
         await first_failure(
             lambda: self._take_all(link),
             lambda: ended(link),
-            *(() if upstream.announces_heads else (lambda: self._poll(link),)),
+            *((lambda: self._poll(link),) if polls else ()),
         )
-
-    async def _subscribed(self, link: Link) -> bool:
-        """Subscribe to the upstream's heads; return False if it refuses."""
-        try:
-            await link.subscribe(["newHeads"], self._hear)
-        except UpstreamError as error:
-            if error.reason == "refused":
-                return False
-            raise
-        return True
 
     def _hear(self, text: bytes) -> None:
         with suppress(UpstreamError):
-            block = self._upstream.client.read(decode_rpc_block, text)
-            if block is not None:
-                self._note_head(block.head)
+            head = self._dialect.announced_head(self._upstream, text)
+            if head is not None:
+                self._note_head(head)
 
     def _note_head(self, head: Head) -> None:
         if self._upstream.announce(head):
@@ -137,9 +154,8 @@ class UpstreamSession:
 
     async def _poll(self, link: Link) -> None:
         while True:
-            seconds = self._block_time(self._chain) / POLLS_A_BLOCK
-            await trio.sleep(min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS))
-            head = await head_at(self._upstream, "latest", link)
+            await trio.sleep(self._dialect.poll_seconds(self._upstream))
+            head = await self._dialect.head(self._upstream, link)
             if head is not None:
                 self._note_head(head)
 

@@ -4,6 +4,7 @@ from enum import Enum
 from math import inf
 from typing import Any, Final
 
+from wsnode.ethereum.head import Head
 from wsnode.sync.follow.upstream import Upstream
 
 
@@ -21,6 +22,25 @@ class SyncStage(Enum):
 BRIEF_SECONDS: Final = 10.0
 ELSEWHERE: Final = "elsewhere"
 """The state of an upstream that is followed, and whose head is not on the proved chain."""
+KEPT_FIRSTS: Final = 256
+
+
+class HeadAnnouncements:
+    """When each of the last heads was announced first."""
+
+    def __init__(self) -> None:
+        self._firsts: dict[Head, float] = {}
+
+    def add(self, upstream: Upstream, head: Head, now: float) -> None:
+        """Take note that an upstream has announced a head, which counts in its score."""
+        upstream.client.score.announced(now - self._firsts.setdefault(head, now))
+        while len(self._firsts) > KEPT_FIRSTS:
+            del self._firsts[next(iter(self._firsts))]
+
+    def seconds_behind(self, number: int, now: float) -> float:
+        """Return the seconds since a block above `number` was announced first, 0 without one."""
+        above = [first for head, first in self._firsts.items() if head.number > number]
+        return now - min(above) if above else 0.0
 
 
 class SyncStageLog:

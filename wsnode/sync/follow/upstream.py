@@ -74,6 +74,10 @@ class Upstream:
         """
         self.takes_batches = True
         """True if the upstream is asked for several blocks at once: until it refused two."""
+        self.interface_version: tuple[int, ...] = ()
+        """Version of its methods' specification, where it tells one; empty before."""
+        self.refused_blocks = 0
+        """Number of times that it was left alone since its last block that was right."""
         self.announces_heads = False
         """True if the upstream announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
@@ -149,6 +153,41 @@ class Upstreams:
     def highest(self, agree: int) -> int | None:
         """Return the height that `agree` upstreams say they have reached, None if too few can be asked."""
         return agreed_number([each.announced.number for each in self.usable if each.announced], agree)
+
+
+class LowerHead:
+    """The decision to go back to a block of ours that is below the head, on the same chain."""
+
+    def __init__(self, upstreams: Upstreams) -> None:
+        self._upstreams = upstreams
+        self._since: float | None = None
+        """Since when the upstreams' head is below ours."""
+
+    def forget(self) -> None:
+        """Take note that the upstreams' head is not below ours."""
+        self._since = None
+
+    def target(self, number: int, head: int, agree: int, seconds: float) -> Head | None:
+        """Return block `number` of ours, if an upstream's own head went back to it and stays there.
+
+        One upstream is waited for `seconds`: first of all a lower head is one node that lags behind a URL
+        shared by several.
+        """
+        backers = [
+            upstream
+            for upstream in self._upstreams
+            if upstream.is_usable and upstream.went_back and upstream.head and upstream.head.number == number
+        ]
+        if number >= head or not backers:
+            self._since = None
+            return None
+        if len(backers) < max(2, agree):
+            now = trio.current_time()
+            self._since = now if self._since is None else self._since
+            if now - self._since < seconds:
+                return None
+        self._since = None
+        return backers[0].head
 
 
 def named(clients: Sequence[Client]) -> list[Upstream]:
