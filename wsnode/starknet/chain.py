@@ -15,13 +15,21 @@ from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
     CHAIN_ID_KEY,
     FIRST_BLOCK_KEY,
+    HISTORIES,
     META,
     SCHEMA,
     SCHEMA_KEY,
     TABLES,
+    WINDOW_KEY,
     number_key,
 )
-from wsnode.starknet.storage.writing import put_block, put_class, remove_blocks_above
+from wsnode.starknet.storage.writing import (
+    prune_first_block,
+    put_block,
+    put_block_below,
+    put_class,
+    remove_blocks_above,
+)
 from wsnode.store import environment
 from wsnode.store.environment import Environment, Reader, Writer
 from wsnode.store.errors import DamagedRowError
@@ -126,6 +134,54 @@ class StarknetChain:
                 put_block(writer, block)
                 if block.number == 0 and (name := KNOWN_CHAINS.get(block.hash)):
                     writer.put(META, CHAIN_ID_KEY, name.encode())
+
+        self.store.write(change)
+
+    def prepend(self, blocks: Sequence[VerifiedStarknetBlock], classes: Sequence[ContractClass]) -> None:
+        """Add the blocks below the first one, highest first, and their classes, in one transaction."""
+
+        def change(writer: Writer) -> None:
+            for found in classes:
+                put_class(writer, found)
+            for block in blocks:
+                put_block_below(writer, block)
+
+        self.store.write(change)
+
+    def prune(self, first: int) -> None:
+        """Remove the blocks below `first`, which the window has left, in one transaction."""
+        with self.snapshot() as view:
+            lowest = view.first_block
+
+        def change(writer: Writer) -> None:
+            for number in range(lowest, first):
+                prune_first_block(writer, number)
+
+        self.store.write(change)
+
+    def begin_with(
+        self,
+        blocks: Sequence[VerifiedStarknetBlock],
+        classes: Sequence[ContractClass],
+        chain_id: str,
+        window: int,
+    ) -> None:
+        """Make `blocks`, lowest first, the whole of a light folder of the last `window` blocks.
+
+        Blocks that it had before are dropped, with what the state was after them; classes stay.
+        """
+
+        def change(writer: Writer) -> None:
+            remove_blocks_above(writer, -1)
+            for table in HISTORIES:
+                writer.clear(table)
+            writer.put(META, FIRST_BLOCK_KEY, number_key(blocks[0].number))
+            writer.put(META, CHAIN_ID_KEY, chain_id.encode())
+            writer.put(META, WINDOW_KEY, number_key(window))
+            for found in classes:
+                put_class(writer, found)
+            for block in blocks:
+                put_block(writer, block)
 
         self.store.write(change)
 

@@ -27,6 +27,7 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     STORAGE_AT,
     TRANSACTIONS,
+    WINDOW_KEY,
     entry_at,
     first_entry,
     key_number,
@@ -88,6 +89,12 @@ class StarknetSnapshot:
         """The number of the first stored block."""
         key = self._reader.get(META, FIRST_BLOCK_KEY)
         return 0 if key is None else key_number(key)
+
+    @property
+    def window(self) -> int | None:
+        """The number of blocks that a light folder keeps, None for a full one."""
+        key = self._reader.get(META, WINDOW_KEY)
+        return None if key is None else key_number(key)
 
     @property
     def chain_id(self) -> str | None:

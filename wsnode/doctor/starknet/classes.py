@@ -9,7 +9,16 @@ from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import NotAClassError
 from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.rows import decompress
-from wsnode.starknet.storage.tables import CLASSES, DROPPED, FIRST_NAMED, MISSING, NUMBERS, number_key
+from wsnode.starknet.storage.tables import (
+    CLASSES,
+    DROPPED,
+    FIRST_NAMED,
+    META,
+    MISSING,
+    NUMBERS,
+    WINDOW_KEY,
+    number_key,
+)
 from wsnode.store.environment import Reader
 from wsnode.store.table import scan
 
@@ -41,7 +50,8 @@ class ClassCheck:
 
     def finish(self) -> None:
         """Check the definitions, and report look-ups that belong to no block."""
-        if not self._is_interrupted:
+        # A light folder has classes of blocks that it has no more.
+        if not self._is_interrupted and self._reader.get(META, WINDOW_KEY) is None:
             for table, found in ((FIRST_NAMED, self._named), (MISSING, self._missing)):
                 if (entries := self._reader.entries(table)) > found:
                     self._findings.fault(table.name, f"{entries - found} rows belong to no block")

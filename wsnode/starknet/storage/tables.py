@@ -34,6 +34,8 @@ DROPPED: Final = Table("dropped")
 """hash of a dropped block -> its number, hash of its parent (zero below the first block)"""
 META: Final = Table("meta")
 
+HISTORIES: Final = (STORAGE_AT, CLASS_AT, NONCE_AT, COMPILED_AT)
+"""Values after the blocks that have changed them."""
 TABLES: Final = (
     BLOCKS,
     NUMBERS,
@@ -57,6 +59,8 @@ SCHEMA: Final = b"5"
 """The layout; rows of earlier ones have no checksums."""
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
+WINDOW_KEY: Final = b"window"
+"""The number of blocks that a light folder keeps; full folders have none."""
 LATE: Final = b"late"
 """Before a number from 1 on -> hash of a class whose definition came after the blocks that name it."""
 

@@ -29,6 +29,7 @@ from wsnode.starknet.storage.tables import (
     DIFFS,
     DROPPED,
     EVENT_BLOOMS,
+    FIRST_BLOCK_KEY,
     FIRST_NAMED,
     INDEX_BYTES,
     LATE,
@@ -38,6 +39,7 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     STORAGE_AT,
     TRANSACTIONS,
+    entry_at,
     key_number,
     last_late,
     number_key,
@@ -49,8 +51,9 @@ DEPLOYED = b"\x01"
 REPLACED = b"\x00"
 
 
-def put_block(writer: Writer, block: VerifiedStarknetBlock) -> None:
-    """Write all rows of `block`, which is the next one."""
+def put_block(writer: Writer, block: VerifiedStarknetBlock, *, below: bool = False) -> None:
+    """Write all rows of `block`, which is the next one, or the one `below` the first."""
+    append = writer.put if below else writer.append
     number = number_key(block.number)
     header = block.header
     row = BlockRow(
@@ -62,26 +65,27 @@ def put_block(writer: Writer, block: VerifiedStarknetBlock) -> None:
         header.version,
         msgspec.json.encode(header.more) if header.more else b"",
     )
-    writer.append(BLOCKS, number, encode_block(row))
-    writer.append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
+    append(BLOCKS, number, encode_block(row))
+    append(DIFFS, number, compress(msgspec.json.encode(flat_diff(block.diff)), DIFF_LEVEL))
     if block.body is not None:
-        put_body(writer, number, block.body)
+        put_body(writer, number, block.body, below=below)
     writer.put(NUMBERS, block.hash, number)
     writer.delete(DROPPED, block.hash)
     for table, subject, value in histories(block.diff):
         writer.put(table, subject + number, value)
     for class_hash in block.diff.named_classes():
-        if writer.get(FIRST_NAMED, class_hash) is None:
+        if (named := writer.get(FIRST_NAMED, class_hash)) is None or named > number:
             writer.put(FIRST_NAMED, class_hash, number)
             if writer.get(CLASSES, class_hash) is None:
                 writer.put(MISSING, class_hash, number)
 
 
-def put_body(writer: Writer, number: bytes, text: bytes) -> None:
+def put_body(writer: Writer, number: bytes, text: bytes, *, below: bool = False) -> None:
     """Write transactions and receipts of block `number`, and by what they are found."""
-    writer.append(BODIES, number, compress(text, DIFF_LEVEL))
+    append = writer.put if below else writer.append
+    append(BODIES, number, compress(text, DIFF_LEVEL))
     body = decode_body(text)
-    writer.append(EVENT_BLOOMS, number, body_bloom(body))
+    append(EVENT_BLOOMS, number, body_bloom(body))
     for transaction_hash, place in transaction_places(number, body):
         writer.put(TRANSACTIONS, transaction_hash, place)
 
@@ -99,6 +103,40 @@ def put_class(writer: Writer, found: ContractClass) -> None:
     if writer.delete(MISSING, found.class_hash):
         # A journal has the blocks that name it already.
         writer.put(META, LATE + number_key(last_late(writer) + 1), found.class_hash)
+
+
+def put_block_below(writer: Writer, block: VerifiedStarknetBlock) -> None:
+    """Write all rows of `block`, the parent of the first one, which is the first one then.
+
+    That one's source was believed what root it begins with, which is the root of this block.
+    """
+    key = number_key(block.number + 1)
+    child = writer.get(BLOCKS, key)
+    if child is not None and (row := decode_block(child)).old_root != block.new_root:
+        writer.put(BLOCKS, key, encode_block(msgspec.structs.replace(row, old_root=block.new_root)))
+    put_block(writer, block, below=True)
+    writer.put(META, FIRST_BLOCK_KEY, number_key(block.number))
+
+
+def prune_first_block(writer: Writer, number: int) -> None:
+    """Remove the first block, `number`, which the window has left; the next one is the first one then.
+
+    Histories keep the last value before the window of whatever the window's blocks have not changed.
+    """
+    key, following = number_key(number), writer.get(DIFFS, number_key(number + 1))
+    row, body = writer.pop(BLOCKS, key), writer.pop(BODIES, key)
+    writer.delete(DIFFS, key)
+    if row is not None:
+        writer.delete(NUMBERS, decode_block(row).hash)
+    if body is not None:
+        writer.delete(EVENT_BLOOMS, key)
+        for transaction_hash, _ in transaction_places(key, decode_body(decompress(body))):
+            writer.delete(TRANSACTIONS, transaction_hash)
+    if following is not None:
+        for table, subject, _ in histories(state_diff(decode_flat(decompress(following)))):
+            if (entry := entry_at(writer, table, subject, number)) is not None:
+                writer.delete(table, entry[0])
+    writer.put(META, FIRST_BLOCK_KEY, number_key(number + 1))
 
 
 def remove_blocks_above(writer: Writer, number: int) -> None:
