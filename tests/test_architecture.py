@@ -148,9 +148,16 @@ FLOORS = {
         "source errors progress starknet_progress",
         "rlp_files fork_choice starknet_folder",
         "importer follow",
-        "proofs",
+        "proofs starknet",
     ),
     "sync/proofs": ("state_request proof_window", "blocks", "client", "fetcher"),
+    "sync/starknet": (
+        "replies settings",
+        "client side_blocks",
+        "dialect verifying store",
+        "head_tracker window",
+        "follower",
+    ),
     "sync/follow": (
         "fork_choice storage_retry block_time",
         "upstream beacon",
@@ -199,7 +206,7 @@ FLOORS = {
     "node/services": (
         "engine fork_point journal_client sync_events proofs replica_status",
         "shared_rates store_check sync historical_chains shared_filters shared_pool journal starknet_replica",
-        "fork replica",
+        "fork replica starknet",
     ),
     "node/workers": ("scoreboard messages pending_requests", "ipc", "master serving", "run"),
     "node/workers/master": (

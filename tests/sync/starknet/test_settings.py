@@ -1,0 +1,104 @@
+"""What a configuration says of a Starknet chain's upstreams, and what it cannot say."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.node_process import run
+from wsnode.node.config import (
+    Config,
+    ConfigurationError,
+    NetworkConfig,
+    require_one_writer,
+)
+from wsnode.node.config_file import examine
+from wsnode.node.config_line import follow_starknet_config
+from wsnode.sync.starknet.settings import FollowStarknetConfig
+
+URLS = ("ws://127.0.0.1:1/rpc/v0_10", "http://127.0.0.1:2", "ws://127.0.0.1:3")
+
+
+@pytest.mark.parametrize(
+    ("chain", "chain_id", "kept"),
+    [
+        ("starknet", "SN_MAIN", 20_000),
+        ("starknet-sepolia", "SN_SEPOLIA", 20_000),
+        ("starknet:SN_TEST", "SN_TEST", None),
+    ],
+)
+def test_public_networks_are_light_unless_said(chain: str, chain_id: str, kept: int | None) -> None:
+    config = follow_starknet_config(chain, URLS[:1], None)
+    assert (config.chain_id, config.kept) == (chain_id, kept)
+
+
+def test_what_a_folder_is_can_be_said() -> None:
+    assert follow_starknet_config("starknet", URLS[:1], None, full=True).kept is None
+    assert follow_starknet_config("starknet:X", URLS[:1], None, light=True, window=5).kept == 5
+
+
+def test_of_three_upstreams_two_must_agree() -> None:
+    assert FollowStarknetConfig("starknet", URLS[:2]).agreeing == 1
+    assert FollowStarknetConfig("starknet", URLS).agreeing == 2
+
+
+@pytest.mark.parametrize(
+    ("chain", "urls", "settings", "words"),
+    [
+        ("mainnet", URLS, {}, "matching regex"),
+        ("starknet:", URLS, {}, "matching regex"),
+        ("starknet:" + "X" * 32, URLS, {}, "matching regex"),
+        ("starknet", (), {}, "length >= 1"),
+        ("starknet", URLS[:1] * 2, {}, "an upstream is named twice"),
+        ("starknet", ("ftp://a",), {}, "upstream 1: ftp:// is none of"),
+        ("starknet", URLS, {"agree": 4}, "agree: 4 of 3 upstreams cannot agree"),
+        ("starknet", URLS, {"light": True, "full": True}, "light and full exclude each other"),
+        ("starknet", URLS, {"full": True, "window": 5}, "window and checkpoint are of light folders"),
+        ("starknet:X", URLS, {"checkpoint": "0x1"}, "window and checkpoint are of light folders"),
+        ("starknet", URLS, {"checkpoint": "1"}, "matching regex"),
+        ("starknet", URLS, {"window": 0}, "int` >= 1"),
+        ("starknet", URLS, {"window": "2h"}, "Expected `int"),
+    ],
+)
+def test_what_is_impossible_is_refused(
+    chain: str, urls: tuple[str, ...], settings: dict[str, object], words: str
+) -> None:
+    agree = settings.pop("agree", None)
+    with pytest.raises(ConfigurationError, match=words):
+        follow_starknet_config(chain, urls, agree, **settings)  # type: ignore[arg-type]
+
+
+def test_a_file_names_it_beside_an_ethereum_chain(tmp_path: Path) -> None:
+    file = tmp_path / "wsnode.toml"
+    file.write_text(
+        '[networks.main]\ndata = "main"\n'
+        '[networks.main.follow]\nchain = "mainnet"\nupstreams = ["ws://127.0.0.1:4"]\n'
+        '[networks.main.follow_starknet]\nchain = "starknet"\nupstreams = ["ws://127.0.0.1:5"]\n'
+    )
+    report = examine(file)
+    assert (report.mistakes, report.config is None) == ([], False)
+    file.write_text(file.read_text() + "widow = 5\n")
+    assert "follow_starknet.widow" in examine(file).mistakes[0]
+
+
+def test_one_process_follows_and_serves() -> None:
+    followed = FollowStarknetConfig("starknet", URLS)
+    config = Config(networks={"main": NetworkConfig("main", follow_starknet=followed)}, workers=2)
+    with pytest.raises(ConfigurationError, match="one process follows the chain and serves it"):
+        require_one_writer(config)
+
+
+@pytest.mark.slow
+def test_options_of_other_chains_are_wrong_usage(tmp_path: Path) -> None:
+    options = (
+        "--chain",
+        "starknet",
+        "--upstream",
+        URLS[0],
+        "--beacon",
+        "http://127.0.0.1:9",
+        "--journal",
+        "redis://a",
+    )
+    ended = run("follow", "--data", str(tmp_path / "new"), *options)
+    assert (ended.returncode, "--beacon, --journal: not of Starknet chains" in ended.stderr) == (2, True)
+    assert not (tmp_path / "new").exists()

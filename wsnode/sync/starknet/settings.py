@@ -1,0 +1,64 @@
+"""What a configuration says of the nodes of a Starknet chain that are followed."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from wsnode.sync.follow.fork_choice import usual_agreement
+from wsnode.upstream.address import MOST_UPSTREAMS, require_upstreams
+
+STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
+"""Public networks, and the names that their nodes tell."""
+STARKNET_CHAIN: Final = r"^(starknet|starknet-sepolia|starknet:[!-~]{1,31})$"
+DEFAULT_STARKNET_WINDOW: Final = 20_000
+"""Eleven hours of blocks, at one in two seconds."""
+
+
+class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The Starknet nodes that a network follows, and how many of them must have a block."""
+
+    chain: Annotated[str, msgspec.Meta(pattern=STARKNET_CHAIN)]
+    """`starknet`, `starknet-sepolia`, or `starknet:` and the name of another network."""
+    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
+    agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """One of one or two, two of more."""
+    max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
+    """How many blocks the head may be behind before `/readyz` says so."""
+    light: bool = False
+    """Whether a new folder begins at the upstreams' head and keeps a window of blocks."""
+    full: bool = False
+    """Whether a new folder of a public network begins with its first block, and recomputes state roots."""
+    window: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
+    """How many blocks a new light folder keeps; 20,000 if absent."""
+    checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")] | None = None
+    """The hash of the block with which a new light folder begins; that of the upstreams' head if absent."""
+
+    @property
+    def chain_id(self) -> str:
+        """Return the name that nodes tell of the chain, such as SN_MAIN."""
+        return STARKNET_CHAINS.get(self.chain) or self.chain.partition(":")[2]
+
+    @property
+    def is_light(self) -> bool:
+        """Return whether a new folder keeps a window of blocks."""
+        return self.light or (self.chain in STARKNET_CHAINS and not self.full)
+
+    @property
+    def kept(self) -> int | None:
+        """Return how many blocks a new folder keeps, None for all."""
+        return (self.window or DEFAULT_STARKNET_WINDOW) if self.is_light else None
+
+    @property
+    def agreeing(self) -> int:
+        """Return how many upstreams must have a block."""
+        return usual_agreement(len(self.upstreams)) if self.agree is None else self.agree
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if an upstream is no URL of a node, stands twice, or settings contradict."""
+        require_upstreams(self.upstreams)
+        if self.agreeing > len(self.upstreams):
+            raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
+        if self.light and self.full:
+            raise ValueError("light and full exclude each other")
+        if not self.is_light and (self.window, self.checkpoint) != (None, None):
+            raise ValueError("window and checkpoint are of light folders: say light")

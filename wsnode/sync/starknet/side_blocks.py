@@ -1,0 +1,116 @@
+"""Blocks that their hashes prove, beside the stored chain, and the ways between them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from wsnode.ethereum.head import Head as BlockHead
+from wsnode.starknet.block import VerifiedStarknetBlock
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.felt import ZERO
+from wsnode.starknet.snapshot import StarknetSnapshot
+from wsnode.starknet.verification import Head
+from wsnode.sync.follow.fork_choice import Path
+from wsnode.sync.starknet.replies import StarknetHead, head_at
+from wsnode.upstream.errors import UpstreamError
+
+MOST_BLOCKS: Final = 1024
+MOST_BYTES: Final = 256 << 20
+"""Of bodies and classes that are held until enough upstreams have their blocks."""
+NOWHERE: Final = -1
+"""The number below the first block of all."""
+
+
+class ProvedBlock(msgspec.Struct, frozen=True):
+    """A block that its hash proves, with the classes that it names and the store lacks."""
+
+    block: VerifiedStarknetBlock
+    classes: Sequence[ContractClass] = ()
+    is_first: bool = False
+    """Whether a light folder may begin with it."""
+
+    @property
+    def head(self) -> StarknetHead:
+        """Return its number and hash."""
+        return head_at(self.block.number, self.block.hash)
+
+    @property
+    def bytes(self) -> int:
+        """Return how much memory it takes, nearly."""
+        return len(self.block.body or b"") + sum(len(each.rendered) for each in self.classes)
+
+
+class SideBlocks:
+    """Proved blocks by hash that are not stored, and the way from each to the stored chain."""
+
+    def __init__(self, chain: StarknetChain) -> None:
+        self._chain = chain
+        self._beside: dict[bytes, ProvedBlock] = {}
+        self._bytes = 0
+
+    def add(self, proved: ProvedBlock) -> None:
+        """Hold a block.
+
+        Raises:
+            UpstreamError: `busy`: there are too many, which no agreement of upstreams has made the head.
+        """
+        if len(self._beside) >= MOST_BLOCKS or self._bytes + proved.bytes > MOST_BYTES:
+            raise UpstreamError("busy", f"{len(self._beside)} blocks wait for upstreams that agree on them")
+        if self._beside.setdefault(proved.block.hash, proved) is proved:
+            self._bytes += proved.bytes
+
+    def forget(self, block_hash: bytes) -> None:
+        """Forget a block that breaks a rule, and those above it."""
+        for proved in list(self._beside.values()):
+            if proved.block.header.parent_hash == block_hash and proved.block.hash in self._beside:
+                self.forget(proved.block.hash)
+        self.drop(block_hash)
+
+    def forget_below(self, number: int) -> None:
+        """Forget the blocks up to `number`, which can become part of the chain no more."""
+        for block_hash in [each for each, proved in self._beside.items() if proved.block.number <= number]:
+            self.drop(block_hash)
+
+    def drop(self, block_hash: bytes) -> None:
+        """Forget a block."""
+        if (proved := self._beside.pop(block_hash, None)) is not None:
+            self._bytes -= proved.bytes
+
+    def find(self, block_hash: bytes) -> Head | None:
+        """Return number, hash and state root of a block, stored or beside; None for an unknown one."""
+        if (proved := self._beside.get(block_hash)) is not None:
+            return proved.block.number, proved.block.hash, proved.block.new_root
+        with self._chain.snapshot() as view:
+            number = view.number_of(block_hash)
+            row = None if number is None else view.block(number)
+        return None if number is None or row is None else (number, row.hash, row.new_root)
+
+    def path_to(self, head: BlockHead) -> Path | None:
+        """Return the way from the stored chain to a block, None if it leads over unknown ones.
+
+        The way to a block with which a folder may begin has its root below the first block of all.
+        """
+        with self._chain.snapshot() as view:
+            return self._path_in(view, head.hash)
+
+    def _path_in(self, view: StarknetSnapshot, wanted: bytes) -> Path | None:
+        beside: list[StarknetHead] = []
+        while (number := view.number_of(wanted)) is None:
+            if (proved := self._beside.get(wanted)) is None:
+                return None
+            beside.append(proved.head)
+            parent = proved.block.header.parent_hash or ZERO
+            if proved.block.number == 0 or (proved.is_first and not self._is_known(view, parent)):
+                number = NOWHERE
+                break
+            wanted = parent
+        return Path(number, tuple(reversed(beside)))
+
+    def _is_known(self, view: StarknetSnapshot, block_hash: bytes) -> bool:
+        return block_hash in self._beside or view.number_of(block_hash) is not None
+
+    def blocks_of(self, path: Path) -> list[ProvedBlock]:
+        """Return the blocks beside the chain on a way, lowest first."""
+        return [self._beside[head.hash] for head in path.beside]

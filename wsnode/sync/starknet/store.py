@@ -1,0 +1,139 @@
+"""Changes of a followed Starknet chain: one at a time, in a thread, published when complete."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import trio
+
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.errors import InvalidStarknetBlockError
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.roots import StateRoots
+from wsnode.sync.starknet.side_blocks import NOWHERE, ProvedBlock
+
+PRUNED_AT_ONCE: Final = 64
+"""Blocks that leave the window in one change of the store."""
+
+
+class RefusedRootError(Exception):
+    """The changes of a block do not lead to its state root."""
+
+    def __init__(self, error: InvalidStarknetBlockError) -> None:
+        super().__init__(str(error))
+        self.block_hash = error.block_hash
+
+
+class ChainWriter:
+    """Writes the blocks of one chain, and has its subscribers told of them."""
+
+    def __init__(
+        self, chain: StarknetChain, chain_id: str, window: int | None, publish: Callable[[], None]
+    ) -> None:
+        """A new folder with a `window` is light; `publish` is called when the store has another head."""
+        self._chain = chain
+        self._chain_id = chain_id
+        self._publish = publish
+        self._turn = trio.Lock()
+        self._roots: StateRoots | None = None
+        with chain.snapshot() as view:
+            self.window = window if view.head is None else view.window
+            self._checks_roots = self.window is None and view.first_block == 0
+        self._look()
+
+    def _look(self) -> None:
+        with self._chain.snapshot() as view:
+            head = view.head
+            self.head = NOWHERE if head is None else head
+            """The number of the head, -1 without a block."""
+            self.first_block = 0 if head is None else view.first_block
+
+    @property
+    def is_light(self) -> bool:
+        """Return whether the folder keeps a window of blocks."""
+        return self.window is not None
+
+    @property
+    def checks_roots(self) -> bool:
+        """Return whether every state root is recomputed."""
+        return self._checks_roots
+
+    @property
+    def wanted_first(self) -> int:
+        """Return the number of the block with which the window begins."""
+        return 0 if self.window is None else max(0, self.head - self.window + 1)
+
+    async def set_head(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+        """Make `blocks` follow block `root` of the chain, in the place of those above it.
+
+        A light folder begins with them, where there is no such block.
+
+        Raises:
+            RefusedRootError: The changes of one lead to another state root.
+            StoreError: The store cannot be written.
+        """
+        async with self._turn:
+            await trio.to_thread.run_sync(partial(self._set_head, root, blocks))
+            self._look()
+        self._publish()
+
+    def _set_head(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+        verified = [proved.block for proved in blocks]
+        classes = [found for proved in blocks for found in proved.classes]
+        if root == NOWHERE and self.window is not None:
+            self._chain.begin_with(verified, classes, self._chain_id, self.window)
+            return
+        if root == NOWHERE and self.head == NOWHERE:
+            self._chain.begin(0, self._chain_id)
+        self._check_roots(root, blocks)
+        try:
+            self._chain.append(verified, classes, after=root if root < self.head else None)
+        except BaseException:
+            # They are ahead of what is stored.
+            self._roots = None
+            raise
+
+    def _check_roots(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+        if not self._checks_roots:
+            return
+        if self._roots is None or root < self.head:
+            with self._chain.reader() as reader:
+                self._roots = StateRoots() if root == NOWHERE else StateRoots.of_head(reader, root)
+        for proved in blocks:
+            block = proved.block
+            if (found := self._roots.after(block)) != block.new_root:
+                self._roots = None
+                raise RefusedRootError(
+                    InvalidStarknetBlockError(
+                        block.number, block.hash, "state_root", felt_text(block.new_root), felt_text(found)
+                    )
+                )
+
+    async def prepend(self, blocks: Sequence[ProvedBlock]) -> bool:
+        """Store the blocks below the first one, highest first; return False where that is another one by now.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        async with self._turn:
+            if not blocks or blocks[0].block.number != self.first_block - 1:
+                return False
+            classes = [found for proved in blocks for found in proved.classes]
+            verified = [proved.block for proved in blocks]
+            await trio.to_thread.run_sync(partial(self._chain.prepend, verified, classes))
+            self._look()
+        return True
+
+    async def prune(self) -> bool:
+        """Remove blocks that the window has left, and return whether there were some.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        async with self._turn:
+            first = min(self.wanted_first, self.first_block + PRUNED_AT_ONCE)
+            if self.window is None or first <= self.first_block:
+                return False
+            await trio.to_thread.run_sync(partial(self._chain.prune, first))
+            self._look()
+        return True
