@@ -85,7 +85,8 @@ if TYPE_CHECKING:
     "--chain",
     type=ChainName(),
     metavar="NAME",
-    help="A chain of `wsnode chains`, or any chain id, instead of --genesis; light unless --full.",
+    help="A chain of `wsnode chains`, or any chain id, instead of --genesis; light unless --full. Or "
+    "starknet, starknet-sepolia, starknet:CHAIN_ID.",
 )
 @click.option("--full", is_flag=True, help="Execute every block, from genesis on; so without --chain, too.")
 @click.option(
@@ -126,6 +127,29 @@ def follow(
     with one_line_failures():
         from wsnode.node import config, config_line
 
+        settings = serving_settings(options) | {"listen": str(address)}
+        if chain is not None and chain.startswith("starknet"):
+            ethereum_only = {
+                "--beacon": beacons,
+                "--head": head,
+                "--beacon-config": beacon_config,
+                "--old-checkpoint": old_checkpoint,
+                "--accept-finalized-reorg": accept_finalized_reorg,
+                "--journal": journal,
+            }
+            if used := [name for name, value in ethereum_only.items() if value]:
+                raise click.UsageError(f"{', '.join(used)}: not of Starknet chains")
+            followed = config_line.follow_starknet_config(
+                chain, upstreams, agree, light=light, full=full, window=window, checkpoint=checkpoint
+            )
+
+            def read_starknet_config() -> config.Config:
+                return config_line.overridden(
+                    config_line.of_folder(data, options["vhost"], follow_starknet=followed), **settings
+                )
+
+            run_node(read_starknet_config(), read_starknet_config)
+            return
         if beacons and checkpoint is None:
             require_folder(data)
 
@@ -144,7 +168,6 @@ def follow(
             full=full,
         )
         published = config_line.journal_config(journal)
-        settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:
             return config_line.overridden(

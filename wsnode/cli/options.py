@@ -126,7 +126,10 @@ class ChainName(click.ParamType[str]):
             click.BadParameter: No chain has the name.
         """
         from wsnode.ethereum.networks.table import UnknownNetworkError, find_network
+        from wsnode.sync.starknet.settings import STARKNET_CHAIN
 
+        if re.fullmatch(STARKNET_CHAIN, value):
+            return value
         try:
             return find_network(value).name
         except UnknownNetworkError as error:

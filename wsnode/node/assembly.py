@@ -25,6 +25,7 @@ from wsnode.node.networks import (
     OpenChains,
     network_of,
     pool_beside,
+    starknet_followed,
     starknet_network,
     with_partner,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from wsnode.cluster.publisher import JournalPublisher
     from wsnode.node.services.fork import UpstreamForkBackend
     from wsnode.node.services.journal import StarknetPublishing
+    from wsnode.node.services.starknet.sync import StarknetSync
     from wsnode.node.services.starknet_replica import StarknetReplicaService
     from wsnode.node.services.sync import LocalSync
     from wsnode.starknet.chain import StarknetChain
@@ -123,7 +125,7 @@ def _starknet_alone(
     from wsnode.starknet.live.hub import StarknetHub
 
     hub = StarknetHub(chain)
-    followed: SyncService | None = None
+    followed: SyncService | None = _starknet_sync(network, chain, hub)
     if network.replica is not None and processes.writes:
         if (here := _starknet_replica(network, chain, hub)) is None:
             raise ConfigurationError(
@@ -136,6 +138,17 @@ def _starknet_alone(
         followed = processes.followed(name, None, None, None, "replica")
     folder = Path(network.data)
     return starknet_network(name, network.hosts, chain, keys, folder, hub=hub, followed=followed)
+
+
+def _starknet_sync(
+    network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
+) -> "StarknetSync | None":
+    """Return what follows other nodes of a Starknet chain, None if none are named."""
+    if network.follow_starknet is None:
+        return None
+    from wsnode.node.services.starknet.sync import StarknetSync
+
+    return StarknetSync(chain, hub, network.follow_starknet)
 
 
 def _starknet_replica(
@@ -229,6 +242,7 @@ class _Assembly:
             relay=relay,
             journal=journal,
         )
+        made = self._with_starknet_sync(made)
         made = self._with_publisher(made, publisher)
         made = self._with_shared_pool(made, publisher, standby)
         made = made if beside is None else beside.published(made)
@@ -292,6 +306,12 @@ class _Assembly:
         return ReplicaService(
             self._ethereum, live, self._hub, self._pool, self._network_config.replica, url, starknet
         )
+
+    def _with_starknet_sync(self, network: Network) -> Network:
+        if self._starknet is None or self._starknet_hub is None:
+            return network
+        followed = _starknet_sync(self._network_config, self._starknet, self._starknet_hub)
+        return network if followed is None else starknet_followed(network, followed)
 
     def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> SyncService | None:
         if live is not None or (self._network_config.follow is None and self._network_config.replica is None):

@@ -37,7 +37,8 @@ def open_chains(
     ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)
     # What follows other nodes, or is driven, leaves this chain to imports beside it.
     writes_starknet = writer and (network.replica is not None or not network.is_live)
-    starknet = _open_starknet(network, stack, writer=writes_starknet)
+    follows_starknet = network.follow_starknet is not None
+    starknet = _open_starknet(network, stack, writer=writes_starknet or follows_starknet)
     if ethereum is None and (starknet is None or network.follow is not None):
         raise ConfigurationError(f"{Path(network.data)} holds no chain: {makers(network)} makes one")
     return ethereum, starknet
@@ -56,7 +57,9 @@ def _open_ethereum(
 
 def _open_starknet(network: NetworkConfig, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
     folder = Path(network.data)
-    begins = writer and network.replica is not None and network.replica.starknet is not None
+    begins = network.follow_starknet is not None or (
+        writer and network.replica is not None and network.replica.starknet is not None
+    )
     if not begins and not (folder / STARKNET_FOLDER).is_dir():
         return None
     from wsnode.starknet.chain import StarknetChain

@@ -15,10 +15,11 @@ from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
 from wsnode.server.access.origin_policy import is_local_host
 from wsnode.server.limits import Limits
-from wsnode.upstream.address import UpstreamAddress
+from wsnode.sync.follow.fork_choice import usual_agreement
+from wsnode.sync.starknet.settings import FollowStarknetConfig
+from wsnode.upstream.address import MOST_UPSTREAMS, UpstreamAddress, require_upstreams
 from wsnode.upstream.errors import AddressError
 
-MOST_UPSTREAMS = 32
 MOST_BEACONS = 8
 MOST_WORKERS = 64
 DEFAULT_WINDOW = 7_200
@@ -110,19 +111,13 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def agreeing(self) -> int:
         """Return the number of upstreams that must have a block before it is the head."""
-        return (2 if len(self.upstreams) > 2 else 1) if self.agree is None else self.agree
+        return usual_agreement(len(self.upstreams)) if self.agree is None else self.agree
 
     def __post_init__(self) -> None:
         """Raise ValueError if an upstream's URL is invalid or named twice, or if other settings
         contradict.
         """
-        for place, url in enumerate(self.upstreams, 1):
-            try:
-                UpstreamAddress.parse(url)
-            except AddressError as error:
-                raise ValueError(f"upstream {place}: {error}") from None
-        if len(set(self.upstreams)) < len(self.upstreams):
-            raise ValueError("an upstream is named twice")
+        require_upstreams(self.upstreams)
         self._require_possible_chain()
         self._require_possible_beacon()
         if self.agreeing > len(self.upstreams):
@@ -282,6 +277,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...] = ()
     partner: PartnerConfig | None = None
     follow: FollowConfig | None = None
+    follow_starknet: FollowStarknetConfig | None = None
+    """The nodes of the network's Starknet chain."""
     pool: bool = True
     """True to have a pool, so that transactions can be sent to the network."""
     allow_unprotected: bool = False
@@ -431,6 +428,10 @@ def require_one_writer(config: Config) -> None:
             raise ConfigurationError(
                 f"workers: networks.{name}.engine: one process builds payloads; "
                 "serve its folder with workers from a second node"
+            )
+        if config.workers > 1 and network.follow_starknet is not None:
+            raise ConfigurationError(
+                f"workers: networks.{name}.follow_starknet: one process follows the chain and serves it"
             )
         if config.workers > 1 and network.follow is not None and network.follow.is_light:
             raise ConfigurationError(

@@ -50,8 +50,10 @@ def _of_network(network: NetworkConfig) -> Iterator[str]:
     if network.engine is not None:
         yield from _of_engine(network.engine)
     holds_chain = any((folder / each).is_dir() for each in (ETHEREUM_FOLDER, STARKNET_FOLDER))
-    begins_one = (network.engine is not None and network.engine.genesis is not None) or (
-        network.replica is not None and network.replica.starknet is not None
+    begins_one = (
+        (network.engine is not None and network.engine.genesis is not None)
+        or (network.replica is not None and network.replica.starknet is not None)
+        or (network.follow_starknet is not None and network.follow is None)
     )
     if not holds_chain and not begins_one and genesis_of(network) is None:
         yield f"{folder} holds no chain: {makers(network)} makes one"
@@ -87,13 +89,15 @@ def served(config: Config) -> Iterator[str]:
 def _roles(network: NetworkConfig) -> Iterator[str]:
     if network.follow is not None:
         yield f"follows {len(network.follow.upstreams)} upstreams"
+    if network.follow_starknet is not None:
+        yield f"follows {len(network.follow_starknet.upstreams)} upstreams of {network.follow_starknet.chain}"
     if network.replica is not None:
         yield f"repeats the journal at {network.replica.address}"
     if network.engine is not None:
         yield f"driven at {network.engine.address}"
     if network.journal is not None:
         yield f"published to {network.journal.address}"
-    if not network.is_live:
+    if not network.is_live and network.follow_starknet is None:
         yield "served as other processes write it"
     if network.hosts:
         yield f"for {' '.join(network.hosts)}"

@@ -26,6 +26,7 @@ from wsnode.node.config import (
 from wsnode.node.listen_address import ListenError
 from wsnode.node.setting_names import KnownNames, line_of, unknown_names
 from wsnode.server.limits import Limits
+from wsnode.sync.starknet.settings import FollowStarknetConfig
 from wsnode.untrusted.decoding import CONTROL, printable
 from wsnode.untrusted.files import read_file
 
@@ -61,6 +62,7 @@ _NETWORK = KnownNames(
     {
         "partner": KnownNames(PartnerConfig.__struct_fields__),
         "follow": KnownNames(FollowConfig.__struct_fields__),
+        "follow_starknet": KnownNames(FollowStarknetConfig.__struct_fields__),
         "fork": KnownNames(ForkConfig.__struct_fields__),
         "engine": KnownNames(EngineConfig.__struct_fields__),
         "journal": KnownNames(JournalConfig.__struct_fields__),
@@ -273,6 +275,11 @@ def _of_network(network: NetworkConfig) -> Iterator[tuple[str, str]]:
         yield (
             "journal",
             "the process that writes a chain publishes it; this one would need `follow` or `engine`",
+        )
+    if network.replica is not None and network.follow_starknet is not None:
+        yield (
+            "replica",
+            "a journal tells what a replica's chains are; leave `follow_starknet` out",
         )
     if network.replica is not None and (network.follow, network.engine, network.journal) != (None,) * 3:
         yield (

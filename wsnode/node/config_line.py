@@ -18,6 +18,7 @@ from wsnode.node.config import (
     place_of,
     require_one_writer,
 )
+from wsnode.sync.starknet.settings import FollowStarknetConfig
 
 
 def of_folder(
@@ -27,6 +28,7 @@ def of_folder(
     engine: EngineConfig | None = None,
     journal: JournalConfig | None = None,
     replica: ReplicaConfig | None = None,
+    follow_starknet: FollowStarknetConfig | None = None,
 ) -> Config:
     """Return the configuration of a node that serves one folder.
 
@@ -38,7 +40,13 @@ def of_folder(
     if engine is not None:
         _ = engine.address
     network = NetworkConfig(
-        str(data), tuple(hosts), follow=follow, engine=engine, journal=journal, replica=replica
+        str(data),
+        tuple(hosts),
+        follow=follow,
+        engine=engine,
+        journal=journal,
+        replica=replica,
+        follow_starknet=follow_starknet,
     )
     return Config(networks={data.absolute().name: network})
 
@@ -64,6 +72,21 @@ def follow_config(
     try:
         # Not by the constructor, which looks at the whole before it is known to consist of what it should.
         return msgspec.convert(given | settings, FollowConfig)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def follow_starknet_config(
+    chain: str, upstreams: Sequence[str], agree: int | None, **settings: Any
+) -> FollowStarknetConfig:
+    """Return what a command line says of a Starknet chain's upstreams.
+
+    Raises:
+        ConfigurationError: It is impossible.
+    """
+    given = {"chain": chain, "upstreams": upstreams, "agree": agree}
+    try:
+        return msgspec.convert(given | settings, FollowStarknetConfig)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 

@@ -157,6 +157,26 @@ def network_of(
     return made if followed is None else _grown(made, followed)
 
 
+def starknet_followed(network: Network, followed: SyncService) -> Network:
+    """Return a network with two chains whose Starknet chain follows other nodes."""
+
+    def not_ready_reason() -> str | None:
+        return network.not_ready_reason() or followed.not_ready_reason()
+
+    def reload(config: Any) -> None:
+        if network.reload is not None:
+            network.reload(config)
+        followed.reload(config)
+
+    return msgspec.structs.replace(
+        network,
+        background=[*network.background, *followed.background],
+        not_ready_reason=not_ready_reason,
+        figures=joined(network.figures, followed.figures),
+        reload=reload,
+    )
+
+
 def starknet_network(
     name: str,
     hosts: tuple[str, ...],

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from wsnode.node.config import Config, ConfigurationError, FollowConfig, ReplicaConfig
+from wsnode.node.config import (
+    Config,
+    ConfigurationError,
+    FollowConfig,
+    ReplicaConfig,
+)
 from wsnode.node.config_reload import read_again
 from wsnode.node.listen_address import ListenAddress
 from wsnode.server.access.keys import KeyFileStore
@@ -24,6 +29,7 @@ from wsnode.server.observability.supervisor import keep_running
 from wsnode.server.server import Server
 from wsnode.server.shared import NodeTotals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
+from wsnode.sync.starknet.settings import FollowStarknetConfig
 
 logger = logging.getLogger("wsnode.node")
 
@@ -130,6 +136,7 @@ def _lasting(config: Config, name: str) -> Any:
         name: msgspec.structs.replace(
             network,
             follow=network.follow and _followed(network.follow),
+            follow_starknet=network.follow_starknet and _followed_starknet(network.follow_starknet),
             replica=network.replica and _repeated(network.replica),
         )
         for name, network in config.networks.items()
@@ -144,6 +151,10 @@ def _followed(config: FollowConfig) -> FollowConfig:
         head=config.head,
         beacon_config=config.beacon_config,
     )
+
+
+def _followed_starknet(config: FollowStarknetConfig) -> FollowStarknetConfig:
+    return msgspec.structs.replace(config, upstreams=FOLLOWED.upstreams, agree=None)
 
 
 def _repeated(config: ReplicaConfig) -> ReplicaConfig:

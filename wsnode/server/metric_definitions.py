@@ -280,6 +280,32 @@ METRICS: Final[Mapping[str, MetricDefinition]] = _by_family(
             SYNC,
             "network",
             {
+                "wsnode_starknet_lag_blocks": "blocks that the upstreams of a Starknet chain are ahead",
+                "wsnode_starknet_sync_live": "1 while its head is the upstreams'",
+                "wsnode_starknet_follow_stopped": "1 while their chain leaves it below what is final on L1",
+                "wsnode_starknet_storage_failing": "1 while its blocks cannot be stored",
+                "wsnode_starknet_reorganisations_total": "changes that took blocks off it",
+                "wsnode_starknet_upstreams_followed": "its upstreams that are followed now",
+                "wsnode_starknet_window_blocks": "blocks that its light folder has",
+            },
+        ),
+        *_of(
+            SYNC,
+            "network upstream",
+            {
+                "wsnode_starknet_upstream_followed": "1 while it is followed",
+                "wsnode_starknet_upstream_quarantined": "1 while it is quarantined",
+                "wsnode_starknet_upstream_head": "the last block that it announced",
+                "wsnode_starknet_upstream_delay_seconds": "how late it announces",
+                "wsnode_starknet_upstream_read_seconds": "what 19 of 20 answers take",
+                "wsnode_starknet_upstream_reads_total": "answers",
+                "wsnode_starknet_upstream_failures_total": "questions without an answer, or with a wrong one",
+            },
+        ),
+        *_of(
+            SYNC,
+            "network",
+            {
                 "wsnode_proof_rounds_total": "rounds in which proofs of state were fetched",
                 "wsnode_carried_values_total": "values that access lists carried from an earlier block",
             },

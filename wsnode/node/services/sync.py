@@ -172,21 +172,22 @@ class LocalSync:
             figures.append(MetricValue("wsnode_lag_blocks", lag))
         if follower.anchor is not None:
             figures += anchor_figures(follower.anchor)
-        return figures + [figure for upstream in follower.upstreams for figure in _of(upstream)]
+        return figures + [figure for upstream in follower.upstreams for figure in upstream_figures(upstream)]
 
 
-def _of(upstream: Upstream) -> list[MetricValue]:
+def upstream_figures(upstream: Upstream, prefix: str = "wsnode_upstream") -> list[MetricValue]:
+    """Return the numbers of an upstream, whose names begin with a prefix."""
     named, score = {"upstream": str(upstream)}, upstream.client.score
     figures = [
-        MetricValue("wsnode_upstream_followed", upstream.is_usable, named),
-        MetricValue("wsnode_upstream_quarantined", upstream.standing is PeerState.QUARANTINED, named),
-        MetricValue("wsnode_upstream_delay_seconds", score.delay, named),
-        MetricValue("wsnode_upstream_read_seconds", score.p95, named),
-        MetricValue("wsnode_upstream_reads_total", score.reads, named),
-        MetricValue("wsnode_upstream_failures_total", score.failures, named),
+        MetricValue(f"{prefix}_followed", upstream.is_usable, named),
+        MetricValue(f"{prefix}_quarantined", upstream.standing is PeerState.QUARANTINED, named),
+        MetricValue(f"{prefix}_delay_seconds", score.delay, named),
+        MetricValue(f"{prefix}_read_seconds", score.p95, named),
+        MetricValue(f"{prefix}_reads_total", score.reads, named),
+        MetricValue(f"{prefix}_failures_total", score.failures, named),
     ]
     if upstream.announced is not None:
-        figures.append(MetricValue("wsnode_upstream_head", upstream.announced.number, named))
+        figures.append(MetricValue(f"{prefix}_head", upstream.announced.number, named))
     return figures
 
 

@@ -123,9 +123,34 @@ STATUS: Final = record(
 )
 
 
+STARKNET_UPSTREAM: Final = record(
+    {
+        "url": STRING,
+        "state": STRING,
+        "head": or_null(STARKNET_BLOCK),
+        "heads": STRING,
+        "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
+        "reads": COUNT,
+        "failures": COUNT,
+        "callsPerSecond": NUMBER,
+    },
+    {"reason": STRING},
+)
 STARKNET_STATUS: Final = record(
-    {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": {**list_of(STRING), "maxItems": 0}},
-    {"replica": record({"alt": STARKNET_REPLICA})},
+    {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": list_of(STARKNET_UPSTREAM)},
+    {
+        "replica": record({"alt": STARKNET_REPLICA}),
+        "state": STRING,
+        "chain": STRING,
+        "trust": STRING,
+        "highest": or_null(_HEX),
+        "lag": or_null(COUNT),
+        "behind": or_null(record({"blocks": COUNT, "seconds": NUMBER})),
+        "reorganisations": COUNT,
+        "lowestBlock": _HEX,
+        "wanted": _HEX,
+        "window": COUNT,
+    },
 )
 """Status of a network with a Starknet chain alone."""
 
