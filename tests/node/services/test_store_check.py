@@ -60,9 +60,10 @@ async def test_what_became_of_the_files_is_logged_once(
 ) -> None:
     build_ethereum(tmp_path)
     caplog.set_level(logging.WARNING, "wsnode.node")
+    told: list[str] = []
     with Chain.open(tmp_path / "eth", writer=False) as chain:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(StoreCheck([chain], [].append, lambda: None).run)
+            nursery.start_soon(StoreCheck([chain], told.append, lambda: None).run)
             await trio.sleep(3 * CHECK_SECONDS)
             assert caplog.messages == []
             (tmp_path / "eth").rename(tmp_path / "aside")
@@ -71,6 +72,7 @@ async def test_what_became_of_the_files_is_logged_once(
             await trio.sleep(3 * CHECK_SECONDS)
             nursery.cancel_scope.cancel()
     assert caplog.messages == [f"{tmp_path}/eth/chain/{MOVED}", "the files of the store are back"]
+    assert told == [], "other processes see the same folder"
 
 
 def test_a_closed_network_has_no_fault_of_its_files(tmp_path: Path) -> None:
