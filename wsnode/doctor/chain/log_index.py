@@ -16,6 +16,7 @@ from wsnode.ethereum.codec.rows import CorruptRowError, log_entries
 from wsnode.ethereum.storage.log_entries import CHUNK_BITS, CHUNK_KEY, decode_positions
 from wsnode.ethereum.storage.tables import LOG_INDEX, RECEIPTS, number_key
 from wsnode.store.environment import Reader
+from wsnode.store.errors import DamagedRowError
 
 KINDS: Final = ("address", "first topic", "second topic", "third topic", "fourth topic", "number of topics")
 _CHUNK: Final = 1 << CHUNK_BITS
@@ -98,7 +99,7 @@ class LogIndexCheck:
     def _block_of(self, log: int) -> int | None:
         try:
             ((number, _),), _ = locate_logs(self._reader, log, ITSELF, 0, 1)
-        except (CorruptRowError, ValueError):
+        except (CorruptRowError, DamagedRowError, ValueError):
             return None
         return number
 
@@ -107,7 +108,7 @@ class LogIndexCheck:
             log = (_chunk_of((key, b"")) << CHUNK_BITS) + decode_positions(row).max()
             ((number, indices),), _ = locate_logs(self._reader, log, ITSELF, 0, 1)
             return self._has(number, indices[0], log, key)
-        except (CorruptRowError, ValueError, SystemError):
+        except (CorruptRowError, DamagedRowError, ValueError, SystemError):
             return False
 
     def _has(self, number: int, index: int, log: int, key: bytes) -> bool:

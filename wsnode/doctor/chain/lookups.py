@@ -24,6 +24,7 @@ from wsnode.ethereum.storage.tables import (
     number_key,
 )
 from wsnode.store.environment import Reader
+from wsnode.store.errors import DamagedRowError
 from wsnode.store.table import Table
 
 PLACE: Final = 8
@@ -71,7 +72,7 @@ class LookupCheck:
     def _total(self, number: int) -> ChainTotals | None:
         try:
             return canonical.totals(self._reader, number)
-        except CorruptRowError:
+        except (CorruptRowError, DamagedRowError):
             return None
 
     def _check_totals(self, block: StoredBlock, before: ChainTotals | None) -> None:
@@ -137,7 +138,7 @@ class LookupCheck:
     def _is_log_block(self, key: bytes, value: bytes) -> bool:
         try:
             through = canonical.totals(self._reader, number_from(value[:8]))
-        except CorruptRowError:
+        except (CorruptRowError, DamagedRowError):
             return False
         return number_key(through.logs) == key
 
