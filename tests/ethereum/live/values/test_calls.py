@@ -31,6 +31,7 @@ from tests.node_process import PATIENCE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.values import calls as feed
 from wsnode.ethereum.live.values.calls import CallFeed
+from wsnode.ethereum.live.values.feed import LIST_BYTES
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.state import LiveBytes
 from wsnode.server.access.api_keys import ApiKey, KeyLimits
@@ -183,8 +184,8 @@ async def run(growing: GrowingChain, script: Sequence[Any], *, pauses: bool, che
 
 
 IN_EITHER_MODE = [
-    pytest.param(False, feed.LIST_BYTES, id="reads"),
-    pytest.param(True, feed.LIST_BYTES, id="reads slowly"),
+    pytest.param(False, LIST_BYTES, id="reads"),
+    pytest.param(True, LIST_BYTES, id="reads slowly"),
     pytest.param(False, 0, id="all calls at each step"),
 ]
 """Whether a client pauses, and the bytes of the lists by which the calls of a step are found."""
