@@ -1,14 +1,17 @@
 //! Values on which live calls depend, each stored once with its calls.
 
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use alloy_primitives::map::{HashMap, HashSet};
 use alloy_primitives::{Address, B256, U256};
+use hashbrown::HashTable;
 
 use crate::evm::call::Read;
 
-/// Bytes of a value and of its entries in two maps.
-const VALUE_BYTES: usize = 224;
+/// Bytes of a value in `rows` and of its number in `numbers`, each with as much unused capacity.
+const VALUE_BYTES: usize = 156;
+/// Bytes of an account with the values that are its code or its nonce, mostly one of each.
+const ACCOUNT_BYTES: usize = 128;
 /// Bytes of a link: a call's number among those of a value, and the value's among those of a call.
 const LINK_BYTES: usize = 12;
 
@@ -85,7 +88,9 @@ impl<T: Copy + Eq + Hash> Few<T> {
 pub struct Values {
     rows: Vec<Option<Value>>,
     free: Vec<ValueId>,
-    numbers: HashMap<Read, ValueId>,
+    hasher: RandomState,
+    /// Numbers of the values, found by the values in `rows`. A map would store each value a second time.
+    numbers: HashTable<ValueId>,
     /// Values that are the code or the nonce of an account.
     members: HashMap<Address, Vec<ValueId>>,
     links: usize,
@@ -99,11 +104,17 @@ impl Values {
     }
 
     fn link_one(&mut self, call: CallId, read: Read) -> ValueId {
-        let number = self.numbers.get(&read).copied().unwrap_or_else(|| self.add(read));
+        let number = self.number_of(&read).unwrap_or_else(|| self.add(read));
         if let Some(value) = &mut self.rows[number as usize] {
             value.calls.insert(call);
         }
         number
+    }
+
+    /// Return the number of a value, or None if no call depends on it.
+    fn number_of(&self, read: &Read) -> Option<ValueId> {
+        let is_same = |number: &ValueId| read_of(&self.rows, *number) == Some(*read);
+        self.numbers.find(self.hasher.hash_one(Some(*read)), is_same).copied()
     }
 
     fn add(&mut self, read: Read) -> ValueId {
@@ -112,7 +123,9 @@ impl Values {
             (self.rows.len() - 1) as ValueId
         });
         self.rows[number as usize] = Some(Value { read, calls: Few::None });
-        self.numbers.insert(read, number);
+        let Self { rows, hasher, numbers, .. } = self;
+        let hash_of = |number: &ValueId| hasher.hash_one(read_of(rows, *number));
+        numbers.insert_unique(hash_of(&number), number, hash_of);
         if let Some(address) = account_of(&read) {
             self.members.entry(address).or_default().push(number);
         }
@@ -149,7 +162,10 @@ impl Values {
     }
 
     fn forget(&mut self, number: ValueId, read: Read) {
-        self.numbers.remove(&read);
+        if let Ok(entry) = self.numbers.find_entry(self.hasher.hash_one(Some(read)), |other| *other == number)
+        {
+            entry.remove();
+        }
         self.free.push(number);
         if let Some(address) = account_of(&read) {
             let others = self.members.entry(address).or_default();
@@ -162,14 +178,13 @@ impl Values {
 
     /// Return whether `numbers` are the values `reads`, in the same order.
     pub fn are(&self, numbers: &[ValueId], reads: &[Read]) -> bool {
-        let read_of = |number: &ValueId| self.rows[*number as usize].as_ref().map(|value| value.read);
         numbers.len() == reads.len()
-            && numbers.iter().zip(reads).all(|(number, read)| read_of(number) == Some(*read))
+            && numbers.iter().zip(reads).all(|(number, read)| read_of(&self.rows, *number) == Some(*read))
     }
 
     /// Return the calls that depend on a value.
     pub fn calls<'v>(&'v self, read: &Read) -> impl Iterator<Item = CallId> + use<'v> {
-        self.numbers.get(read).into_iter().flat_map(|number| self.calls_of(*number))
+        self.number_of(read).into_iter().flat_map(|number| self.calls_of(number))
     }
 
     /// Return the calls that read an account, its code or its nonce.
@@ -217,8 +232,13 @@ impl Values {
 
     /// Return the bytes of all values.
     pub fn bytes(&self) -> usize {
-        VALUE_BYTES * self.numbers.len() + LINK_BYTES * self.links
+        VALUE_BYTES * self.numbers.len() + ACCOUNT_BYTES * self.members.len() + LINK_BYTES * self.links
     }
+}
+
+/// Return the value with a number, or None if there is none.
+fn read_of(rows: &[Option<Value>], number: ValueId) -> Option<Read> {
+    rows[number as usize].as_ref().map(|value| value.read)
 }
 
 /// Return the account whose code or nonce a value is, or None.
@@ -226,5 +246,50 @@ fn account_of(read: &Read) -> Option<Address> {
     match read {
         Read::Code(address, _) | Read::Nonce(address, _) => Some(*address),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(number: u64) -> Read {
+        Read::Slot(Address::ZERO, U256::from(number))
+    }
+
+    #[test]
+    fn values_are_found_until_no_call_depends_on_them() {
+        let mut values = Values::default();
+        let reads: Vec<_> = (0..2_000).map(slot).collect();
+        let linked = values.relink(1, &[], &reads);
+        assert!(values.are(&linked, &reads));
+        let later = values.relink(1, &linked, &reads[500..]);
+        let other = values.relink(2, &[], &reads[..600]);
+        for (number, read) in reads.iter().enumerate() {
+            let mut calls: Vec<_> = values.calls(read).collect();
+            calls.sort_unstable();
+            let wanted: &[CallId] = match number {
+                0..500 => &[2],
+                500..600 => &[1, 2],
+                _ => &[1],
+            };
+            assert_eq!(calls, wanted);
+        }
+        assert_eq!(values.bytes(), 2_000 * VALUE_BYTES + 2_100 * LINK_BYTES);
+        values.unlink(1, &later);
+        assert_eq!(values.calls(&slot(700)).count(), 0);
+        values.unlink(2, &other);
+        assert_eq!(values.bytes(), 0);
+    }
+
+    #[test]
+    fn a_value_has_no_more_bytes_than_are_counted() {
+        let mut values = Values::default();
+        let reads: Vec<_> = (0..70_000).map(slot).collect();
+        let linked = values.relink(1, &[], &reads);
+        let kept = values.rows.capacity() * size_of::<Option<Value>>()
+            + values.numbers.capacity() * 8 / 7 * (size_of::<ValueId>() + 1)
+            + size_of_val(&*linked);
+        assert!(kept <= values.bytes(), "{kept} {}", values.bytes());
     }
 }
