@@ -84,6 +84,7 @@ def writer(folder: Path, upstream: Upstream, redis: RedisServer, told: Told) -> 
     answers = BeaconAnswers(story, lambda: told.slot)
     answers.genesis_time = int(time.time()) - CLOCK_SLOT * SLOT_SECONDS
     answers.spec = {
+        "SLOT_DURATION_MS": str(1000 * SLOT_SECONDS),
         "SECONDS_PER_SLOT": str(SLOT_SECONDS),
         "EPOCHS_PER_SYNC_COMMITTEE_PERIOD": str(PERIOD_EPOCHS),
     }
