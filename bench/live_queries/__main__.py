@@ -1,15 +1,18 @@
 """What do values cost that a node sends when they change, beside clients that ask for them at each block?
 
-    python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --connections 100 --rounds 5
+    python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --connections 100 --rounds 5 [--market]
 
 Each connection watches as many balances as the others. Each block has one transaction, which changes some of
 them. On a node with the subscriptions `state` and `calls` the connections hold theirs by either, there with a
 call a balance that reads slots of its own besides; then, and on all others, they ask for all of theirs in a
-batch at each head, by eth_getBalance and by the same calls. Of each way it prints the CPU a block beyond that
-of a block that nobody watches, p50 and p99 of how long after its head the last value of a block arrived at a
-connection, and memory a value. Both kinds of blocks are measured by turns in each round: the CPU is the
-median of the rounds with the least and the most, the delays are those of all, and the memory is that of the
-first round, before which nothing was held.
+batch at each head, by eth_getBalance and by the same calls. With --market nine of ten values are balances of
+100 tokens and the others reserves of 1,000 pairs, all held by calls, and a block has 100 transactions, each
+of which changes one of them or none; geth cannot be asked to mine such a block.
+
+Of each way it prints the CPU a block beyond that of a block that nobody watches, p50 and p99 of how long
+after its head the last value of a block arrived at a connection, and memory a value. Both kinds of blocks are
+measured by turns in each round: the CPU is the median of the rounds with the least and the most, the delays
+are those of all, and the memory is that of the first round, before which nothing was held.
 """
 
 import json
@@ -24,7 +27,8 @@ from typing import Any, NamedTuple
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.nodes import Node
 from bench.lib.peer import LONGEST_WAIT, Peer
-from wsnode.load.frames import masked_frame
+from bench.live_queries.workloads import Balances, Market, Workload, address_of
+from wsnode.load.frames import masked_frame, request_frame
 from wsnode.load.latencies import percentile
 from wsnode.load.machine import cpu_seconds, resident_bytes
 
@@ -35,7 +39,6 @@ WARM = 3
 """Blocks that are not counted."""
 SETTLE_SECONDS = 0.3
 SUBSCRIPTIONS = "state", "calls"
-POLLED = "eth_getBalance", "eth_call"
 
 
 class Result(NamedTuple):
@@ -57,60 +60,53 @@ def text_of(rounds: Sequence[Result]) -> str:
     return f"{spread}; p50 {p50:.1f} ms, p99 {p99:.1f} ms; {rounds[0].memory:.0f} B a value"
 
 
-def address_of(place: int) -> str:
-    """Return one of the addresses that are watched."""
-    return f"0x{0xA000_0000 + place:040x}"
-
-
-def payment(places: Sequence[int], code: str) -> str:
-    """Return a creation that sends one wei to each of some addresses, and runs `code`."""
-    # CALL(gas, address, 1, no input, no output)
-    calls = (f"5f5f5f5f600173{address_of(place)[2:]}5af150" for place in places)
-    return f"0x{''.join(calls)}{code}00"
-
-
-def call_of(place: int, reads: int) -> dict[str, str]:
-    """Return a call whose outcome is one of the balances, and whose other reads are slots of its own."""
-    slots = (f"63{place * reads + number:08x}5450" for number in range(1, reads))
-    return {"data": f"0x{''.join(slots)}73{address_of(place)[2:]}315f5260205ff3"}
-
-
 class Chain:
     """The connection that makes blocks, and hears of them."""
 
     def __init__(self, node: Node) -> None:
         self.peer = Peer(node.url)
-        self._sender = self._asked("eth_accounts", [])[0]
-        self._asked("eth_subscribe", ["newHeads"])
+        # Its results are read at once; heads come to `peer` alone.
+        self._asking = Peer(node.url)
+        self.sender: str = self.ask("eth_accounts", [])[0]
+        self.peer.ask(BATCH, "eth_subscribe", ["newHeads"])
+        _read(self.peer)
 
-    def _asked(self, method: str, params: Sequence[Any]) -> Any:
-        self.peer.ask(BATCH, method, params)
-        while True:
-            for reply in self.peer.replies(LONGEST_WAIT):
-                if reply.get("id") == BATCH:
-                    return reply["result"]
+    def ask(self, method: str, params: Sequence[Any]) -> Any:
+        """Return the result of a call.
+
+        Raises:
+            ConnectionError: The node refuses it.
+        """
+        return self.ask_all(method, [params])[0]
+
+    def ask_all(self, method: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return the results of calls that are sent together."""
+        self._asking.send(b"".join(request_frame(number, method, call) for number, call in enumerate(calls)))
+        results: dict[int, Any] = {}
+        while len(results) < len(calls):
+            for reply in _read(self._asking):
+                results[reply["id"]] = reply["result"]
+        return [results[number] for number in range(len(calls))]
+
+    def send(self, method: str, params: Sequence[Any]) -> None:
+        """Send a call whose result is ignored."""
+        self.peer.ask(SENT, method, params)
 
     def wait(self) -> None:
         """Wait for the head of the block."""
         while not any("method" in message for message in _read(self.peer)):
             pass
 
-    def send(self, places: Sequence[int], code: str = "") -> None:
-        """Have a block that changes the balances with these places, and runs some code in hexadecimal."""
-        value, data = hex(len(places)), payment(places, code)
-        sent = {"from": self._sender, "value": value, "data": data, "gas": hex(5_000_000)}
-        self.peer.ask(SENT, "eth_sendTransaction", [sent])
-
 
 class Watchers:
     """The connections, each with its balances, which wait for the change of a block."""
 
-    def __init__(self, peers: Sequence[Peer], values: int, way: str, reads: int) -> None:
+    def __init__(self, peers: Sequence[Peer], values: int, way: str, workload: Workload) -> None:
         each = values // len(peers)
         self._places = [range(number * each, (number + 1) * each) for number in range(len(peers))]
         self._peers = peers
         self._way = way
-        self._reads = reads
+        self._workload = workload
         self._subscribes = subscribes = way in SUBSCRIPTIONS
         for peer, places in zip(self._peers, self._places, strict=True):
             peer.ask(HEADS, "eth_subscribe", [way, self._watched(places)] if subscribes else ["newHeads"])
@@ -148,7 +144,7 @@ class Watchers:
     def _watched(self, places: Sequence[int]) -> dict[str, Any]:
         if self._way == "state":
             return {"accounts": [address_of(place) for place in places]}
-        return {"calls": [call_of(place, self._reads) for place in places]}
+        return {"calls": [self._workload.call(place) for place in places]}
 
     def _batch(self, places: Sequence[int]) -> bytes:
         asked = [
@@ -157,7 +153,7 @@ class Watchers:
                 "id": place,
                 "method": self._way,
                 "params": [
-                    call_of(place, self._reads) if self._way == "eth_call" else address_of(place),
+                    self._workload.call(place) if self._way == "eth_call" else address_of(place),
                     "latest",
                 ],
             }
@@ -191,7 +187,9 @@ def _outcomes(message: dict[str, Any]) -> list[dict[str, Any]]:
     return outcomes
 
 
-def measure(node: Node, chain: Chain, watchers: Watchers | None, options: Any) -> tuple[float, list[float]]:
+def measure(
+    node: Node, chain: Chain, workload: Workload, watchers: Watchers | None, options: Any
+) -> tuple[float, list[float]]:
     """Return the CPU a block in milliseconds, and all delays in seconds."""
     assert node.process is not None, "its CPU is measured"
     delays: list[float] = []
@@ -201,7 +199,7 @@ def measure(node: Node, chain: Chain, watchers: Watchers | None, options: Any) -
         if block == WARM:
             began = cpu_seconds(node.process)
         changed = [(block + each * step) % options.values for each in range(options.changed)]
-        chain.send(changed)
+        workload.change(chain, changed)
         if watchers is None:
             chain.wait()
             continue
@@ -217,30 +215,36 @@ def compare(node: Node, options: Any) -> None:
     """Print the figures of each way in which this node's values can be held."""
     assert node.process is not None
     chain = Chain(node)
-    alone, _none = measure(node, chain, None, options)
+    workload: Workload = Market(options.values) if options.market else Balances(options.reads)
+    try:
+        workload.prepare(chain)
+    except ConnectionError as error:
+        print(f"{node.name:>8} {error}", flush=True)
+        return
+    alone, _none = measure(node, chain, workload, None, options)
     print(f"{node.name:>8} unwatched       {alone:8.2f} ms of CPU a block", flush=True)
-    for way in (*SUBSCRIPTIONS, *POLLED):
+    for way in workload.ways:
         try:
-            rounds = [held(node, chain, way, options) for _ in range(options.rounds)]
+            rounds = [held(node, chain, workload, way, options) for _ in range(options.rounds)]
             print(f"{node.name:>8} {way:14}  {text_of(rounds)}", flush=True)
         except ConnectionError as error:
             print(f"{node.name:>8} {way:14}  {error}", flush=True)
 
 
-def held(node: Node, chain: Chain, way: str, options: Any) -> Result:
+def held(node: Node, chain: Chain, workload: Workload, way: str, options: Any) -> Result:
     """Return the figures of one way, beyond those of blocks that nobody watches, which come before.
 
     Raises:
         ConnectionError: The node refuses it, or closes a connection.
     """
     assert node.process is not None
-    alone, _none = measure(node, chain, None, options)
+    alone, _none = measure(node, chain, workload, None, options)
     before = resident_bytes(node.process)
     with ExitStack() as stack:
         peers = [stack.enter_context(closing(Peer(node.url))) for _ in range(options.connections)]
-        watchers = Watchers(peers, options.values, way, options.reads)
+        watchers = Watchers(peers, options.values, way, workload)
         memory = (resident_bytes(node.process) - before) / options.values
-        cpu, delays = measure(node, chain, watchers, options)
+        cpu, delays = measure(node, chain, workload, watchers, options)
     return Result(cpu - alone, delays, memory)
 
 
@@ -251,6 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--changed", type=int, default=50, help="balances that a block changes")
     parser.add_argument("--reads", type=int, default=10, help="values that a call reads")
+    parser.add_argument(
+        "--market", action="store_true", help="watch tokens and pairs; 100 transactions a block"
+    )
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args(arguments)

@@ -22,6 +22,7 @@ from bench.lib.forked import forked
 from bench.lib.nodes import Node
 from bench.lib.peer import LONGEST_WAIT, Peer
 from bench.live_queries.__main__ import HEADS, WARM, Chain, Watchers
+from bench.live_queries.workloads import Balances
 from wsnode.load.latencies import percentile
 
 KINDS = "heads", "logs"
@@ -72,7 +73,7 @@ def held_outcomes(node: Node, options: argparse.Namespace) -> Iterator[None]:
 def _hold(url: str, values: int, connections: int, reads: int, controller: Connection) -> None:
     with ExitStack() as stack:
         peers = [stack.enter_context(closing(Peer(url))) for _ in range(connections)]
-        Watchers(peers, values, "calls", reads)
+        Watchers(peers, values, "calls", Balances(reads))
         controller.send("held")
         by_socket = {peer.socket: peer for peer in peers}
         while controller not in (ready := wait([controller, *by_socket])):
@@ -81,13 +82,17 @@ def _hold(url: str, values: int, connections: int, reads: int, controller: Conne
 
 
 def measure(
-    chain: Chain, subscribers: Subscribers, places: Iterator[list[int]], options: argparse.Namespace
+    chain: Chain,
+    workload: Balances,
+    subscribers: Subscribers,
+    places: Iterator[list[int]],
+    options: argparse.Namespace,
 ) -> dict[str, list[float]]:
     """Return the ordered delays of some blocks, by kind."""
     delays: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for block in range(options.blocks + WARM):
         began = perf_counter()
-        chain.send(next(places), code=LOG * options.logs)
+        workload.change(chain, next(places), code=LOG * options.logs)
         found = subscribers.follow(began)
         chain.wait()
         if block >= WARM:
@@ -106,7 +111,7 @@ def changed_places(options: argparse.Namespace) -> Iterator[list[int]]:
 
 def compare(node: Node, options: argparse.Namespace) -> None:
     """Print the delays of each way, and the ratios of the rounds."""
-    chain, places = Chain(node), changed_places(options)
+    chain, workload, places = Chain(node), Balances(options.reads), changed_places(options)
     delays: dict[tuple[str, bool], list[float]] = {}
     ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with ExitStack() as stack:
@@ -119,7 +124,7 @@ def compare(node: Node, options: argparse.Namespace) -> None:
             halves: dict[bool, dict[str, list[float]]] = {}
             for is_beside in (False, True) if number % 2 else (True, False):
                 with held_outcomes(node, options) if is_beside else ExitStack():
-                    halves[is_beside] = measure(chain, subscribers, places, options)
+                    halves[is_beside] = measure(chain, workload, subscribers, places, options)
             for kind in KINDS:
                 ratios[kind].append(median(halves[True][kind]) / median(halves[False][kind]))
                 for is_beside, found in halves.items():

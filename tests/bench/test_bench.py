@@ -212,7 +212,10 @@ def test_values_are_held_by_subscription_and_by_polling() -> None:
         few = ("--values", "20", "--connections", "2", "--changed", "4", "--blocks", "2")
         ended = run("live_queries", f"one={place(node)}", *few)
         beside = run("live_queries.beside", f"one={place(node)}", *few, "--subscribers", "2", "--rounds", "2")
+        market = run("live_queries", f"one={place(node)}", *few, "--market")
     assert (ended.returncode, beside.returncode) == (0, 0), ended.stderr + beside.stderr
+    found = re.findall(r"^ +one (\w+) +-?[\d.]+ ms of CPU a block", market.stdout, re.MULTILINE)
+    assert found == ["unwatched", "calls", "eth_call"], market.stdout + market.stderr
     ratios = re.findall(r"^ +one (\w+) +ratio of p50: median [\d.]+", beside.stdout, re.MULTILINE)
     assert ratios == ["heads", "logs"], beside.stdout
     ways = re.findall(r"^ +one (\w+) +-?[\d.]+ ms of CPU a block", ended.stdout, re.MULTILINE)
