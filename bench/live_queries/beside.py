@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection, wait
 from statistics import median, quantiles
-from time import perf_counter
+from time import perf_counter, sleep
 
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.forked import forked
@@ -95,6 +95,8 @@ def measure(
         workload.change(chain, next(places), code=LOG * options.logs)
         found = subscribers.follow(began)
         chain.wait()
+        # Otherwise the calls of this block would run before the next one is made.
+        sleep(options.pause)
         if block >= WARM:
             for kind in KINDS:
                 delays[kind] += found[kind]
@@ -149,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reads", type=int, default=10, help="values that a call reads")
     parser.add_argument("--logs", type=int, default=10, help="logs of a block")
     parser.add_argument("--blocks", type=int, default=30, help="blocks of each half of a round")
+    parser.add_argument("--pause", type=float, default=0.1, help="seconds from a block to the next one")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args(arguments)
     with development_nodes(parser, options) as nodes:
