@@ -32,7 +32,7 @@ from bench.lib.nodes import Node, anonymous_bytes
 from bench.lib.peer import Peer, one_round_trip
 from wsnode.load.latencies import percentile
 from wsnode.load.machine import cpu_seconds
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 STAYING = 10
 VISITORS = 10

@@ -29,7 +29,7 @@ from bench.lib.development import development_nodes, development_parser
 from bench.lib.disk import sync_milliseconds
 from bench.lib.load import LoadError, finished
 from bench.lib.nodes import Node, wait_settled
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 LOGS = 100
 GAS = hex(1_000_000)

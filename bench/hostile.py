@@ -54,7 +54,7 @@ from bench.lib.nodes import (
 )
 from bench.lib.started import StartError, anvil, geth_that_mines, wsnode_that_mines
 from wsnode.load.machine import resident_bytes
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 LOGS = 4_000
 BLOCKS = 3

@@ -30,7 +30,7 @@ from bench.lib.started import StartError
 from wsnode.ethereum.state import address_of, sign_transaction
 from wsnode.load.frames import request_frame
 from wsnode.load.machine import cpu_seconds
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 NONCES = 16
 GAS = 21_000

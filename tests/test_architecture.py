@@ -218,7 +218,7 @@ FLOORS = {
     "node/workers/serving": (
         "sync_proxy free_files",
         "metrics_client pool_sync sync_publisher",
-        "worker_context",
+        "worker_process_group",
         "worker",
     ),
     "snapshots": (
@@ -231,7 +231,7 @@ FLOORS = {
     "load": (
         "descriptors frames histogram machine replies",
         "connection latencies measured progress",
-        "node",
+        "node_reader",
         "mix",
         "interference lag storm replay",
         "plan",

@@ -3,7 +3,7 @@
 from bench.lib.contracts import deploy_token, wait_receipt
 from bench.lib.material import transfer_call
 from bench.lib.nodes import Node
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 BLOCKS = 100
 TRANSFERS = 100

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from wsnode.demo import token
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 CREATION_GAS = hex(2_000_000)
 RECEIPT_SECONDS = 30.0

@@ -15,7 +15,7 @@ from bench.lib.compiled import compiled
 from bench.lib.nodes import Node
 from wsnode.load.machine import cpu_seconds, machine_time
 from wsnode.load.mix.requests import Request
-from wsnode.load.mix.window import WARM_UP, LoadPattern, run_window
+from wsnode.load.mix.window import WARM_UP, LoadSettings, run_window
 
 Message = dict[str, Any] | list[dict[str, Any]]
 FIRST_ID = 100_000
@@ -117,7 +117,7 @@ def _run_in_python(node: Node, messages: Sequence[Message], shape: tuple[int, in
     before = cpu_seconds(node.process) if node.process else 0.0
     # A list with at least the requests in flight: each is identified by its index.
     repeated = requests * (1 + 2 * shape[1] // len(requests))
-    measured = run_window(node.url, repeated, LoadPattern(*shape, seconds=seconds))
+    measured = run_window(node.url, repeated, LoadSettings(*shape, seconds=seconds))
     if measured.failure is not None:
         raise LoadError(measured.failure)
     if not measured.replies:

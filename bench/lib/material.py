@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.load.mix.samples import spread
-from wsnode.load.node import NodeReader, NodeRefusedError
+from wsnode.load.node_reader import NodeReader, NodeRefusedError
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 MOST = 1000

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from bench.lib.forked import forked
 from tests.hostile.client import Client, Ending, Report
 from tests.hostile.source import Chain, Scene
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 
 class Group:

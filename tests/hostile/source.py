@@ -12,7 +12,7 @@ from bench.lib.contracts import burst_creation, deploy, deploy_token
 from tests.hostile.views import digest_of
 from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.node import NodeReader, NodeRefusedError
+from wsnode.load.node_reader import NodeReader, NodeRefusedError
 
 BLOCK_SECONDS = 0.1
 REORGANISE_SECONDS = 10.0

@@ -14,7 +14,7 @@ import msgspec
 from wsnode.load.interference.head_of_line import HeadOfLineResult
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.samples import ChainSamples
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
 from wsnode.load.report.charts import Axis
 from wsnode.load.report.document import document
@@ -34,7 +34,7 @@ def outcome(nodes: int = 2) -> MixOutcome:
         found.append(measured)
     node = MeasuredNode("ws://user:secret@node:8545/ws/v3/secret", "client/<v1>", SAMPLES)
     heavy = HeadOfLineResult([1.0] * 4, [2.0] * 4, [3.0] * 4, 16, 0.5, "out of gas")
-    plan = MixPlan({"eth_chainId": 1.0}, LoadPattern(4, 1, 2.0))
+    plan = MixPlan({"eth_chainId": 1.0}, LoadSettings(4, 1, 2.0))
     return MixOutcome([node] * nodes, plan, found, [heavy] * nodes)
 
 

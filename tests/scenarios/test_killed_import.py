@@ -20,7 +20,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.matches import LogMatches
+from wsnode.ethereum.logs.search_result import LogMatches
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import StateError
 

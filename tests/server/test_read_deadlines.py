@@ -18,7 +18,7 @@ from websockets.uri import parse_uri
 
 from tests.server.conftest import Gate, View, registry
 from wsnode.server.access.router import Network
-from wsnode.server.http.head import NoHeadError, read_head
+from wsnode.server.http.head import MalformedHeadError, read_head
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.poller import Reactor
@@ -103,7 +103,7 @@ async def test_a_head_that_has_not_arrived_is_late(
 ) -> None:
     async with unread() as (client, transport):
         client.socket.send(sent)
-        with pytest.raises(NoHeadError) as late:
+        with pytest.raises(MalformedHeadError) as late:
             await read_head(transport, LIMITS)
         assert (late.value.status, client.seconds) == (status, 10)
 

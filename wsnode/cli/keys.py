@@ -101,5 +101,7 @@ def parse_cost(text: str) -> tuple[str, float]:
     except ValueError:
         credits = -1
     if not (method and equals and credits >= 0 and math.isfinite(credits)):
-        raise click.BadParameter(f"{text!r} is not METHOD=CREDITS")
+        raise click.BadParameter(
+            f"{text!r} is not METHOD=CREDITS, where CREDITS is a finite number, 0 or more"
+        )
     return method, credits

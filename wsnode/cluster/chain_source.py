@@ -56,13 +56,13 @@ class EthereumSource:
             return Head(view.earliest, first)
 
     @contextmanager
-    def look(self) -> Iterator["EthereumStepReader"]:
+    def look(self) -> Iterator["EthereumStepSource"]:
         """Yield a reader of the chain as it is now."""
         with self.chain.snapshot() as view:
-            yield EthereumStepReader(view, self._origin)
+            yield EthereumStepSource(view, self._origin)
 
 
-class EthereumStepReader:
+class EthereumStepSource:
     """Reader of a chain at one moment; implements `JournalStepSource`."""
 
     def __init__(self, view: Snapshot, origin: ChainIdentity) -> None:

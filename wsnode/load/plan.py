@@ -7,14 +7,14 @@ from wsnode.load.interference.slow_client import SlowClientResult
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.ramp import Ramp, RampStep
 from wsnode.load.mix.samples import ChainSamples
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 
 
 class MixPlan(msgspec.Struct, frozen=True):
     """Plan of a measurement: methods, rates and durations."""
 
     mix: dict[str, float]
-    pattern: LoadPattern
+    pattern: LoadSettings
     seed: int = 1
     processes: int = 1
     """Number of the client's processes."""

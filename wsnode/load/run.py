@@ -15,8 +15,8 @@ from wsnode.load.mix.processes import RunPattern, runners
 from wsnode.load.mix.ramp import Ramp, RampStep
 from wsnode.load.mix.requests import Request, make_requests
 from wsnode.load.mix.samples import take_samples
-from wsnode.load.mix.window import WARM_UP, LoadPattern
-from wsnode.load.node import NodeReader
+from wsnode.load.mix.window import WARM_UP, LoadSettings
+from wsnode.load.node_reader import NodeReader
 from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
 from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
 from wsnode.load.report import intervals as intervals_text
@@ -152,7 +152,7 @@ class PatternRunner:
         self.is_over = False
         """True if the user has asked for the end, or a node has stopped answering."""
 
-    def step(self, number: int, value: float, pattern: LoadPattern) -> RampStep:
+    def step(self, number: int, value: float, pattern: LoadSettings) -> RampStep:
         """Return the results of a step of a ramp on the node of that number."""
         try:
             measured = self.run(number, pattern)
@@ -160,7 +160,7 @@ class PatternRunner:
             measured = Measurement(slice_seconds=self._slice_seconds, failure=str(error))
         return RampStep(value, measured, measured.failure)
 
-    def run(self, number: int, pattern: LoadPattern) -> Measurement:
+    def run(self, number: int, pattern: LoadSettings) -> Measurement:
         """Return the results of a pattern on the node of that number.
 
         Raises:
@@ -181,7 +181,7 @@ class PatternRunner:
         self.is_over = self.is_over or self.is_stopped or measured.failure is not None
         return measured
 
-    def _hearing(self, number: int, pattern: LoadPattern) -> "RunMonitor":
+    def _hearing(self, number: int, pattern: LoadSettings) -> "RunMonitor":
         name = f"{NAMES[number]} " if len(self._nodes) > 1 else ""
         watch = ProcessSampler(self._watched[number]) if number < len(self._watched) else None
         return RunMonitor(RunProgress(name), self._show, watch, pattern.seconds * WARM_UP)

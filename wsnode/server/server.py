@@ -18,7 +18,7 @@ from wsnode.server.access.router import Network, Router
 from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
 from wsnode.server.http.files import StaticFile
-from wsnode.server.http.head import NoHeadError, Upgrade, read_head, wants_websocket
+from wsnode.server.http.head import MalformedHeadError, Upgrade, read_head, wants_websocket
 from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
 from wsnode.server.observability.supervisor import keep_running
@@ -41,7 +41,7 @@ Serving: TypeAlias = Coroutine[Any, Any, Upgrade | None]
 """Coroutine that serves a connection to its end, or returns a request on it for WebSocket."""
 
 
-class ProcessGroup(Protocol):
+class ProcessProbes(Protocol):
     """All processes of a node, as one of them asks them."""
 
     async def metrics_page(self) -> PageContent:
@@ -116,7 +116,7 @@ class Server:
         """Scopes of tasks for which the end of the server waits."""
         self._networks = networks
         health = self._health_pages()
-        self.together: ProcessGroup | None = None
+        self.together: ProcessProbes | None = None
         """All processes of the node, if several: pages are then about all of them."""
         metered: dict[str, Page] = {"/metrics": self._metrics_page}
         public = {**health, **(metered if public_metrics else {})}
@@ -323,7 +323,7 @@ class Server:
         """Return the coroutine that serves the connection, None if it was refused."""
         try:
             head, rest = await read_head(transport, self.limits)
-        except NoHeadError as error:
+        except MalformedHeadError as error:
             if error.status is not None:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
@@ -441,7 +441,7 @@ class Server:
             return self._readiness(is_ready=self.ready)
         return self._readiness_together(self.together)
 
-    async def _readiness_together(self, together: ProcessGroup) -> PageContent:
+    async def _readiness_together(self, together: ProcessProbes) -> PageContent:
         return self._readiness(is_ready=await together.is_ready())
 
     def _readiness(self, *, is_ready: bool) -> PageContent:

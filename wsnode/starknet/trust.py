@@ -7,7 +7,7 @@ import msgspec
 Version = tuple[int, ...]
 
 
-class TrustedMember(msgspec.Struct, frozen=True):
+class UncommittedMember(msgspec.Struct, frozen=True):
     """A member of a block with receipts, or of its state update, that the block's hash does not cover."""
 
     member: str
@@ -22,34 +22,34 @@ RECEIPTS: Final = (0, 13, 2)
 """The first version whose hash covers receipts and state differences."""
 
 TRUSTED_MEMBERS: Final = (
-    TrustedMember("status"),
-    TrustedMember("transactions[].receipt.finality_status"),
-    TrustedMember("transactions[].receipt.execution_resources.l2_gas"),
+    UncommittedMember("status"),
+    UncommittedMember("transactions[].receipt.finality_status"),
+    UncommittedMember("transactions[].receipt.execution_resources.l2_gas"),
     # The parent's hash covers it.
-    TrustedMember("state_update.old_root"),
-    TrustedMember("l2_gas_price", before=(0, 13, 4)),
-    TrustedMember("starknet_version", before=RECEIPTS),
-    TrustedMember("l1_gas_price", before=RECEIPTS),
-    TrustedMember("l1_data_gas_price", before=RECEIPTS),
-    TrustedMember("l1_da_mode", before=RECEIPTS),
-    TrustedMember("receipt_commitment", before=RECEIPTS),
-    TrustedMember("state_diff_commitment", before=RECEIPTS),
-    TrustedMember("state_diff_length", before=RECEIPTS),
-    TrustedMember("transactions[].receipt.actual_fee.amount", before=RECEIPTS),
-    TrustedMember("transactions[].receipt.execution_status", before=RECEIPTS),
-    TrustedMember("transactions[].receipt.revert_reason", before=RECEIPTS),
-    TrustedMember("transactions[].receipt.messages_sent", before=RECEIPTS),
-    TrustedMember("transactions[].receipt.execution_resources", before=RECEIPTS),
-    TrustedMember("state_update.state_diff", before=RECEIPTS),
-    TrustedMember(
+    UncommittedMember("state_update.old_root"),
+    UncommittedMember("l2_gas_price", before=(0, 13, 4)),
+    UncommittedMember("starknet_version", before=RECEIPTS),
+    UncommittedMember("l1_gas_price", before=RECEIPTS),
+    UncommittedMember("l1_data_gas_price", before=RECEIPTS),
+    UncommittedMember("l1_da_mode", before=RECEIPTS),
+    UncommittedMember("receipt_commitment", before=RECEIPTS),
+    UncommittedMember("state_diff_commitment", before=RECEIPTS),
+    UncommittedMember("state_diff_length", before=RECEIPTS),
+    UncommittedMember("transactions[].receipt.actual_fee.amount", before=RECEIPTS),
+    UncommittedMember("transactions[].receipt.execution_status", before=RECEIPTS),
+    UncommittedMember("transactions[].receipt.revert_reason", before=RECEIPTS),
+    UncommittedMember("transactions[].receipt.messages_sent", before=RECEIPTS),
+    UncommittedMember("transactions[].receipt.execution_resources", before=RECEIPTS),
+    UncommittedMember("state_update.state_diff", before=RECEIPTS),
+    UncommittedMember(
         "transactions[].transaction.signature",
         before=(0, 11, 1),
         kinds=("DECLARE", "DEPLOY_ACCOUNT"),
     ),
     # The main network's first 833 blocks.
-    TrustedMember("timestamp", before=(0, 7)),
-    TrustedMember("sequencer_address", before=(0, 7)),
-    TrustedMember("transactions[].receipt.events", before=(0, 7)),
+    UncommittedMember("timestamp", before=(0, 7)),
+    UncommittedMember("sequencer_address", before=(0, 7)),
+    UncommittedMember("transactions[].receipt.events", before=(0, 7)),
 )
 
 INTERCHANGEABLE_LISTS: Final = (

@@ -168,7 +168,7 @@ class ChainMaterial:
         return self.random.choice(self.accounts)
 
     def index(self) -> str:
-        """Return an index in hex, now and then beyond all."""
+        """Return an index in hex, now and then one that no block has."""
         return hex(self.random.choice((0, 0, 0, 1, 2, 5, 100, 1 << 40)))
 
     def slot(self) -> str:

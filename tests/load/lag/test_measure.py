@@ -14,7 +14,7 @@ from tests.load.answering import answering, refusal, reply, silent
 from wsnode.load.lag.drive import DriveError, choose
 from wsnode.load.lag.measure import LagPlan, LagResult, measure_lag
 from wsnode.load.lag.notice import CALLS, HEADS, LOGS
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 from wsnode.load.report import lag as report
 
 ANVIL = {"evm_mine", "eth_subscribe"}

@@ -15,7 +15,7 @@ from tests.load.mix.delaying import PERCENTILES
 from tests.load.mix.delaying_socket import STALLED_AT
 from tests.load.mix.test_over_http import FACTOR, REQUESTS, require_found
 from tests.vector_files import CHECKOUT
-from wsnode.load.mix.window import WARM_UP, LoadPattern, run_window
+from wsnode.load.mix.window import WARM_UP, LoadSettings, run_window
 
 SECONDS = 10.0
 STALL = 4.0
@@ -35,7 +35,7 @@ def node(factor: int, stall: float) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_percentiles_are_those_of_the_delays() -> None:
-    pattern = LoadPattern(connections=8, seconds=SECONDS, rate=100.0)
+    pattern = LoadSettings(connections=8, seconds=SECONDS, rate=100.0)
     with node(FACTOR, 0) as url:
 
         def found() -> list[float]:
@@ -48,7 +48,7 @@ def test_percentiles_are_those_of_the_delays() -> None:
 @pytest.mark.slow
 def test_a_node_that_stands_still_shows_in_the_percentiles() -> None:
     """Of the requests in `SECONDS` those in `STALL` wait, the first for all of it, the last for nothing."""
-    pattern = LoadPattern(connections=8, seconds=SECONDS, rate=RATE)
+    pattern = LoadSettings(connections=8, seconds=SECONDS, rate=RATE)
     assert STALLED_AT / RATE > WARM_UP * SECONDS
     counted = SECONDS * (1 - WARM_UP)
     known = [1e3 * (STALL - (1 - part) * counted) for part in PARTS]

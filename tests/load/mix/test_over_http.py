@@ -15,7 +15,7 @@ from tests.vector_files import CHECKOUT
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.processes import runners, shared_out
 from wsnode.load.mix.requests import Request
-from wsnode.load.mix.window import LoadPattern, run_window
+from wsnode.load.mix.window import LoadSettings, run_window
 
 AB = shutil.which("ab")
 """ApacheBench. wrk will not do: it adds latencies that it has not seen (`stats_correct`)."""
@@ -46,11 +46,11 @@ def url() -> Iterator[str]:
 
 def measured(url: str, seconds: float, processes: int = 1, connections: int = 16) -> Measurement:
     with runners(processes) as run:
-        return run(url, REQUESTS, LoadPattern(connections=connections, depth=1, seconds=seconds), 0.5)
+        return run(url, REQUESTS, LoadSettings(connections=connections, depth=1, seconds=seconds), 0.5)
 
 
 def test_replies_over_http_are_counted(url: str) -> None:
-    found = run_window(url, REQUESTS, LoadPattern(connections=4, depth=1, seconds=2))
+    found = run_window(url, REQUESTS, LoadSettings(connections=4, depth=1, seconds=2))
     assert found.replies > 4
     assert not found.errors
     assert found.all_latencies.percentile(0) >= 40
@@ -58,7 +58,7 @@ def test_replies_over_http_are_counted(url: str) -> None:
 
 
 def test_at_a_rate_requests_wait_for_their_connection(url: str) -> None:
-    found = run_window(url, REQUESTS, LoadPattern(connections=1, depth=1, seconds=2, rate=100))
+    found = run_window(url, REQUESTS, LoadSettings(connections=1, depth=1, seconds=2, rate=100))
     # One connection answers some twelve a second: the latency counts from when a request was due.
     assert found.all_latencies.percentile(0.99) > 150
     assert found.unanswered > 10
@@ -66,7 +66,7 @@ def test_at_a_rate_requests_wait_for_their_connection(url: str) -> None:
 
 
 def test_connections_and_rate_are_shared_out_whole() -> None:
-    pattern = LoadPattern(connections=10, rate=100.0)
+    pattern = LoadSettings(connections=10, rate=100.0)
     shares = list(shared_out(pattern, 3))
     assert [first for first, _ in shares] == [0, 3, 6]
     assert sum(share.connections for _, share in shares) == 10

@@ -4,7 +4,7 @@ import pytest
 
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.ramp import Ramp, RampError, RampStep, begins, falls_behind, has_errors, is_over
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 from wsnode.load.report import ramp as report
 
 
@@ -41,12 +41,12 @@ def test_what_is_no_ramp_is_refused(text: str) -> None:
 
 
 def test_each_step_is_the_pattern_with_its_value() -> None:
-    pattern = LoadPattern(connections=8, rate=50.0)
+    pattern = LoadSettings(connections=8, rate=50.0)
     connections = Ramp.parse("connections=2,30")
-    assert connections.pattern(30, pattern) == LoadPattern(connections=30, rate=50.0)
+    assert connections.pattern(30, pattern) == LoadSettings(connections=30, rate=50.0)
     assert (connections.least_connections(pattern), connections.most_connections(pattern)) == (2, 30)
     rate = Ramp.parse("rate=2,30")
-    assert rate.pattern(30, pattern) == LoadPattern(connections=8, rate=30)
+    assert rate.pattern(30, pattern) == LoadSettings(connections=8, rate=30)
     assert (rate.least_connections(pattern), rate.most_connections(pattern)) == (8, 8)
 
 

@@ -6,13 +6,13 @@ from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, converse, reply
 from wsnode.load.mix.requests import Request
-from wsnode.load.mix.window import LoadPattern, run_window
+from wsnode.load.mix.window import LoadSettings, run_window
 
 
 def test_however_slow_a_node_is_one_reply_counts() -> None:
     with answering(converse) as url:
         measured = run_window(
-            url, [Request("eth_chainId", [])], LoadPattern(connections=1, depth=1, seconds=0)
+            url, [Request("eth_chainId", [])], LoadSettings(connections=1, depth=1, seconds=0)
         )
     assert len(measured.latencies["eth_chainId"]) == 1
     assert measured.seconds > 0
@@ -27,9 +27,9 @@ def test_a_node_that_leaves_has_results_until_then() -> None:
 
     # Nothing is a warm-up at the very beginning, of a run this short.
     with answering(leave) as url:
-        found = run_window(url, [Request("eth_chainId", [])] * 4, LoadPattern(1, 1, seconds=0.0001))
+        found = run_window(url, [Request("eth_chainId", [])] * 4, LoadSettings(1, 1, seconds=0.0001))
         assert found.failure is None
-        lost = run_window(url, [Request("eth_chainId", [])] * 4, LoadPattern(1, 1, seconds=600))
+        lost = run_window(url, [Request("eth_chainId", [])] * 4, LoadSettings(1, 1, seconds=600))
     assert lost.failure is not None
     assert lost.seconds == 0
 
@@ -37,7 +37,7 @@ def test_a_node_that_leaves_has_results_until_then() -> None:
 def test_a_run_ends_when_it_is_told_to() -> None:
     with answering(converse) as url:
         found = run_window(
-            url, [Request("eth_chainId", [])] * 4, LoadPattern(1, 1, seconds=600), hear=lambda _beat: True
+            url, [Request("eth_chainId", [])] * 4, LoadSettings(1, 1, seconds=600), hear=lambda _beat: True
         )
     assert found.failure is None
     assert found.busy[0] > 0

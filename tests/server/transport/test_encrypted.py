@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.server.http.head import NoHeadError, read_head
+from wsnode.server.http.head import MalformedHeadError, read_head
 from wsnode.server.limits import Limits
 from wsnode.server.transport.encrypted import EncryptedTransport, tls_context
 from wsnode.server.transport.poller import Reactor
@@ -269,7 +269,7 @@ async def test_a_greeting_that_does_not_end_has_the_time_of_a_head(
                 await trio.sleep(4)
 
         world.nursery.start_soon(greet_slowly)
-        with pytest.raises(NoHeadError) as given_up:
+        with pytest.raises(MalformedHeadError) as given_up:
             await read_head(transport, limits)
         assert given_up.value.status is None
         assert trio.current_time() - began == pytest.approx(10)

@@ -113,7 +113,7 @@ def mix(
 ) -> None:
     """Put a mix of calls on any node."""
     from wsnode.load.mix.processes import usual_processes
-    from wsnode.load.mix.window import LoadPattern
+    from wsnode.load.mix.window import LoadSettings
     from wsnode.load.plan import MixPlan
 
     urls = urls_of(url, against, over_http=over_http)
@@ -122,7 +122,7 @@ def mix(
     growth = None if ramp is None else _ramp(ramp)
     if growth is not None and intervals is not None:
         raise click.UsageError("--ramp and --intervals exclude each other: the steps are the intervals")
-    pattern = LoadPattern(connections, 1 if over_http else depth, seconds, rate)
+    pattern = LoadSettings(connections, 1 if over_http else depth, seconds, rate)
     fewest = pattern.connections if growth is None else growth.least_connections(pattern)
     count = min(processes or usual_processes(fewest), fewest)
     plan = MixPlan(_mix(shares), pattern, seed, count, growth, p99_limit, intervals or 0, list(pids))

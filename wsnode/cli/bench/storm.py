@@ -63,7 +63,7 @@ def storm(
 ) -> None:
     """Open many connections, and call once on each.
 
-    Measured is how long each takes to open and until its first answer; failures are counted by kind.
+    Measures the time until each connection is open, and until its first answer; counts failures by kind.
     """
     from wsnode.load.report import storm as report
     from wsnode.load.storm.measure import StormPlan, measure_storm

@@ -17,7 +17,7 @@ from wsnode.ethereum.state import ReorganisedError
 logger = logging.getLogger("wsnode.journal")
 
 
-class PoolObserver(Protocol):
+class WriterPoolObserver(Protocol):
     """Observer of the transactions that the writer lists."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
@@ -49,7 +49,9 @@ class MirrorCounts(msgspec.Struct):
 class Mirror:
     """Pool that is brought to the contents of the writer's, as far as it accepts them."""
 
-    def __init__(self, pool: TransactionPool, hearer: PoolObserver, most: int = MOST_TRANSACTIONS) -> None:
+    def __init__(
+        self, pool: TransactionPool, hearer: WriterPoolObserver, most: int = MOST_TRANSACTIONS
+    ) -> None:
         """Prepare to copy into `pool`; the writer lists at most `most` transactions."""
         self._pool = pool
         self._hearer = hearer

@@ -130,7 +130,9 @@ class LogApplier:
         if not is_at(after, record.after) or block.parent_hash != record.before.head.hash:
             raise RefusedRecordError(record.id, f"its block leads to {after}, the record says {record.after}")
         if impersonated_senders(block.header, block.body) != change.senders:
-            raise RefusedRecordError(record.id, "its unsigned transactions have other senders")
+            raise RefusedRecordError(
+                record.id, "the senders of its unsigned transactions are not those that the record names"
+            )
         return block
 
     def _take_off(self, record: Record) -> None:

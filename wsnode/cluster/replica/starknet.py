@@ -135,7 +135,8 @@ class StarknetLogApplier:
         if found != wanted:
             raise RefusedRecordError(
                 record.id,
-                f"its block is {block.number} {felt_text(block.hash)}, the record says {record.after.head}",
+                f"its block is {block.number} {felt_text(block.hash)}, state {felt_text(block.new_root)}; "
+                f"the record says {record.after.head}, state {felt_text(record.after.state_root)}",
             )
         return block
 

@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import PoolEntry
-from wsnode.ethereum.pool.queries import PoolContents
+from wsnode.ethereum.pool.queries import PoolView
 
 AGAIN_SECONDS: Final = 60.0
 """Seconds after which a writer is asked again for a refused transaction: its pool may have been full.
@@ -25,7 +25,7 @@ class _Answer(msgspec.Struct, frozen=True):
 class UnsentTransactions:
     """Answers of writers for each transaction in a pool, with the epoch of each."""
 
-    def __init__(self, pool: PoolContents, clock: Callable[[], float], *, hears: bool = False) -> None:
+    def __init__(self, pool: PoolView, clock: Callable[[], float], *, hears: bool = False) -> None:
         """Prepare with a `clock` in seconds; `hears`: a writer lists its transactions."""
         self._pool = pool
         self._clock = clock

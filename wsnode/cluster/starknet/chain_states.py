@@ -22,7 +22,7 @@ def standing_at(view: StarknetSnapshot, number: int | None) -> ChainState:
 
 
 def standing_of(view: StarknetSnapshot) -> ChainState:
-    """Return the present state of the chain."""
+    """Return the head and its state root in `view`; `EMPTY` for a chain without blocks."""
     return standing_at(view, view.head)
 
 

@@ -61,13 +61,13 @@ class StarknetSource:
             return Head.of(position_at(view, view.first_block))
 
     @contextmanager
-    def look(self) -> Iterator["StarknetStepReader"]:
+    def look(self) -> Iterator["StarknetStepSource"]:
         """Yield a reader of the chain as it is now."""
         with self._chain.snapshot() as view:
-            yield StarknetStepReader(view)
+            yield StarknetStepSource(view)
 
 
-class StarknetStepReader:
+class StarknetStepSource:
     """Reader of a Starknet chain at one moment; implements `JournalStepSource`."""
 
     def __init__(self, view: StarknetSnapshot) -> None:

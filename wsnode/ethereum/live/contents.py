@@ -10,7 +10,7 @@ BlockRows: TypeAlias = tuple[bytes, bytes, bytes]
 """Header, body and receipts row of a block."""
 
 
-class BlockContents(msgspec.Struct, frozen=True):
+class BlockContentOptions(msgspec.Struct, frozen=True):
     """Members of each notification of a subscription to whole blocks."""
 
     transactions: bool = False

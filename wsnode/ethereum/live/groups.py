@@ -7,16 +7,16 @@ from typing import TypeVar
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.contents import BlockContents, BlockRows
+from wsnode.ethereum.live.contents import BlockContentOptions, BlockRows
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
 from wsnode.ethereum.live.subscription_spec import (
     STANDARD,
-    BlockSubject,
+    BlockSpec,
     Extensions,
     HeaderSpec,
-    MinedSubject,
+    MinedSpec,
     ReceiptSpec,
     StoredSubject,
 )
@@ -51,8 +51,8 @@ class SubjectGroups:
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
         self._headers: dict[Extensions, Group] = {}
-        self._blocks: dict[BlockContents, dict[Extensions, Group]] = {}
-        self._mined: dict[MinedSubject, Group] = {}
+        self._blocks: dict[BlockContentOptions, dict[Extensions, Group]] = {}
+        self._mined: dict[MinedSpec, Group] = {}
         self._filters: dict[LogFilter, FilterGroups] = {}
         self._index = FilterIndex[FilterGroups]()
         self._receipts: dict[Hashes, dict[Extensions, Group]] = {}
@@ -65,11 +65,11 @@ class SubjectGroups:
         """Return the group of a subject; join it at once, since an empty group may be dropped."""
         if isinstance(subject, HeaderSpec):
             return self._group(self._headers, subject.form)
-        if isinstance(subject, BlockSubject):
+        if isinstance(subject, BlockSpec):
             contents = subject.contents
             groups = self._blocks.setdefault(contents, {})
             return self._group(groups, subject.form, lambda: groups or self._blocks.pop(contents))
-        if isinstance(subject, MinedSubject):
+        if isinstance(subject, MinedSpec):
             return self._group(self._mined, subject)
         if isinstance(subject, ReceiptSpec):
             return self._receipt_group(subject.hashes, subject.form)

@@ -21,7 +21,7 @@ from wsnode.ethereum.live.branches import (
     is_canonical,
     parent_of,
 )
-from wsnode.ethereum.live.contents import BlockContents, BlockRows
+from wsnode.ethereum.live.contents import BlockContentOptions, BlockRows
 from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
 from wsnode.ethereum.live.transactions import MinedFilter, render_mined
@@ -90,7 +90,7 @@ def header_page(view: Snapshot, position: Position, target: Head, *, hashes: boo
     return _texts_of_blocks(view, position, target, text, _BLOCKS_A_SLICE)
 
 
-def block_page(view: Snapshot, contents: BlockContents, position: Position, target: Head) -> Pages:
+def block_page(view: Snapshot, contents: BlockContentOptions, position: Position, target: Head) -> Pages:
     """Return a page of the following whole blocks, up to the canonical block `target`.
 
     Raises:

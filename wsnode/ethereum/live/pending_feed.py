@@ -42,7 +42,7 @@ class PendingTransaction(Protocol):
         ...
 
 
-class PendingSubject(msgspec.Struct, frozen=True):
+class PendingSpec(msgspec.Struct, frozen=True):
     """Filter of a subscription's pending transactions, and their form: hashes, or objects if `full`."""
 
     full: bool = False
@@ -76,7 +76,7 @@ class PendingFeed:
         self.count = 0
         """Number of transactions so far."""
         self._fan_out = fan_out
-        self._events: dict[PendingSubject, PendingEvents] = {}
+        self._events: dict[PendingSpec, PendingEvents] = {}
         self._index = PendingIndex()
         """Filters of the subjects that do not select all transactions."""
         self._kept: deque[PendingTransaction] = deque()
@@ -88,7 +88,7 @@ class PendingFeed:
         self.render: Callable[[Any], bytes] = render_hash
         """Function that renders a whole transaction."""
 
-    def hold(self, subject: PendingSubject) -> PendingEvents:
+    def hold(self, subject: PendingSpec) -> PendingEvents:
         """Return the events of a subject; each call is undone by one of `release`."""
         if (events := self._events.get(subject)) is None:
             events = self._events[subject] = PendingEvents(self._fan_out)
@@ -96,14 +96,14 @@ class PendingFeed:
         events.holders += 1
         return events
 
-    def release(self, subject: PendingSubject) -> None:
+    def release(self, subject: PendingSpec) -> None:
         """Undo a call of `hold`; the last one drops the subject's events."""
         events = self._events[subject]
         events.holders -= 1
         if events.holders:
             return
         del self._events[subject]
-        if PendingSubject(not subject.full, subject.wanted) not in self._events:
+        if PendingSpec(not subject.full, subject.wanted) not in self._events:
             self._index.remove(subject.wanted)
 
     @property
@@ -133,7 +133,7 @@ class PendingFeed:
             return
         for wanted, some in self._selected(arrivals):
             for full, render in ((False, render_hash), (True, self.render)):
-                if (events := self._events.get(PendingSubject(full, wanted))) is not None:
+                if (events := self._events.get(PendingSpec(full, wanted))) is not None:
                     _publish(events, render, some)
         self.count += len(arrivals)
         for arrival in arrivals:

@@ -15,7 +15,7 @@ from wsnode.ethereum.live.notices import (
     reorganisation_notice,
     restart_notice,
 )
-from wsnode.ethereum.live.pending_feed import PendingEvents, PendingSubject
+from wsnode.ethereum.live.pending_feed import PendingEvents, PendingSpec
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subscription_spec import StoredSubject
 from wsnode.ethereum.live.sync_feed import SyncFeed
@@ -171,7 +171,7 @@ class PendingSubscription(Subscription):
         kind: str,
         channel: EventChannel,
         hub: Hub,
-        subject: PendingSubject,
+        subject: PendingSpec,
         *,
         has_notices: bool = False,
     ) -> None:

@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.contents import BlockContents
+from wsnode.ethereum.live.contents import BlockContentOptions
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.pages import (
     Page,
@@ -101,10 +101,10 @@ class HeaderSpec(msgspec.Struct, frozen=True):
         return Position(position.number, position.hash, 0)
 
 
-class BlockSubject(msgspec.Struct, frozen=True):
+class BlockSpec(msgspec.Struct, frozen=True):
     """Subject of `newBlocks`."""
 
-    contents: BlockContents
+    contents: BlockContentOptions
     form: Extensions = STANDARD
 
     @property
@@ -121,7 +121,7 @@ class BlockSubject(msgspec.Struct, frozen=True):
         return Position(position.number, position.hash, 0)
 
 
-class MinedSubject(msgspec.Struct, frozen=True):
+class MinedSpec(msgspec.Struct, frozen=True):
     """Subject of `alchemy_minedTransactions`."""
 
     wanted: MinedFilter
@@ -174,7 +174,7 @@ class ReceiptSpec(msgspec.Struct, frozen=True):
         return Position(position.number, position.hash, 0)
 
 
-StoredSubject: TypeAlias = LogSpec | HeaderSpec | BlockSubject | MinedSubject | ReceiptSpec
+StoredSubject: TypeAlias = LogSpec | HeaderSpec | BlockSpec | MinedSpec | ReceiptSpec
 
 
 def page_messages(form: Extensions, page: Page) -> list[Message]:

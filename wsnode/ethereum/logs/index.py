@@ -21,8 +21,8 @@ from wsnode.ethereum.logs.index_iterators import (
     common_positions,
     within,
 )
-from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_located, first_of
 from wsnode.ethereum.logs.reading import is_read_sooner, read_logs
+from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches, Search, add_located, first_of
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.log_entries import (
     CHUNK_BITS,

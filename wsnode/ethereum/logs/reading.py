@@ -7,7 +7,7 @@ numbers of values, logs and blocks decide in advance which way is cheaper.
 from typing import Final
 
 from wsnode.ethereum.codec.chain_tables import LogCriteria
-from wsnode.ethereum.logs.matches import BlockLogs, LogMatches, Search, add_located
+from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches, Search, add_located
 from wsnode.store.environment import Reader
 
 LOGS_A_VALUE: Final = 64

@@ -21,7 +21,7 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.payloads.attributes import PayloadAttributes
 from wsnode.ethereum.payloads.build import PayloadBuild
-from wsnode.ethereum.payloads.versions import PayloadVersion, era_of
+from wsnode.ethereum.payloads.versions import PayloadFork, era_of
 from wsnode.ethereum.pool.blobs import Blob
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.state import ReorganisedError
@@ -132,7 +132,7 @@ class PayloadBuilds:
         chosen = [each for each in candidates if len(blobs[each.encoded]) == len(each.blob_hashes)]
         block = await self._built(build, chosen)
         kept = [blob for each in block_transactions(block.header, block.body) for blob in blobs[each]]
-        by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= PayloadVersion.OSAKA
+        by_cells = era_of(self._chain.spec, build.attributes.timestamp) >= PayloadFork.OSAKA
         return block, [await self._proved(blob, by_cells=by_cells) for blob in kept]
 
     async def _proved(self, blob: Blob, *, by_cells: bool) -> Blob:

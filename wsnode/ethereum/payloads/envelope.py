@@ -4,20 +4,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rendering import render_payload
-from wsnode.ethereum.payloads.versions import PayloadVersion
+from wsnode.ethereum.payloads.versions import PayloadFork
 from wsnode.ethereum.pool.blobs import CELLS, Blob
 
 
-def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: PayloadVersion) -> list[bytes]:
+def envelope(block: BuiltBlock, value: int, blobs: Sequence[Blob], era: PayloadFork) -> list[bytes]:
     """Return the JSON text of an era's engine_getPayload in pieces, since blobs make it large.
 
     `value` is the proposer's gain from the block, in wei.
     """
     payload = render_payload(block.header, block.body, block.access_list)
     pieces = [b'{"executionPayload":', payload, b',"blockValue":"0x%x"' % value]
-    if era >= PayloadVersion.CANCUN:
+    if era >= PayloadFork.CANCUN:
         pieces += [b',"blobsBundle":', *bundle(blobs), b',"shouldOverrideBuilder":false']
-    if era >= PayloadVersion.PRAGUE:
+    if era >= PayloadFork.PRAGUE:
         pieces += [b',"executionRequests":', *_array(block.requests)]
     return [*pieces, b"}"]
 

@@ -5,7 +5,7 @@ from enum import IntEnum
 from wsnode.ethereum.state import ChainSpec
 
 
-class PayloadVersion(IntEnum):
+class PayloadFork(IntEnum):
     """Forks with new structures in the Engine API, oldest first."""
 
     PARIS = 1
@@ -16,11 +16,11 @@ class PayloadVersion(IntEnum):
     AMSTERDAM = 6
 
 
-def payload_version(era: PayloadVersion) -> int:
+def payload_version(era: PayloadFork) -> int:
     """Return the version of ExecutionPayload and PayloadAttributes for blocks of an era."""
-    return 4 if era >= PayloadVersion.AMSTERDAM else min(era, PayloadVersion.CANCUN)
+    return 4 if era >= PayloadFork.AMSTERDAM else min(era, PayloadFork.CANCUN)
 
 
-def era_of(spec: ChainSpec, timestamp: int) -> PayloadVersion:
+def era_of(spec: ChainSpec, timestamp: int) -> PayloadFork:
     """Return the era of a block's timestamp, after the merge."""
-    return PayloadVersion(spec.engine_generation(timestamp))
+    return PayloadFork(spec.engine_generation(timestamp))

@@ -15,7 +15,7 @@ from wsnode.ethereum.pool.entry import PoolEntry, entry_of
 from wsnode.ethereum.pool.intake import check_following, decode_sent
 from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, DEFAULT_POOL_RULES, PoolLimits, PoolRules
 from wsnode.ethereum.pool.pool_state import standpoint
-from wsnode.ethereum.pool.queries import PoolContents
+from wsnode.ethereum.pool.queries import PoolView
 from wsnode.ethereum.pool.reinject import returned_transactions
 from wsnode.ethereum.pool.sender import SenderQueue
 from wsnode.ethereum.primitives.values import Hash32
@@ -30,7 +30,7 @@ Relay = Callable[[bytes], Awaitable[None]]
 """Function that sends a signed transaction to other nodes or processes; raises SendFailedError."""
 
 
-class TransactionPool(PoolContents):
+class TransactionPool(PoolView):
     """Pool on one head, changed by `advance`. For one thread, except `decode` and `check`."""
 
     def __init__(

@@ -12,7 +12,7 @@ from wsnode.ethereum.pool.transaction_index import TransactionIndex
 from wsnode.ethereum.snapshot import Snapshot
 
 
-class PoolContents:
+class PoolView:
     """Transactions of a pool, and its head; only the pool changes them."""
 
     at: PoolState

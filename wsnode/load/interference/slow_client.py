@@ -7,7 +7,7 @@ from wsnode.load.frames import request_frame
 from wsnode.load.interference.steady import SteadyConnection, ask_steadily
 from wsnode.load.latencies import percentiles
 from wsnode.load.mix.samples import ChainSamples
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 
 ASKED_BYTES = 64 << 20
 MOST_REQUESTS = 20_000

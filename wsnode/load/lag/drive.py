@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from wsnode.load.mix.requests import Request
-from wsnode.load.node import NodeReader, NodeRefusedError
+from wsnode.load.node_reader import NodeReader, NodeRefusedError
 from wsnode.untrusted.decoding import one_error
 
 MINE: Final = ("evm_mine", "anvil_mine")

@@ -13,7 +13,7 @@ from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
 from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, Notice, Reply, read
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import SLICE_SECONDS
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
 
 SUBSCRIBE_SECONDS: Final = 30.0

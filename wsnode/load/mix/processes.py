@@ -16,7 +16,7 @@ import msgspec
 
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.requests import Request
-from wsnode.load.mix.window import LoadPattern, run_window
+from wsnode.load.mix.window import LoadSettings, run_window
 from wsnode.load.progress import Hear, Heartbeat, end_by_itself
 
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -32,7 +32,7 @@ class RunPattern(Protocol):
         self,
         url: str,
         requests: Sequence[Request],
-        pattern: LoadPattern,
+        pattern: LoadSettings,
         slice_seconds: float,
         /,
         *,
@@ -79,7 +79,7 @@ def runners(processes: int) -> Iterator[RunPattern]:
         def run_together(
             url: str,
             requests: Sequence[Request],
-            pattern: LoadPattern,
+            pattern: LoadSettings,
             slice_seconds: float,
             /,
             *,
@@ -99,7 +99,7 @@ def runners(processes: int) -> Iterator[RunPattern]:
         yield run_together
 
 
-def shared_out(pattern: LoadPattern, processes: int) -> Iterator[tuple[int, LoadPattern]]:
+def shared_out(pattern: LoadSettings, processes: int) -> Iterator[tuple[int, LoadSettings]]:
     """Yield the share of each process: the number of its first connection, and its pattern."""
     first = 0
     for number in range(processes):
@@ -157,7 +157,7 @@ def _remember(shared: _Shared) -> None:
 
 
 def _run_share(
-    url: str, requests: list[Request], pattern: LoadPattern, first: int, slice_seconds: float
+    url: str, requests: list[Request], pattern: LoadSettings, first: int, slice_seconds: float
 ) -> Measurement | str:
     """Return the results of this process, or the text of its failure."""
     assert _shared is not None

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from wsnode.load.measured import Measurement
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 
 MOST_STEPS: Final = 1000
 MOST_CONNECTIONS: Final = 20_000
@@ -43,17 +43,17 @@ class Ramp(msgspec.Struct, frozen=True):
         _check(what, values)
         return cls(what, [round(value) for value in values] if what == "connections" else values)
 
-    def pattern(self, value: float, pattern: LoadPattern) -> LoadPattern:
+    def pattern(self, value: float, pattern: LoadSettings) -> LoadSettings:
         """Return `pattern` with a value of the ramp."""
         if self.what == "rate":
             return msgspec.structs.replace(pattern, rate=value)
         return msgspec.structs.replace(pattern, connections=round(value))
 
-    def least_connections(self, pattern: LoadPattern) -> int:
+    def least_connections(self, pattern: LoadSettings) -> int:
         """Return the connections of the smallest step."""
         return min(self.pattern(value, pattern).connections for value in self.values)
 
-    def most_connections(self, pattern: LoadPattern) -> int:
+    def most_connections(self, pattern: LoadSettings) -> int:
         """Return the connections of the greatest step."""
         return max(self.pattern(value, pattern).connections for value in self.values)
 

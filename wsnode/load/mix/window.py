@@ -20,7 +20,7 @@ LOST_SECONDS = 30.0
 FLUSH_SECONDS = 0.05
 
 
-class LoadPattern(msgspec.Struct, frozen=True):
+class LoadSettings(msgspec.Struct, frozen=True):
     """Number of connections, requests in flight on each or `rate` a second on all, and the seconds."""
 
     connections: int = 16
@@ -66,7 +66,7 @@ class MixRun:
         self,
         windows: Sequence[RequestWindow],
         requests: Sequence[Request],
-        pattern: LoadPattern,
+        pattern: LoadSettings,
         slice_seconds: float,
         hear: Hear,
     ) -> None:
@@ -180,7 +180,7 @@ class MixRun:
 def run_window(
     url: str,
     requests: Sequence[Request],
-    pattern: LoadPattern,
+    pattern: LoadSettings,
     slice_seconds: float = SLICE_SECONDS,
     *,
     first: int = 0,

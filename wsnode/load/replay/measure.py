@@ -12,7 +12,7 @@ import msgspec
 from wsnode.load.connection import framer, open_connection
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import Measurement
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
 from wsnode.load.replay.lines import NoRequestsError, RecordedRequest, RequestLines
 from wsnode.load.replies import error_text, outcome

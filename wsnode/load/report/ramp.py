@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from wsnode.load.mix.ramp import Ramp, RampStep, begins, falls_behind, has_errors, is_over
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 from wsnode.load.report import html_page
 from wsnode.load.report.charts import Series, chart
 from wsnode.load.report.formatting import NAMES, STYLES, ReportTable, decimal, finite, label, latency
@@ -17,12 +17,12 @@ UNANSWERED: Final = (
 HEADS: Final = ("", "replies/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "errors", "unanswered")
 
 
-def title(ramp: Ramp, pattern: LoadPattern) -> str:
+def title(ramp: Ramp, pattern: LoadSettings) -> str:
     """Return the title of the section, and the heads of its columns."""
     return f"\nramp: {words(ramp, pattern)}\n{ReportTable(HEADS, []).line(HEADS)}"
 
 
-def words(ramp: Ramp, pattern: LoadPattern) -> str:
+def words(ramp: Ramp, pattern: LoadSettings) -> str:
     """Return the ramp as text."""
     span = f"{said(ramp, ramp.values[0])} to {said(ramp, ramp.values[-1])}"
     fixed = f"{pattern.connections} connections, " if ramp.what == "rate" else ""

@@ -7,7 +7,7 @@ from wsnode.load.histogram import Histogram
 from wsnode.load.interference.head_of_line import CALLS, HeadOfLineResult
 from wsnode.load.interference.slow_client import SlowClientResult
 from wsnode.load.measured import Measurement
-from wsnode.load.mix.window import LoadPattern
+from wsnode.load.mix.window import LoadSettings
 from wsnode.load.report.formatting import ReportTable, decimal, label
 
 COLUMNS = (
@@ -29,12 +29,12 @@ def title(name: str, url: str, version: str, head: int) -> str:
     return f"{name}  {url}  {version}  head {head}"
 
 
-def mix_title(pattern: LoadPattern) -> str:
+def mix_title(pattern: LoadSettings) -> str:
     """Return the title of the first section, and its columns."""
     return f"\nmix: {load(pattern)}\n{COLUMNS}"
 
 
-def load(pattern: LoadPattern) -> str:
+def load(pattern: LoadSettings) -> str:
     """Return a pattern as text."""
     depth = "1 request" if pattern.depth == 1 else f"{pattern.depth} requests"
     depth = f"{depth} in flight on each"

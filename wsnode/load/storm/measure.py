@@ -11,7 +11,7 @@ import msgspec
 
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import Measurement
-from wsnode.load.node import NodeReader
+from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
 from wsnode.load.storm.opening import FailedError, Opening, OpeningStage, StormTarget
 

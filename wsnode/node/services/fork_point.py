@@ -212,7 +212,7 @@ async def fetch_first(client: Client, block: int | bytes | None, *, has_children
         lambda: _absent_contracts(client, name if has_children else None),
     )
     header = client.read(decode_result, config.text)
-    network = _network_of(_number(chain_id))
+    network = _network_of(_number("chain id", chain_id))
     family = "ethereum" if network is None else network.family
     try:
         row = encode_proved_receipts(config.encoded, receipts, family)
@@ -222,9 +222,9 @@ async def fetch_first(client: Client, block: int | bytes | None, *, has_children
         # ArbOS changes its rules by its own version, which the block has.
         rules, blobs = arbos_fork(config.text), None
     else:
-        rules, blobs = await _rules(client, header, _number(chain_id))
+        rules, blobs = await _rules(client, header, _number("chain id", chain_id))
     return ForkBlock(
-        _number(chain_id),
+        _number("chain id", chain_id),
         config.number,
         config.block_hash,
         config.encoded,
@@ -234,7 +234,7 @@ async def fetch_first(client: Client, block: int | bytes | None, *, has_children
         absent,
         network=None if network is None else network.name,
         family=family,
-        config={} if network is None else fork_config(network, _number(header.get("timestamp"))),
+        config={} if network is None else fork_config(network, _number("timestamp", header.get("timestamp"))),
     )
 
 
@@ -283,11 +283,11 @@ async def _all_of(*questions: Callable[[], Awaitable[Any]]) -> list[Any]:
     return outcomes
 
 
-def _number(quantity: Any) -> int:
+def _number(name: str, quantity: Any) -> int:
     try:
         return decode_quantity(quantity)
     except MalformedError as error:
-        raise UpstreamError("invalid", error.reason) from None
+        raise UpstreamError("invalid", f"{name}: {error.reason}") from None
 
 
 async def _block_text(client: Client, block: int | bytes | None) -> bytes:
@@ -340,10 +340,10 @@ async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple
 
     Sources are the table of networks, the members of the header, and the node's eth_config.
     """
-    network, time = known_network(chain_id), _number(header.get("timestamp"))
+    network, time = known_network(chain_id), _number("timestamp", header.get("timestamp"))
     if network is not None and not network.is_executed:
         is_sealed = "seal" in network.fork_rules
-        if not is_sealed and _number(header.get("difficulty", "0x0")):
+        if not is_sealed and _number("difficulty", header.get("difficulty", "0x0")):
             raise ConfigurationError("a chain begins on a block of proof of stake")
         return rules_at(network, time) or ("paris", None)
     settled = next((fork for member, fork in SETTLED if header.get(member) is not None), None)

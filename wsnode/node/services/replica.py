@@ -16,7 +16,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.pool.queries import PoolContents
+from wsnode.ethereum.pool.queries import PoolView
 from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
@@ -63,7 +63,7 @@ class ReplicaService:
             )
         open_journal = opener(chain, config.address)
         self.presence = ClusterMembership(chain, open_journal, process_name(), url)
-        outbox = UnsentTransactions(pool or PoolContents(), trio.current_time, hears=config.shared_pool)
+        outbox = UnsentTransactions(pool or PoolView(), trio.current_time, hears=config.shared_pool)
         self.mirrored = None
         if pool is not None:
             pool.on_returned.append(outbox.doubted)
@@ -130,7 +130,7 @@ class ReplicaService:
         return self.replica.replica_lag.tip
 
     def reload(self, network: NetworkConfig) -> None:
-        """Repeat the journal that a new configuration names, even after a record was refused."""
+        """Replicate from the journal that a new configuration names, even after a record was refused."""
         if network.replica is not None:
             self._place = str(network.replica.address)
             self.presence.open = open_journal = opener(self._chain, network.replica.address)

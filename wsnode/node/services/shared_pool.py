@@ -3,7 +3,7 @@
 import msgspec
 
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.mirror import Mirror, NullObserver, PoolObserver
+from wsnode.cluster.pool.mirror import Mirror, NullObserver, WriterPoolObserver
 from wsnode.cluster.pool.mirror_task import MirrorTask
 from wsnode.cluster.pool.publisher import PoolPublisher
 from wsnode.cluster.publisher import JournalPublisher
@@ -19,7 +19,7 @@ def mirroring(
     chain: Chain,
     pool: TransactionPool,
     config: ReplicaConfig,
-    hearer: PoolObserver,
+    hearer: WriterPoolObserver,
 ) -> MirrorTask:
     """Return the task that copies the contents of the writer's pool into `pool`."""
     return MirrorTask(Mirror(pool, hearer), lambda: chain.head, pool_opener(chain, config.address))

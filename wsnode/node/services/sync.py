@@ -36,7 +36,7 @@ ETHEREUM_FAMILY: Final = "ethereum"
 logger = logging.getLogger("wsnode.follow")
 
 
-class PoolChanges(Protocol):
+class PoolChangeSource(Protocol):
     """Source of changes that a pool copies from pools of other nodes."""
 
     on_change: list[Callable[[list[bytes], list[bytes]], object]]
@@ -89,7 +89,7 @@ class LocalSync:
         )
         self._chain = chain
         self._hub = hub
-        self.mirrored: PoolChanges | None = None
+        self.mirrored: PoolChangeSource | None = None
         """Task that copies the writer's pool while another process writes the journal; None without a shared
         pool.
         """

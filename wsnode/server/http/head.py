@@ -13,7 +13,7 @@ _UPGRADE = re.compile(rb"\nupgrade[ \t]*:[^\r\n]*websocket", re.IGNORECASE)
 _METHOD = re.compile(rb"[A-Z]{1,16} ")
 
 
-class NoHeadError(Exception):
+class MalformedHeadError(Exception):
     """Error of bytes that are no HTTP head; `status` is for the response, None if the client is gone."""
 
     def __init__(self, status: int | None) -> None:
@@ -46,22 +46,22 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
     """Return the head with its blank line, and the bytes after it.
 
     Raises:
-        NoHeadError: The head did not come in time or at all, or is too large.
+        MalformedHeadError: The head did not come in time or at all, or is too large.
     """
     data = b""
     deadline = trio.current_time() + limits.head_seconds
     while (arrived := await receive_by(transport, deadline)) is not None:
         if not arrived:
-            raise NoHeadError(None)
+            raise MalformedHeadError(None)
         data += arrived
         size = head_size(data, len(data) - len(arrived))
         if (len(data) if size is None else size) > limits.head_bytes:
-            raise NoHeadError(431)
+            raise MalformedHeadError(431)
         if size is not None:
             return data[:size], data[size:]
         if is_no_request(data):
-            raise NoHeadError(400)
-    raise NoHeadError(408 if data else None)
+            raise MalformedHeadError(400)
+    raise MalformedHeadError(408 if data else None)
 
 
 def wants_websocket(head: bytes) -> bool:

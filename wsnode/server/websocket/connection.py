@@ -318,7 +318,10 @@ class WebSocketConnection:
         return self._fast_reply_limit
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count calls answered by the engine, by method in `counts`; their frames had `size` bytes."""
+        """Count calls answered by the engine, by method in `counts`.
+
+        Their frames had `size` bytes; all took `seconds`, the slowest `longest` seconds.
+        """
         calls = sum(counts.values())
         self._dispatcher.fast_path.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters

@@ -73,7 +73,7 @@ class HeadStream(_OfEveryBlock, frozen=True):
             yield (WHOLE, 0), without_commitments(block.header) if is_before_0_10 else block.header
 
 
-class EventStream(_OfEveryBlock, frozen=True):
+class EventSpec(_OfEveryBlock, frozen=True):
     """Each event that matches a filter."""
 
     addresses: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class EventStream(_OfEveryBlock, frozen=True):
 
 
 @lru_cache(maxsize=1024)
-def _filter_of(stream: EventStream) -> EventFilter:
+def _filter_of(stream: EventSpec) -> EventFilter:
     return EventFilter(stream.addresses, stream.keys)
 
 

@@ -13,7 +13,7 @@ from wsnode.starknet.live.messages import Family, NotificationForm
 from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.live.streams import (
     HEADS,
-    EventStream,
+    EventSpec,
     ReceiptStream,
     StatusStream,
     Stream,
@@ -77,7 +77,7 @@ class SubscriptionMethods:
         """
         if _is_before_0_10(channel) and isinstance(params.from_address, EmitterList):
             raise needs_newer_version("a list of addresses")
-        stream = EventStream(
+        stream = EventSpec(
             tuple(sorted(map(felt_text, params.from_address or ()))),
             tuple(tuple(sorted(map(felt_text, among))) for among in params.keys or ()),
         )
@@ -115,7 +115,7 @@ class SubscriptionMethods:
         self, channel: EventChannel, stream: Stream, params: _Cursors, block_id: SubscriptionStart | None
     ) -> bytes:
         has_cursors = params.cursors or params.cursor is not None
-        if block_id is not None and not has_cursors and not isinstance(stream, type(HEADS) | EventStream):
+        if block_id is not None and not has_cursors and not isinstance(stream, type(HEADS) | EventSpec):
             raise invalid_params("Invalid params", {"reason": "block_id needs cursors here"})
         form = NotificationForm(self._family, stream, has_cursors, _is_before_0_10(channel))
         with self._hub.snapshot() as view:

@@ -32,8 +32,8 @@ from wsnode.sync.follow.blocks.block_client import (
 )
 from wsnode.sync.follow.blocks.verified_blocks import VerifiedBlocks
 from wsnode.sync.follow.head_policy import HeadPolicy
+from wsnode.sync.follow.light.bootstrap import LightBootstrap
 from wsnode.sync.follow.light.receipts import Receipts, kept
-from wsnode.sync.follow.light.start_block import StartBlock
 from wsnode.sync.follow.range_sync import RangeSync
 from wsnode.sync.follow.upstream import LowerHead, PeerError, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
@@ -66,7 +66,7 @@ class HeadTracker:
         range_sync: RangeSync,
         block_time: BlockTime,
         policy: HeadPolicy,
-        beginning: StartBlock | None = None,
+        beginning: LightBootstrap | None = None,
         receipts: Receipts | None = None,
     ) -> None:
         """A light folder has a `beginning`, and needs `receipts` to judge blocks."""

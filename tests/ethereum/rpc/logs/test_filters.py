@@ -18,7 +18,7 @@ from tests.slices import result_of
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.logs.filter_changes import Slices, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, Slices
 from wsnode.ethereum.rpc.logs.filter_table import InMemoryFilters
 from wsnode.ethereum.rpc.logs.filters import FilterMethods
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters, SubscriptionId
@@ -177,7 +177,7 @@ def in_full(slices: Slices) -> list[Any]:
 
 def test_two_polls_at_once_tell_everything_once(growing: GrowingChain) -> None:
     with growing.chain.snapshot() as view:
-        polled = StoreFilter(view)
+        polled = ChainFilter(view)
     growing.reorganise(0, [[]] * 100)
     with growing.chain.snapshot() as view:
         first, second = polled.changes(view, 10_000), polled.changes(view, 10_000)

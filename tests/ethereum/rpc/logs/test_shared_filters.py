@@ -16,11 +16,11 @@ from tests.store.damaged_bytes import flipped
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import head_of
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.pending_feed import PendingSubject
+from wsnode.ethereum.live.pending_feed import PendingSpec
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.logs.filter_changes import PendingFilter, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, PendingFilter
 from wsnode.ethereum.rpc.logs.filter_table import InMemoryFilters
 from wsnode.ethereum.rpc.logs.shared_filters import (
     BOOT_ID,
@@ -142,10 +142,10 @@ def test_of_two_polls_at_once_one_gets_the_results(growing: GrowingChain, store:
     growing.clear()
     table = SharedFilters(store, CallLimits())
     with growing.chain.snapshot() as view:
-        identity = table.add(StoreFilter(view), Caller())
+        identity = table.add(ChainFilter(view), Caller())
     first, second = table.find(identity, Caller()), table.find(identity, Caller())
-    assert isinstance(first, StoreFilter)
-    assert isinstance(second, StoreFilter)
+    assert isinstance(first, ChainFilter)
+    assert isinstance(second, ChainFilter)
     growing.reorganise(0, [[LOG]])
     with growing.chain.snapshot() as view:
         target = Position.after(view.head)
@@ -157,7 +157,7 @@ def test_filters_that_are_not_polled_go(growing: GrowingChain, store: Environmen
     now = 1000.0
     table = SharedFilters(store, CallLimits(filter_seconds=10), lambda: now)
     with growing.chain.snapshot() as view:
-        polled, left = (table.add(StoreFilter(view), Caller()) for _ in range(2))
+        polled, left = (table.add(ChainFilter(view), Caller()) for _ in range(2))
     now += 6
     assert table.find(polled, Caller()) is not None
     now += 6
@@ -172,7 +172,7 @@ def test_bounds_hold_for_all_workers_together(growing: GrowingChain, store: Envi
     tables = [SharedFilters(store, limits) for _ in range(2)]
 
     def add(number: int, caller: Caller, view: Snapshot) -> str:
-        return tables[number % 2].add(StoreFilter(view), caller)
+        return tables[number % 2].add(ChainFilter(view), caller)
 
     keyed, stranger = Caller("bot"), Caller(client=ClientId("192.0.2.1"))
     with growing.chain.snapshot() as view:
@@ -196,7 +196,7 @@ def test_filters_outlive_a_process_that_is_killed_while_it_writes(
     store = open_filters(folder)
     table = SharedFilters(store, CallLimits())
     with growing.chain.snapshot() as view:
-        identity = table.add(StoreFilter(view), Caller())
+        identity = table.add(ChainFilter(view), Caller())
     command = [sys.executable, "-c", ADDER, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
@@ -224,7 +224,7 @@ def test_a_filter_is_of_the_key_that_made_it(
     table = SharedFilters(store, CallLimits()) if kept == "file" else InMemoryFilters(CallLimits())
     feed = Hub(growing.chain).pending
     with growing.chain.snapshot() as view:
-        for new in (StoreFilter(view), PendingFilter(feed, PendingSubject(False))):
+        for new in (ChainFilter(view), PendingFilter(feed, PendingSpec(False))):
             identity = table.add(new, Caller(mine))
             for other in {"bot", "other", None} - {mine}:
                 assert table.find(identity, Caller(other)) is None
@@ -261,7 +261,7 @@ def test_filters_expire_on_a_full_disk_too(growing: GrowingChain, store: Environ
     now = 1000.0
     table = SharedFilters(store, CallLimits(filter_seconds=10), lambda: now)
     with growing.chain.snapshot() as view:
-        identity = table.add(StoreFilter(view), Caller())
+        identity = table.add(ChainFilter(view), Caller())
     with files_of_at_most(1):
         now += 9
         assert table.find(identity, Caller()) is not None
@@ -276,7 +276,7 @@ def test_after_a_start_of_the_machine_filters_last_as_if_polled_then(
     store = open_filters(folder)
     later = since_boot() + 1_000_000
     with growing.chain.snapshot() as view:
-        identity = SharedFilters(store, CallLimits(), lambda: later).add(StoreFilter(view), Caller())
+        identity = SharedFilters(store, CallLimits(), lambda: later).add(ChainFilter(view), Caller())
     store.close()
     boot.write_bytes(BOOT_ID.read_bytes().swapcase()[::-1])
     monkeypatch.setattr("wsnode.ethereum.rpc.logs.shared_filters.BOOT_ID", boot)

@@ -13,12 +13,12 @@ import msgspec
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError
-from wsnode.ethereum.live.contents import BlockContents
+from wsnode.ethereum.live.contents import BlockContentOptions
 from wsnode.ethereum.live.pages import PAGE_BYTES, Item, Page
 from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.live.receipts import HASH_BYTES, Hashes
 from wsnode.ethereum.live.subscription_spec import (
-    BlockSubject,
+    BlockSpec,
     HeaderSpec,
     LogSpec,
     ReceiptSpec,
@@ -125,7 +125,7 @@ async def _page_of(history: ForkHistory, subject: SubscriptionSpec, position: Po
             return await _log_page(history, subject.wanted, position)
         case HeaderSpec():
             return await _header_page(history, position)
-        case BlockSubject():
+        case BlockSpec():
             return await _block_page(history, subject.contents, position)
         case ReceiptSpec() if subject.hashes:
             return await _named_receipts(history, subject.hashes, position)
@@ -162,7 +162,7 @@ def _header(members: Members) -> bytes:
     return msgspec.json.encode(_LATER_MEMBERS | header)
 
 
-async def _block_page(history: ForkHistory, contents: BlockContents, position: Position) -> Page:
+async def _block_page(history: ForkHistory, contents: BlockContentOptions, position: Position) -> Page:
     blocks = await _blocks_behind(history, position, BLOCKS, full=contents.transactions)
     texts = [text for _head, text, _members in blocks]
     if contents.receipts:

@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.ethereum.codec.transactions import blob_cells
 from wsnode.ethereum.payloads.envelope import blob_and_proofs, cells_and_proofs
-from wsnode.ethereum.payloads.versions import PayloadVersion, era_of
+from wsnode.ethereum.payloads.versions import PayloadFork, era_of
 from wsnode.ethereum.pool.blobs import CELLS, Blob, Blobs
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_fixed
@@ -58,7 +58,7 @@ class BlobMethods:
 
     def with_one_proof(self, view: Snapshot, params: BlobsParameters) -> Steps:
         """Return blobs, each with its proof; up to Prague."""
-        if era_of(view.spec, view.head_timestamp) >= PayloadVersion.OSAKA:
+        if era_of(view.spec, view.head_timestamp) >= PayloadFork.OSAKA:
             raise unsupported_fork("engine_getBlobsV1")
         return (yield from self._proved(self._found(params), by_cells=False))
 
@@ -79,7 +79,7 @@ class BlobMethods:
         The bit field has 16 bytes; its lowest bit stands for cell 0. Null stands for a blob that is not kept
         here, and for all of them before Osaka.
         """
-        if era_of(view.spec, view.head_timestamp) < PayloadVersion.OSAKA:
+        if era_of(view.spec, view.head_timestamp) < PayloadFork.OSAKA:
             return NULL
         pieces = ReplyChunks((b"[",))
         for place, versioned_hash in enumerate(params.hashes):

@@ -14,7 +14,7 @@ from wsnode.ethereum.payloads.builds import PayloadBuilds
 from wsnode.ethereum.payloads.engine_chain import EngineChain, ForkchoiceError, StorageUnavailableError
 from wsnode.ethereum.payloads.fifo_lock import LockTicket
 from wsnode.ethereum.payloads.status import PayloadStatus
-from wsnode.ethereum.payloads.versions import PayloadVersion, era_of, payload_version
+from wsnode.ethereum.payloads.versions import PayloadFork, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.common.decoding import decode_fixed
 from wsnode.ethereum.rpc.common.schemas import ANY_BYTES
@@ -121,14 +121,14 @@ class ForkchoiceMethods:
             raise invalid_payload_attributes("the timestamp is not after the head's")
         return self._builds.begin(head, attributes, version)
 
-    def _check_version(self, attributes: PayloadAttributes, era: PayloadVersion, version: int) -> None:
+    def _check_version(self, attributes: PayloadAttributes, era: PayloadFork, version: int) -> None:
         method = f"engine_forkchoiceUpdatedV{version}"
         is_strict = version >= 3
         wrong = invalid_payload_attributes if is_strict else _wrong_structure
         if attributes.version > version or (is_strict and attributes.version != version):
             raise wrong(f"{method} takes the members of PayloadAttributesV{version}")
         wanted = payload_version(era)
-        if (wanted != version) if is_strict else (era >= PayloadVersion.CANCUN):
+        if (wanted != version) if is_strict else (era >= PayloadFork.CANCUN):
             raise unsupported_fork(method)
         if attributes.version != wanted:
             raise wrong(f"attributes of that time have the members of PayloadAttributesV{wanted}")

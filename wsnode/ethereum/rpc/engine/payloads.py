@@ -14,7 +14,7 @@ from wsnode.ethereum.payloads.builds import PayloadBuilds
 from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar, StorageUnavailableError
 from wsnode.ethereum.payloads.envelope import envelope
 from wsnode.ethereum.payloads.status import PayloadStatus
-from wsnode.ethereum.payloads.versions import PayloadVersion, era_of, payload_version
+from wsnode.ethereum.payloads.versions import PayloadFork, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_bytes, decode_fixed
 from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list
@@ -98,39 +98,35 @@ class NewPayloadMethods:
         self._spec = spec
 
     def of_paris(self, params: PayloadParameters) -> Steps:
-        """Return whether a payload of Paris keeps every rule, without making it the head."""
+        """Return the payload status of a payload of Paris, without making it the head."""
         status = yield from self._take(
-            params.payload, PayloadSidecar(), (PayloadVersion.PARIS,), "engine_newPayloadV1"
+            params.payload, PayloadSidecar(), (PayloadFork.PARIS,), "engine_newPayloadV1"
         )
         return _of_first_version(status)
 
     def of_shanghai(self, params: PayloadParameters) -> Steps:
-        """Return whether a payload of Paris or Shanghai keeps every rule, without making it the head."""
-        eras = (PayloadVersion.PARIS, PayloadVersion.SHANGHAI)
+        """Return the payload status of a payload of Paris or Shanghai, without making it the head."""
+        eras = (PayloadFork.PARIS, PayloadFork.SHANGHAI)
         return (yield from self._take(params.payload, PayloadSidecar(), eras, "engine_newPayloadV2"))
 
     def of_cancun(self, params: CancunParameters) -> Steps:
-        """Return whether a payload of Cancun keeps every rule, without making it the head."""
+        """Return the payload status of a payload of Cancun, without making it the head."""
         beside = PayloadSidecar(
             blob_hashes=params.blob_hashes, parent_beacon_block_root=params.parent_beacon_block_root
         )
-        return (
-            yield from self._take(params.payload, beside, (PayloadVersion.CANCUN,), "engine_newPayloadV3")
-        )
+        return (yield from self._take(params.payload, beside, (PayloadFork.CANCUN,), "engine_newPayloadV3"))
 
     def of_prague(self, params: PragueParameters) -> Steps:
-        """Return whether a payload of Prague or Osaka keeps every rule, without making it the head."""
-        eras = (PayloadVersion.PRAGUE, PayloadVersion.OSAKA)
+        """Return the payload status of a payload of Prague or Osaka, without making it the head."""
+        eras = (PayloadFork.PRAGUE, PayloadFork.OSAKA)
         return (yield from self._take_with_requests(params, eras, "engine_newPayloadV4"))
 
     def of_amsterdam(self, params: PragueParameters) -> Steps:
-        """Return whether a payload since Amsterdam keeps every rule, without making it the head."""
-        return (
-            yield from self._take_with_requests(params, (PayloadVersion.AMSTERDAM,), "engine_newPayloadV5")
-        )
+        """Return the payload status of a payload since Amsterdam, without making it the head."""
+        return (yield from self._take_with_requests(params, (PayloadFork.AMSTERDAM,), "engine_newPayloadV5"))
 
     def _take_with_requests(
-        self, params: PragueParameters, eras: Sequence[PayloadVersion], method: str
+        self, params: PragueParameters, eras: Sequence[PayloadFork], method: str
     ) -> Steps:
         _check_requests(params.requests)
         beside = PayloadSidecar(
@@ -141,7 +137,7 @@ class NewPayloadMethods:
         return (yield from self._take(params.payload, beside, eras, method))
 
     def _take(
-        self, text: msgspec.Raw, beside: PayloadSidecar, eras: Sequence[PayloadVersion], method: str
+        self, text: msgspec.Raw, beside: PayloadSidecar, eras: Sequence[PayloadFork], method: str
     ) -> Steps:
         # The place in the line is taken in the turn in which the call arrives.
         with self._driven.line.join() as place:
@@ -153,7 +149,7 @@ class NewPayloadMethods:
             except StorageUnavailableError:
                 raise not_stored() from None
 
-    def _check_version(self, payload: Payload, eras: Sequence[PayloadVersion], method: str) -> None:
+    def _check_version(self, payload: Payload, eras: Sequence[PayloadFork], method: str) -> None:
         era = era_of(self._spec, payload.timestamp)
         least, most, version = map(payload_version, (eras[0], eras[-1], era))
         if not least <= payload.version <= most:
@@ -173,38 +169,38 @@ class GetPayloadMethods:
 
     def of_paris(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Paris that was built, as good as it is by now."""
-        _build, block, _era = yield from self._taken(params, (PayloadVersion.PARIS,), "engine_getPayloadV1")
+        _build, block, _era = yield from self._taken(params, (PayloadFork.PARIS,), "engine_getPayloadV1")
         return render_payload(block.header, block.body)
 
     def of_shanghai(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Paris or Shanghai that was built, and its value."""
         return (
             yield from self._envelope(
-                params, (PayloadVersion.PARIS, PayloadVersion.SHANGHAI), "engine_getPayloadV2"
+                params, (PayloadFork.PARIS, PayloadFork.SHANGHAI), "engine_getPayloadV2"
             )
         )
 
     def of_cancun(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Cancun that was built, its value, and its blobs."""
-        return (yield from self._envelope(params, (PayloadVersion.CANCUN,), "engine_getPayloadV3"))
+        return (yield from self._envelope(params, (PayloadFork.CANCUN,), "engine_getPayloadV3"))
 
     def of_prague(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Prague that was built, its value, blobs and execution requests."""
-        return (yield from self._envelope(params, (PayloadVersion.PRAGUE,), "engine_getPayloadV4"))
+        return (yield from self._envelope(params, (PayloadFork.PRAGUE,), "engine_getPayloadV4"))
 
     def of_osaka(self, params: PayloadIdParameters) -> Steps:
         """Return a payload of Osaka that was built, its value, blobs and execution requests."""
-        return (yield from self._envelope(params, (PayloadVersion.OSAKA,), "engine_getPayloadV5"))
+        return (yield from self._envelope(params, (PayloadFork.OSAKA,), "engine_getPayloadV5"))
 
     def of_amsterdam(self, params: PayloadIdParameters) -> Steps:
         """Return a payload since Amsterdam that was built, its value, blobs and execution requests."""
-        return (yield from self._envelope(params, (PayloadVersion.AMSTERDAM,), "engine_getPayloadV6"))
+        return (yield from self._envelope(params, (PayloadFork.AMSTERDAM,), "engine_getPayloadV6"))
 
-    def _envelope(self, params: PayloadIdParameters, eras: Sequence[PayloadVersion], method: str) -> Steps:
+    def _envelope(self, params: PayloadIdParameters, eras: Sequence[PayloadFork], method: str) -> Steps:
         build, block, era = yield from self._taken(params, eras, method)
         return ReplyChunks(envelope(block, build.value, build.blobs, era))
 
-    def _taken(self, params: PayloadIdParameters, eras: Sequence[PayloadVersion], method: str) -> Steps:
+    def _taken(self, params: PayloadIdParameters, eras: Sequence[PayloadFork], method: str) -> Steps:
         build: PayloadBuild | None = self._builds.find(params.identity)
         if build is None:
             raise unknown_payload()

@@ -11,7 +11,7 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.payloads.build import block_value
 from wsnode.ethereum.payloads.envelope import envelope
-from wsnode.ethereum.payloads.versions import PayloadVersion
+from wsnode.ethereum.payloads.versions import PayloadFork
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
@@ -72,7 +72,7 @@ class TestingMethods:
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
         # The members of its latest version, whatever the time of the block.
-        return ReplyChunks(envelope(built, block_value(built), (), PayloadVersion.OSAKA))
+        return ReplyChunks(envelope(built, block_value(built), (), PayloadFork.OSAKA))
 
     def _gas_limit(self, parent: Header, target: int | None) -> int:
         return (

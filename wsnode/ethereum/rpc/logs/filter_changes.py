@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError
 from wsnode.ethereum.live.pages import Pages, header_page, log_page
-from wsnode.ethereum.live.pending_feed import LaggedError, PendingFeed, PendingSubject, render_hash
+from wsnode.ethereum.live.pending_feed import LaggedError, PendingFeed, PendingSpec, render_hash
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -43,7 +43,7 @@ class Filter:
         raise NotImplementedError
 
 
-class StoreFilter(Filter):
+class ChainFilter(Filter):
     """A filter of logs or of block hashes."""
 
     __slots__ = ("_spec", "filter_object", "position", "wanted")
@@ -146,7 +146,7 @@ class PendingFilter(Filter):
 
     __slots__ = ("_count", "_feed", "_subject")
 
-    def __init__(self, feed: PendingFeed, subject: PendingSubject) -> None:
+    def __init__(self, feed: PendingFeed, subject: PendingSpec) -> None:
         super().__init__(subject.wanted.weight)
         self._feed = feed
         self._subject = subject

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.live.branches import UnknownPositionError
-from wsnode.ethereum.live.pending_feed import PendingFeed, PendingSubject
+from wsnode.ethereum.live.pending_feed import PendingFeed, PendingSpec
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.common.parameters import Flag
-from wsnode.ethereum.rpc.logs.filter_changes import Filter, PendingFilter, Slices, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, Filter, PendingFilter, Slices
 from wsnode.ethereum.rpc.logs.filter_table import NO_ROOM, FilterTable, InMemoryFilters
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, LogMethods, LogParameters, contracts_of, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
@@ -33,11 +33,11 @@ class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     selection: Selection | None = None
 
     @property
-    def subject(self) -> PendingSubject:
+    def subject(self) -> PendingSpec:
         """Return the filter of transactions."""
         full = self.full is not None and self.full.is_set
         wanted = TransactionFilter() if self.selection is None else self.selection.wanted
-        return PendingSubject(full, wanted)
+        return PendingSpec(full, wanted)
 
     @property
     def receivers(self) -> list[int]:
@@ -59,11 +59,11 @@ class FilterMethods:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
         first, last = live_range(params.filter)
         wanted = wanted_logs(params.filter, self._limits).between(first, last).canonical()
-        return self._add(view, StoreFilter(view, wanted, params.filter))
+        return self._add(view, ChainFilter(view, wanted, params.filter))
 
     def new_block_filter(self, view: Snapshot) -> bytes:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
-        return self._add(view, StoreFilter(view))
+        return self._add(view, ChainFilter(view))
 
     def new_pending_filter(self, view: Snapshot, params: PendingParameters) -> bytes:
         """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""
@@ -77,7 +77,7 @@ class FilterMethods:
         try:
             return (yield from found.changes(view, self._limits.logs_results))
         except UnknownPositionError as error:
-            assert isinstance(found, StoreFilter)
+            assert isinstance(found, ChainFilter)
             found.move(_head_of(view))
             require_kept(view, error.position.number)
             raise unknown_block(error) from None
@@ -85,7 +85,7 @@ class FilterMethods:
     def logs(self, view: Snapshot, params: IdParameters) -> Slices:
         """Return all logs that match a filter of logs, in chain order, as eth_getLogs does."""
         found = self._find(view, params.id)
-        if not isinstance(found, StoreFilter) or found.filter_object is None:
+        if not isinstance(found, ChainFilter) or found.filter_object is None:
             raise not_found()
         return (yield from self._logs.get_logs(view, LogParameters(found.filter_object)))
 

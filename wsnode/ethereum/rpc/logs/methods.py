@@ -10,7 +10,7 @@ from wsnode.ethereum.codec.rendering import stored_logs
 from wsnode.ethereum.codec.rows import log_count
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.matches import BlockLogs, LogMatches
+from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches
 from wsnode.ethereum.logs.upstream_logs import RANGES_OF_A_CALL, UpstreamLogSearch, filter_members
 from wsnode.ethereum.primitives.values import BlockNumber, hexadecimal
 from wsnode.ethereum.rpc.common.below_fork import (

@@ -211,10 +211,10 @@ def _resume(view: Snapshot, cursor: LogCursor | FirstVersionCursor) -> PageStart
 
 
 def _resume_below(view: Snapshot, cursor: ForkCursor) -> Generator[Step, Any, PageStart | HistorySearch]:
-    """Return the start of the page after a cursor of a forked chain.
+    """Return where the page after a forked chain's cursor begins: here, or in a search below the fork.
 
     Raises:
-        RpcError: The cursor belongs to another chain, or the other node gives no answer.
+        RpcError: The cursor belongs to another chain, or the fork's upstream gives no answer.
     """
     last, (number, _index) = cursor.last, cursor.following
     if number > last.number:

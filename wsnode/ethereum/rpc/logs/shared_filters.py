@@ -18,7 +18,7 @@ from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import NumberOrTag
-from wsnode.ethereum.rpc.logs.filter_changes import Filter, StoreFilter
+from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, Filter
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.filter_table import (
     IDENTITY_LENGTH,
@@ -171,7 +171,7 @@ class SharedFilters:
         Raises:
             RpcError: Too many filters are stored.
         """
-        if not isinstance(new, StoreFilter):
+        if not isinstance(new, ChainFilter):
             return self._pending.add(new, caller)
         new.owner, identity = caller.key_name, new_identity()
         saved = _saved(new, _client_of(caller.client), self._now())
@@ -283,7 +283,7 @@ class SharedFilters:
             _remove(writer, cursor.key()[8:].decode())
 
 
-class _SharedFilter(StoreFilter):
+class _SharedFilter(ChainFilter):
     """Filter during one poll; its new position is written for the next poll, in any process."""
 
     __slots__ = ("_identity", "_table")
@@ -308,7 +308,7 @@ class _SharedFilter(StoreFilter):
         return began == position or self._table.move(self._identity, began, position)
 
 
-def _saved(new: StoreFilter, client: str, polled: int) -> SavedFilter:
+def _saved(new: ChainFilter, client: str, polled: int) -> SavedFilter:
     asked, place = new.filter_object, new.position
     return SavedFilter(
         new.owner,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from wsnode.ethereum.live.block_barrier import Awaited, SeenHead
-from wsnode.ethereum.live.contents import BlockContents
+from wsnode.ethereum.live.contents import BlockContentOptions
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subscription_spec import Extensions
@@ -56,8 +56,8 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
     kind: str
     argument: Annotated[Any, msgspec.Meta(extra_json_schema=reference("SubscriptionArgument"))] = None
-    """A `FilterObject`, hashes or `BlockContents` with `SubscribeOptions`, `SubscribeOptions`, a subject of
-    transactions, a bool, or nothing.
+    """A `FilterObject`, hashes or `BlockContentOptions` with `SubscribeOptions`, `SubscribeOptions`, a
+    filter of transactions, a bool, or nothing.
     """
     options: Annotated[Any, msgspec.Meta(extra_json_schema=reference("PendingOptions"))] = None
     """`PendingOptions`."""
@@ -175,16 +175,16 @@ def _hashes(value: Any) -> tuple[Hashes, SubscribeOptions]:
     return frozenset(bytes(decode_hash(text, place)) for text in hashes or ()), options
 
 
-def _block_options(value: Any) -> tuple[BlockContents, SubscribeOptions]:
+def _block_options(value: Any) -> tuple[BlockContentOptions, SubscribeOptions]:
     if value is None:
-        return BlockContents(), SubscribeOptions()
+        return BlockContentOptions(), SubscribeOptions()
     if type(value) is not dict:
         raise mismatch(kind(value), "filters.input")
     require_known(value, ("transactions", "receipts", *_FORM))
     transactions, receipts = (
         decode_flag(value.get(name), field("input", name)) for name in ("transactions", "receipts")
     )
-    return BlockContents(transactions, receipts), _options(value, None)
+    return BlockContentOptions(transactions, receipts), _options(value, None)
 
 
 def _header_options(value: Any, *, is_ours: bool = False) -> SubscribeOptions:

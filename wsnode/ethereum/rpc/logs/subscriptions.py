@@ -5,19 +5,19 @@ from typing import Any, Final
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError, is_canonical, known_rows
-from wsnode.ethereum.live.contents import BlockContents
+from wsnode.ethereum.live.contents import BlockContentOptions
 from wsnode.ethereum.live.history.pages import history_of, position_before, require_on_chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import named
-from wsnode.ethereum.live.pending_feed import PendingSubject
+from wsnode.ethereum.live.pending_feed import PendingSpec
 from wsnode.ethereum.live.position import BEGINNING, Position
 from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subscription import PendingSubscription, StoreSubscription, SyncSubscription
 from wsnode.ethereum.live.subscription_spec import (
-    BlockSubject,
+    BlockSpec,
     HeaderSpec,
     LogSpec,
-    MinedSubject,
+    MinedSpec,
     ReceiptSpec,
     StoredSubject,
 )
@@ -150,16 +150,16 @@ class SubscriptionMethods:
         return self._begun_by("newHeads", channel, HeaderSpec(options.form), options)
 
     def _blocks(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
-        contents: BlockContents
+        contents: BlockContentOptions
         options: SubscribeOptions
         contents, options = params.argument
-        return self._begun_by(params.kind, channel, BlockSubject(contents, options.form), options)
+        return self._begun_by(params.kind, channel, BlockSpec(contents, options.form), options)
 
     def _state(self, channel: EventChannel, params: SubscribeParameters) -> Subscription:
         return self._values.subscribe(channel, params.argument)
 
     def _mined(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
-        subject: MinedSubject = params.argument
+        subject: MinedSpec = params.argument
         return StoreSubscription(params.kind, channel, self._hub, subject)
 
     def _receipts(self, channel: EventChannel, params: SubscribeParameters) -> StoreSubscription:
@@ -177,11 +177,11 @@ class SubscriptionMethods:
 
     def _pending(self, channel: EventChannel, params: SubscribeParameters) -> PendingSubscription:
         options: PendingOptions = params.options
-        subject = PendingSubject(params.argument, options.wanted)
+        subject = PendingSpec(params.argument, options.wanted)
         return PendingSubscription(params.kind, channel, self._hub, subject, has_notices=options.has_notices)
 
     def _selected(self, channel: EventChannel, params: SubscribeParameters) -> PendingSubscription:
-        subject: PendingSubject = params.argument
+        subject: PendingSpec = params.argument
         return PendingSubscription(params.kind, channel, self._hub, subject)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from wsnode.ethereum.live.pending_feed import PendingSubject
-from wsnode.ethereum.live.subscription_spec import MinedSubject
+from wsnode.ethereum.live.pending_feed import PendingSpec
+from wsnode.ethereum.live.subscription_spec import MinedSpec
 from wsnode.ethereum.live.transactions import MinedFilter, TransactionFilter
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.common.decoding import ARGUMENT, decode_array, field, kind, mismatch
@@ -51,7 +51,7 @@ def decode_pending_filter(members: dict[str, Any]) -> TransactionFilter:
     return TransactionFilter(senders, receivers)
 
 
-def decode_pending(value: Any) -> PendingSubject:
+def decode_pending(value: Any) -> PendingSpec:
     """Return the subject in an object of alchemy_pendingTransactions.
 
     Raises:
@@ -60,14 +60,14 @@ def decode_pending(value: Any) -> PendingSubject:
     """
     members = _members(value, (*OF_PENDING, "hashesOnly"))
     full = not decode_flag(members.get("hashesOnly"), field("input", "hashesOnly"))
-    return PendingSubject(full, decode_pending_filter(members))
+    return PendingSpec(full, decode_pending_filter(members))
 
 
 def _decode_selection(value: Any) -> Selection:
     return Selection(decode_pending_filter(_members(value, OF_PENDING)))
 
 
-def decode_mined(value: Any) -> MinedSubject:
+def decode_mined(value: Any) -> MinedSpec:
     """Return the subject in an object of alchemy_minedTransactions.
 
     Raises:
@@ -78,7 +78,7 @@ def decode_mined(value: Any) -> MinedSubject:
     with_removed, hashes_only = (
         decode_flag(members.get(name), field("input", name)) for name in ("includeRemoved", "hashesOnly")
     )
-    return MinedSubject(_mined_filter(members.get("addresses")), hashes_only, with_removed)
+    return MinedSpec(_mined_filter(members.get("addresses")), hashes_only, with_removed)
 
 
 def _mined_filter(value: Any) -> MinedFilter:

@@ -7,7 +7,7 @@ from typing import Final
 from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rows import transaction_count
 from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.matches import LogMatches
+from wsnode.ethereum.logs.search_result import LogMatches
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.otterscan.fork_search import has_older

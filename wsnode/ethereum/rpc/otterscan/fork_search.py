@@ -31,7 +31,7 @@ _PAGE: Final = JsonDecoder(_Page)
 _PLACED: Final = JsonDecoder(_Placed)
 
 
-class HistoricalTransactions(msgspec.Struct, frozen=True):
+class TransactionPage(msgspec.Struct, frozen=True):
     """Transactions and their receipts, the newest first, up to the first block of a fork."""
 
     transactions: list[bytes]
@@ -40,7 +40,7 @@ class HistoricalTransactions(msgspec.Struct, frozen=True):
     """True if no more transactions follow in the direction of the search, up to the first block."""
 
 
-NONE_OLDER: Final = HistoricalTransactions([], [], is_done=True)
+NONE_OLDER: Final = TransactionPage([], [], is_done=True)
 
 
 def has_older(view: Snapshot) -> bool:
@@ -50,7 +50,7 @@ def has_older(view: Snapshot) -> bool:
 
 def search_older(
     view: Snapshot, address: bytes, block: int, size: int, *, is_forward: bool
-) -> Generator[Step, Any, HistoricalTransactions]:
+) -> Generator[Step, Any, TransactionPage]:
     """Return the transactions of an account before or after a block, up to the first block here.
 
     Raises:
@@ -69,7 +69,7 @@ def search_older(
     # The other chain may have more blocks than this one has of it.
     above = sum(number > view.earliest for number in numbers)
     is_done = page.first_page or above > 0 if is_forward else page.last_page
-    return HistoricalTransactions(
+    return TransactionPage(
         [bytes(each) for each in page.txs[above:]],
         [bytes(each) for each in page.receipts[above:]],
         is_done=is_done,

@@ -13,7 +13,7 @@ from wsnode.ethereum.rpc.otterscan.blocks import with_time
 from wsnode.ethereum.rpc.otterscan.candidates import CandidateBlocks, some
 from wsnode.ethereum.rpc.otterscan.fork_search import (
     NONE_OLDER,
-    HistoricalTransactions,
+    TransactionPage,
     has_older,
     search_older,
 )
@@ -126,7 +126,7 @@ class TransactionSearchMethods:
         is_done = page.older.is_done and (yield from self._fill(page, start))
         return page.render(self._limits.trace_bytes, is_first=is_done, is_last=is_oldest)
 
-    def _older(self, page: SearchPage, block: int, size: int) -> Generator[Step, Any, HistoricalTransactions]:
+    def _older(self, page: SearchPage, block: int, size: int) -> Generator[Step, Any, TransactionPage]:
         return search_older(page.view, page.address, block, size, is_forward=page.is_forward)
 
     def _page(self, view: Snapshot, params: SearchParameters, *, is_forward: bool) -> SearchPage:

@@ -25,7 +25,7 @@ IsAllowed: TypeAlias = Callable[[Any], bool]
 """Function that returns True if a caller's key permits forwarding."""
 
 
-class OutageDetector(Protocol):
+class NodeOutageDetector(Protocol):
     """Decides when this node may lack transactions that a partner has."""
 
     def is_on(self, view: Snapshot) -> bool:
@@ -58,7 +58,7 @@ class PartnerFallback(Middleware):
         ends: dict[str, int],
         spec: ChainSpec,
         ask: AskPartner,
-        outage: OutageDetector,
+        outage: NodeOutageDetector,
         is_allowed: IsAllowed,
     ) -> None:
         """Make the middleware; `ends` counts the partner's answers by outcome."""
@@ -106,7 +106,7 @@ def partner_failed(reason: str) -> RpcError:
 
 
 def add_forwarding(
-    registry: Registry, spec: ChainSpec, ask: AskPartner, outage: OutageDetector, is_allowed: IsAllowed
+    registry: Registry, spec: ChainSpec, ask: AskPartner, outage: NodeOutageDetector, is_allowed: IsAllowed
 ) -> None:
     """Make the method ask a partner, during an outage, for a transaction that is not found here."""
     method = registry.methods[METHOD]

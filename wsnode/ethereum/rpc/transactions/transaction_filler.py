@@ -37,7 +37,7 @@ class ChainIdChanges(Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Return True if no change is under way; none begins before the caller waits."""
+        """Return True if no change is under way; none begins before the caller's next checkpoint."""
 
     async def wait_quiet(self) -> None:
         """Return when no change is under way; none begins before the caller waits again."""

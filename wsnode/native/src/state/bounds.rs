@@ -67,7 +67,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// Check that `bytes` of results are within `found`, else fail with `TooMuchFound`.
+    /// Check that `bytes` of results are within the limit `self.found`, else fail with `TooMuchFound`.
     pub fn check_found(&self, bytes: usize) -> Result<(), StateError> {
         match bytes > self.found {
             true => Err(StateError::TooMuchFound { limit: self.found }),

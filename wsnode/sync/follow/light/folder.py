@@ -6,8 +6,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.networks.table import unproved_members
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.tree.head_writer import LiveTree
+from wsnode.sync.follow.light.bootstrap import LightBootstrap
 from wsnode.sync.follow.light.receipts import Receipts
-from wsnode.sync.follow.light.start_block import StartBlock
 from wsnode.sync.follow.light.window import WindowPruner
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import Upstreams
@@ -28,7 +28,7 @@ class LightFolder:
         """Prepare a folder; `proved` returns the block whose finality is proved, where finality is proved."""
         self._family = chain.spec.family
         self.receipts = Receipts(chain, upstreams)
-        self.beginning = StartBlock(chain, live, upstreams, self.receipts, checkpoint, proved)
+        self.beginning = LightBootstrap(chain, live, upstreams, self.receipts, checkpoint, proved)
         self.window = WindowPruner(chain, live, upstreams, self.receipts, storage_retry)
 
     @property

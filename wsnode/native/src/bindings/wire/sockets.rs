@@ -132,7 +132,8 @@ impl SocketQueue {
     /// Serve the sockets of `epoll` for `seconds`, as long as nothing is left to Python and `host` has no
     /// event.
     ///
-    /// Once any has something, they are read for `slice_seconds`.
+    /// Once any has something, read them for `slice_seconds` at most. Return the sockets that have ended, the result
+    /// of `next`, whether any socket had something, and whether `host` may have an event.
     #[cfg(target_os = "linux")]
     #[pyo3(signature = (epoll, host, seconds, slice_seconds, rest, /))]
     fn serve<'py>(

@@ -78,7 +78,7 @@ impl Criteria {
             && sets.topics.iter().zip(topics).all(|(wanted, topic)| wanted.has(topic.into()))
     }
 
-    /// Return keys of the log index without their chunks, in groups: a matching log has one key of each
+    /// Return groups of log-index keys, each without its chunk suffix. A matching log has one key of each
     /// group.
     ///
     /// Without criteria there are no groups.

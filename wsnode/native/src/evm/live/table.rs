@@ -520,7 +520,8 @@ impl LiveTable {
         }
     }
 
-    /// Return the lists without due calls of which a call has ended, with their changes to send.
+    /// Return the changes of each list in which a call has ended and no call is due. Lists with unchanged
+    /// outcomes are left out.
     pub fn take_ready(&mut self) -> Vec<Ready> {
         let complete = |number: &ListId| self.lists.get(number).is_some_and(|list| list.due == 0);
         let mut numbers: Vec<_> = self.touched.iter().copied().filter(complete).collect();

@@ -81,7 +81,7 @@ impl<'a> LeastSlots<'a> {
         }
     }
 
-    /// Add the slots in the store without those that have changed since.
+    /// Add the account's slots in `view`, except those in `changed`.
     fn add_stored(
         &mut self,
         view: &HistoryView<'_>,

@@ -33,7 +33,7 @@ pub fn render_receipt(
     Ok(true)
 }
 
-/// Write the list of all receipts of a block.
+/// Write all receipts of a block as a JSON array.
 pub fn render_receipts(
     text: &mut Writer,
     header: &HeaderRow<'_>,

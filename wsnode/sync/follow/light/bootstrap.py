@@ -39,7 +39,7 @@ UNKNOWN_TOTAL: Final = 1 << 128
 logger = logging.getLogger("wsnode.follow")
 
 
-class StartBlock:
+class LightBootstrap:
     """First block of a light folder, stored once enough upstreams can be asked."""
 
     def __init__(

@@ -50,7 +50,7 @@ News = (
 )
 
 
-class WorkerContext:
+class WorkerProcessGroup:
     """Process group of a worker: joins its networks to those of the other processes."""
 
     def __init__(
