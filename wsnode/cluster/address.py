@@ -134,7 +134,7 @@ def _host(text: str, default: int) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if not host:
-        raise JournalAddressError(f"{text!r} in a journal's URL is no host, which is HOST or HOST:PORT")
+        raise JournalAddressError("a journal's URL names each host as HOST or HOST:PORT")
     return host, port or default
 
 

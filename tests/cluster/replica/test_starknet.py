@@ -270,7 +270,7 @@ WRONG = classes_document([(sierra(0).class_hash, sierra(1).rendered)])
 @pytest.mark.parametrize(
     ("forge", "reason"),
     [
-        pytest.param(with_members(block_hash="0x1"), "its block is 2 0x1, the record says", id="hash"),
+        pytest.param(with_members(block_hash="0x1"), "its block is 2 0x1, state", id="hash"),
         pytest.param(with_members(block_number=7), "its block is 7", id="number"),
         pytest.param(with_members(parent_hash="0x1"), "parent_hash: expected", id="parent"),
         pytest.param(with_members(old_root="0x1"), "old_root: expected", id="old root"),
