@@ -100,18 +100,24 @@ async def test_the_older_version_has_no_places(filled: GrowingChain) -> None:
 @pytest.mark.parametrize(
     ("wanted", "matching"),
     [
-        ({"from_address": EMITTERS[0]}, lambda index, number: number % 2 == 0),
-        ({"from_address": EMITTERS}, lambda index, number: True),
-        ({"from_address": ["0xdead"]}, lambda index, number: False),
-        ({"keys": [[KEYS[1]]]}, lambda index, number: index == 1),
-        ({"keys": [[], [KEYS[0], KEYS[2]]]}, lambda index, number: number != 1),
-        (
+        pytest.param(
+            {"from_address": EMITTERS[0]}, lambda index, number: number % 2 == 0, id="of one contract"
+        ),
+        pytest.param({"from_address": EMITTERS}, lambda index, number: True, id="of two contracts"),
+        pytest.param(
+            {"from_address": ["0xdead"]}, lambda index, number: False, id="of a contract without events"
+        ),
+        pytest.param({"keys": [[KEYS[1]]]}, lambda index, number: index == 1, id="with a first key"),
+        pytest.param(
+            {"keys": [[], [KEYS[0], KEYS[2]]]}, lambda index, number: number != 1, id="with a second key"
+        ),
+        pytest.param(
             {"from_address": EMITTERS[1], "keys": [[KEYS[0], KEYS[1]], []]},
             lambda index, number: number % 2 == 1 and index < 2,
+            id="of one contract with one of two keys",
         ),
-        ({"finality_status": "PRE_CONFIRMED"}, lambda index, number: True),
+        pytest.param({"finality_status": "PRE_CONFIRMED"}, lambda index, number: True, id="of any finality"),
     ],
-    ids=str,
 )
 async def test_a_filter_selects_events(filled: GrowingChain, wanted: dict[str, Any], matching: Any) -> None:
     filled.make_body = partial(made_body, events=3)
