@@ -37,7 +37,7 @@ def test_a_file_names_the_engine_of_a_network(tmp_path: Path) -> None:
     [
         ('[networks.one.engine]\nlisten = "8551x"\n', r"networks\.one\.engine\.listen: .*has no port"),
         ("[networks.one.engine]\njwt = 1\n", r"networks\.one\.engine\.jwt: unknown setting"),
-        ("pool = false\n[networks.one.engine]\n", "payloads are built of the pool"),
+        ("pool = false\n[networks.one.engine]\n", "payloads are built from the pool"),
     ],
 )
 def test_an_impossible_engine_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:

@@ -89,7 +89,7 @@ fn read_json_header<'py>(
     Ok((header.number, PyBytes::new(py, hash.as_slice()), PyBytes::new(py, parent.as_slice())))
 }
 
-/// Return the fork whose EVM rules ArbOS has at a block of another node's JSON: `prague` or `osaka`.
+/// Return the fork whose EVM rules ArbOS has at a block of another node's JSON.
 #[pyfunction]
 fn arbos_fork(block: &[u8]) -> PyResult<&'static str> {
     Ok(arbos::fork_name(&guard(|| block::read_json_header(block))?))

@@ -194,6 +194,6 @@ pub enum WithdrawalsRoot {
     /// Withdrawals of the body.
     #[default]
     Ethereum,
-    /// Storage of a contract, from Prague's requests on. The body then has no withdrawals.
+    /// Storage of a contract, since blocks have requests. The body then has no withdrawals.
     Storage,
 }
