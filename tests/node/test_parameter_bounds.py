@@ -33,7 +33,7 @@ SUBSCRIPTIONS: Final = {
     "slots": "state",
 }
 """Kinds of subscription by the names of their members that are lists."""
-WORDS: Final = ("too many", "exceed max", "over the query limit", "Too large request", "Too many keys")
+WORDS: Final = ("too many", "exceed max", "over the query limit", "Too large request", "Too many")
 
 
 class Place(NamedTuple):

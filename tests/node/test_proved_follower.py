@@ -33,7 +33,7 @@ def follow(**settings: object) -> FollowConfig:
         pytest.param({"head": "announced"}, "name a beacon node", id="head alone"),
         pytest.param({"beacon_config": "x"}, "name a beacon node", id="configuration alone"),
         pytest.param({"old_checkpoint": True}, "name a beacon node", id="age alone"),
-        pytest.param({"checkpoint": ROOT}, "say light or beacon", id="checkpoint alone"),
+        pytest.param({"checkpoint": ROOT}, "set light or beacon", id="checkpoint alone"),
         pytest.param({"beacon": ["http://b/"], "head": "latest"}, "Invalid enum value", id="another head"),
     ],
 )

@@ -139,8 +139,10 @@ def _decode_transaction_finalities(value: Any) -> TransactionFinalities:
 
 
 def _finalities(value: Any, known: tuple[str, ...]) -> list[str]:
-    if type(value) is not list or len(value) > len(known):
+    if type(value) is not list:
         raise ValueError(f"finality_status is an array of {', '.join(known)}")
+    if len(value) > len(known):
+        raise ValueError(f"too many finalities: at most {len(known)}")
     return [_finality(item, known) for item in value]
 
 
