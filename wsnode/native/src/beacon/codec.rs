@@ -1,7 +1,7 @@
-//! Light-client objects as the Beacon API writes them in JSON, in the form of the fork that the answer names.
+//! Decoder of the Beacon API's light-client objects from JSON, in the form of the fork named by the answer.
 //!
-//! Numbers are decimal strings and bytes hexadecimal strings; other members than those of the form are passed over.
-//! What is read here has a form and nothing more: `rules` says what of it is true.
+//! Numbers are decimal strings and bytes hexadecimal strings; unknown members are ignored. The decoder checks the
+//! form of the objects only; `rules` verifies their branches and signatures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use super::forks::{BeaconConfig, ConsensusFork, ExecutionForm, ForkForm, PAYLOAD
 use super::merkle::{bytes_leaf, bytes_root, depth, hash_pair, is_branch, merkleize, number_leaf};
 use super::refusal::Refusal;
 
-/// Longest answer that is read, in bytes; one with two committees of 512 members has about 60 kB.
+/// Longest answer that is read, in bytes; an answer with a committee of 512 keys has about 60 kB.
 const MOST_BYTES: usize = 4 << 20;
 /// Most updates in a list (beacon-APIs: MAX_REQUEST_LIGHT_CLIENT_UPDATES).
 const MOST_UPDATES: usize = 128;
@@ -23,7 +23,7 @@ const MOST_EXTRA_BYTES: usize = 32;
 pub const KEY_BYTES: usize = 48;
 pub const SIGNATURE_BYTES: usize = 96;
 
-/// What an update can bring.
+/// Kinds of updates, named by the newest parts that they have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpdateKind {
     /// A head, finality and the next committee.
@@ -57,7 +57,7 @@ pub struct BeaconHeader {
     pub body_root: B256,
 }
 
-/// What proves the hash of a header's execution block.
+/// Proof of the hash of a header's execution block: a Merkle branch under the header's body root.
 #[derive(Debug, Clone, Default)]
 pub enum ExecutionPart {
     #[default]
@@ -72,7 +72,7 @@ pub enum ExecutionPart {
     },
 }
 
-/// A payload header: the leaves of its members, with zeros for blob gas where it has none.
+/// Execution payload header as the SSZ leaves of its 17 members; both blob gas leaves are zero before Deneb.
 #[derive(Debug, Clone)]
 pub struct PayloadHeader {
     leaves: [B256; 17],
@@ -80,18 +80,18 @@ pub struct PayloadHeader {
     is_empty: bool,
 }
 
-/// A header of light-client data, of which nothing is verified.
+/// `LightClientHeader` as decoded; neither its root nor its branch is verified.
 #[derive(Debug, Clone, Default)]
 pub struct UnverifiedHeader {
     pub beacon: BeaconHeader,
     execution: ExecutionPart,
 }
 
-/// A committee as it was told.
+/// `SyncCommittee` as decoded; neither its root nor its keys are verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnverifiedCommittee {
     pub pubkeys: Vec<[u8; KEY_BYTES]>,
-    /// Only part of the root: it is never used as a key.
+    /// `aggregate_pubkey`, hashed into the committee's root and never used as a key.
     pub aggregate: [u8; KEY_BYTES],
 }
 
@@ -109,13 +109,13 @@ pub struct LightClientBootstrap {
     pub committee: Branched<UnverifiedCommittee>,
 }
 
-/// `LightClientUpdate`, or one of its parts.
+/// `LightClientUpdate`, `LightClientFinalityUpdate` or `LightClientOptimisticUpdate`.
 #[derive(Debug, Clone)]
 pub struct LightClientUpdate {
     pub attested: UnverifiedHeader,
     pub next_committee: Option<Branched<UnverifiedCommittee>>,
     pub finalized: Option<Branched<UnverifiedHeader>>,
-    /// A flag a member.
+    /// `sync_committee_bits`: a flag for each member of the committee, in its order.
     pub signers: Vec<bool>,
     pub signature: [u8; SIGNATURE_BYTES],
     pub signature_slot: u64,
@@ -145,8 +145,9 @@ impl PayloadHeader {
 }
 
 impl UnverifiedHeader {
-    /// The hash of the execution block that the header proves, in the form of its own slot; zero before Capella.
-    /// A header of an earlier fork may come in a later one's form.
+    /// Return the proved hash of the header's execution block, zero before Capella.
+    ///
+    /// `form` is of the fork of the header's own slot, since an answer may send the header in a later fork's form.
     pub fn block_hash(&self, form: &ForkForm) -> Result<B256, Refusal> {
         let refusal = Refusal::ExecutionBranch { slot: self.beacon.slot };
         let body_root = self.beacon.body_root;
@@ -173,7 +174,7 @@ impl UnverifiedHeader {
         }
     }
 
-    /// Whether it stands for "none".
+    /// Return whether the header is all zeros: an update without finality has such a finalized header.
     pub fn is_empty(&self) -> bool {
         self.beacon.is_empty() && self.execution.is_empty()
     }
@@ -203,7 +204,7 @@ impl UnverifiedCommittee {
 }
 
 impl<T> Branched<T> {
-    /// A branch of zeros stands for "none".
+    /// Return whether the branch has a node other than zero; an update without the object has a branch of zeros.
     pub fn has_branch(&self) -> bool {
         self.branch.iter().any(|node| !node.is_zero())
     }
@@ -262,7 +263,7 @@ pub fn decode_update(
     })
 }
 
-/// Return the answers of a list of updates, each as `decode_update` takes it.
+/// Return the answers of a JSON list of at most 128 updates, each the bytes of an object for `decode_update`.
 pub fn split_answers(list: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     let answers: Vec<&RawValue> = read(text(list)?)?;
     if answers.len() > MOST_UPDATES {
@@ -302,7 +303,7 @@ fn read_next_committee(
     })
 }
 
-/// Return the form that an answer names, and the text of its data.
+/// Return the form of the fork in the answer's `version`, and the JSON text of its `data`.
 fn read_answer(answer: &[u8]) -> Result<(&'static ForkForm, &str), Refusal> {
     #[derive(Deserialize)]
     struct Answer<'a> {
@@ -328,7 +329,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refusal> {
     serde_json::from_str(text).map_err(Refusal::malformed)
 }
 
-/// Return a branch as long as the form has it.
+/// Return the nodes of a branch; refuse a branch longer or shorter than the depth of its generalized index.
 fn branch(nodes: Vec<Root>, index: u64) -> Result<Vec<B256>, Refusal> {
     if nodes.len() != depth(index) {
         return Err(Refusal::malformed(format!("a branch of {} nodes, not {}", nodes.len(), depth(index))));
@@ -338,15 +339,15 @@ fn branch(nodes: Vec<Root>, index: u64) -> Result<Vec<B256>, Refusal> {
 
 type Root = QuotedHex<32>;
 
-/// So many bytes, written as `0x` and two digits each.
+/// `N` bytes, written in a JSON string as `0x` and two hexadecimal digits each.
 #[derive(Clone, Copy)]
 struct QuotedHex<const N: usize>([u8; N]);
 
-/// A number of 64 bits, written in decimal digits in a string.
+/// Number of 64 bits, written in a JSON string as 1 to 20 decimal digits.
 #[derive(Clone, Copy)]
 struct QuotedNumber(u64);
 
-/// Any other string.
+/// JSON string of any content.
 struct QuotedText(String);
 
 impl From<Root> for B256 {
@@ -355,7 +356,7 @@ impl From<Root> for B256 {
     }
 }
 
-/// Reads a value from a string, without a copy of it.
+/// Visitor of a JSON string: the text for its errors, and the function that parses the borrowed string.
 struct FromText<T>(&'static str, fn(&str) -> Option<T>);
 
 impl<T> Visitor<'_> for FromText<T> {
@@ -488,14 +489,14 @@ impl AggregateText {
     }
 }
 
-/// The bytes of any number that are written as `0x` and two digits each.
+/// Return the bytes of a text of `0x` and two hexadecimal digits a byte; none if it is no such text.
 fn decode_hex(text: &str) -> Option<Vec<u8>> {
     // The decoder would pass over a second prefix.
     let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with("0x"))?;
     hex::decode(digits).ok()
 }
 
-/// The beginning of a text of others, for a message.
+/// Return the first 40 characters of a text, so that a message never quotes a long answer.
 fn start_of(text: &str) -> String {
     text.chars().take(40).collect()
 }

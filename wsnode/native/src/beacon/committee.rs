@@ -1,4 +1,4 @@
-//! The keys of a sync committee, and what they have signed.
+//! Sync committee: its keys, and the check of a signature by some of its members.
 
 use std::sync::OnceLock;
 
@@ -11,18 +11,18 @@ use super::codec::{UnverifiedCommittee, KEY_BYTES, SIGNATURE_BYTES};
 /// Domain separation tag of Ethereum's signatures (phase0/beacon-chain.md: BLS signatures, proof of possession).
 const TAG: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-/// The flag of a compressed point that is the one at infinity (zkcrypto's BLS12-381 encoding).
+/// Bit of a compressed point's first byte that marks the point at infinity (zkcrypto's BLS12-381 encoding).
 const INFINITY: u8 = 0x40;
 
-/// A committee that is proved to be one, and its keys as points once they are needed.
+/// Sync committee whose root is proved; its keys are decoded into curve points at their first use.
 ///
-/// The beacon chain has checked each key with its deposit (phase0/beacon-chain.md: `apply_deposit`), which is the proof
-/// of possession that FastAggregateVerify presumes. So none is checked for its group again, which takes three times as
-/// long as all the rest; their sum is, for each signature.
+/// No single key is checked to be in the group of keys: the check takes three times as long as all other work, and
+/// the beacon chain has made it with the deposit (phase0/beacon-chain.md: `apply_deposit`). The deposit is also the
+/// proof of possession presumed by FastAggregateVerify. The sum of the signers' keys is checked for each signature.
 #[derive(Debug)]
 pub struct Committee {
     told: UnverifiedCommittee,
-    /// The place of a member whose key is no point, in place of the keys.
+    /// The points of all keys, or the index of the first member with an invalid key; empty until first needed.
     keys: OnceLock<Result<Vec<PublicKey>, usize>>,
 }
 
@@ -31,9 +31,9 @@ impl Committee {
         Self { told, keys: OnceLock::new() }
     }
 
-    /// The keys as points on the curve: decoded at the first call, 14 ms for 512 of them.
+    /// Return the keys as points on the curve; the first call decodes them, in 14 ms for 512 keys.
     ///
-    /// The error is the place of a member whose key is no point, or the one at infinity.
+    /// The error is the index of the first member whose key is no point, or the point at infinity.
     pub fn keys(&self) -> Result<&[PublicKey], usize> {
         let keys = self.keys.get_or_init(|| {
             let keys = self.told.pubkeys.iter().enumerate();
@@ -42,10 +42,10 @@ impl Committee {
         keys.as_deref().map_err(|member| *member)
     }
 
-    /// Whether the members with a flag have signed `root` together: 2 ms for 512 of them.
+    /// Return whether `signature` is the aggregate signature of `root` by the members with a flag in `signers`.
     ///
-    /// FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, 3.3.4, with its KeyValidate of the keys' sum. A member
-    /// that is in the committee twice counts twice. The error is that of `keys`.
+    /// The check is FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, 3.3.4, with KeyValidate of the keys' sum;
+    /// it takes 2 ms for 512 signers. A key with two places in the committee counts twice. Errors are those of `keys`.
     pub fn has_signed(
         &self,
         signers: &[bool],
@@ -73,18 +73,18 @@ impl Committee {
         &self.told
     }
 
-    /// The keys as they were told, the aggregate key behind them.
+    /// Append the compressed keys of all members and the aggregate key to a row, 48 bytes each.
     pub fn encode(&self, row: &mut Vec<u8>) {
         self.told.pubkeys.iter().chain([&self.told.aggregate]).for_each(|key| row.extend(key));
     }
 
-    /// What `encode` has written of a committee of so many members.
+    /// Return the bytes that `encode` appends for a committee of `members` members.
     pub fn encoded_size(members: u64) -> usize {
         (members as usize + 1) * KEY_BYTES
     }
 }
 
-/// Return the point of a compressed key, none if there is no such point on the curve, or it is the one at infinity.
+/// Return the point of a compressed key; none if it is not on the curve, or is the point at infinity.
 fn point(key: &[u8; KEY_BYTES]) -> Option<PublicKey> {
     if key[0] & INFINITY != 0 {
         return None;
@@ -115,7 +115,7 @@ mod tests {
         AggregateSignature::aggregate(&parts, false).unwrap().to_signature().to_bytes()
     }
 
-    /// A point on the curve that is not in the group of keys: almost every one is.
+    /// Find a point on the curve but outside the group of keys, as almost all points are.
     fn outside() -> [u8; KEY_BYTES] {
         let candidates = (1..=u8::MAX).map(|last| {
             let mut key = [0; KEY_BYTES];
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(committee.has_signed(&[true, false, true], ROOT, &nothing), Ok(false));
     }
 
-    /// The other point of the same x: the flag of its sign is the third bit.
+    /// Return the negative of a compressed point: the same x, and the sign flag (third bit) inverted.
     fn negative(mut key: [u8; KEY_BYTES]) -> [u8; KEY_BYTES] {
         key[0] ^= 0x20;
         key

@@ -1,4 +1,4 @@
-//! Forks of the beacon chain: their schedule on a network, and where each has what a light client proves.
+//! Forks of the beacon chain: their schedule on a network, and the generalized indices of their light-client proofs.
 
 use alloy_primitives::B256;
 use sha2::{Digest, Sha256};
@@ -6,16 +6,16 @@ use sha2::{Digest, Sha256};
 use super::merkle::hash_pair;
 use super::refusal::Refusal;
 
-/// Place of `execution_payload` in a body, Capella to Fulu.
+/// Generalized index of `execution_payload` in a block body, Capella to Fulu.
 pub const PAYLOAD: u64 = 25;
-/// Place of `block_hash` among the members of a payload header.
+/// Index of `block_hash` among the members of a payload header, from 0.
 const BLOCK_HASH_MEMBER: u64 = 12;
 /// `DOMAIN_SYNC_COMMITTEE` of altair/beacon-chain.md.
 const SYNC_COMMITTEE_DOMAIN: [u8; 4] = [7, 0, 0, 0];
 /// Most members of a sync committee; the mainnet preset has 512.
 const MOST_MEMBERS: u64 = 8192;
 
-/// A fork whose light-client data has a form here.
+/// Forks of the beacon chain with known light-client data, in the order of `FORMS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConsensusFork {
     Phase0,
@@ -28,18 +28,18 @@ pub enum ConsensusFork {
     Gloas,
 }
 
-/// How a header of a fork proves the hash of its execution block.
+/// Form of a header's proof of its execution block's hash, which depends on the fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutionForm {
-    /// It has none.
+    /// No proof, before Capella.
     None,
-    /// A payload header of so many members.
+    /// Payload header with this number of members, and its branch to the body root.
     Payload(usize),
-    /// The hash itself, at a generalized index of the body.
+    /// Block hash alone, with a branch from this generalized index of the body.
     BlockHash(u64),
 }
 
-/// Generalized indices of a fork: under a header's state root, and of the execution proof.
+/// Light-client form of a fork: generalized indices below the state root, and the form of the execution proof.
 #[derive(Debug, Clone, Copy)]
 pub struct ForkForm {
     fork: ConsensusFork,
@@ -60,8 +60,11 @@ const fn form(
     ForkForm { fork, name, finalized_root, current_committee, next_committee, execution }
 }
 
+/// Forms of all forks, indexed by `ConsensusFork`; the three indices are those of the finalized root, the current
+/// committee and the next committee.
+///
 /// Sources: altair, capella, deneb, electra and gloas `/light-client/sync-protocol.md` of consensus-specs.
-/// Phase 0 has no light-client data; its slots have the form of the first fork that does.
+/// Phase 0 has no light-client data; its slots have the form of Altair.
 const FORMS: [ForkForm; 8] = [
     form(ConsensusFork::Phase0, "phase0", [105, 54, 55], ExecutionForm::None),
     form(ConsensusFork::Altair, "altair", [105, 54, 55], ExecutionForm::None),
@@ -75,7 +78,7 @@ const FORMS: [ForkForm; 8] = [
 ];
 
 impl ConsensusFork {
-    /// The form in which data of a fork comes, by the name in `version`.
+    /// Return the fork with the name that an answer has in `version`; none if it is unknown.
     pub fn named(name: &str) -> Option<Self> {
         FORMS.iter().find(|form| form.name == name).map(|form| form.fork)
     }
@@ -86,7 +89,9 @@ impl ConsensusFork {
 }
 
 impl ExecutionForm {
-    /// Generalized index of the block hash in the body, where a header has the hash alone.
+    /// Return the generalized index of the block hash in the body; none before Capella.
+    ///
+    /// A header that proves the hash alone has a branch of this index, though its fork may have payload headers.
     pub fn block_hash_index(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -104,7 +109,7 @@ pub struct ScheduledFork {
     pub version: [u8; 4],
 }
 
-/// What a light client must know of a network.
+/// Constants and fork schedule of a network, as far as a light client needs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeaconConfig {
     pub genesis_validators_root: B256,
@@ -114,13 +119,13 @@ pub struct BeaconConfig {
     pub committee_size: u64,
     pub slots_per_epoch: u64,
     pub epochs_per_period: u64,
-    /// Age of a finalized block from which on a chain on top of it could be forged.
+    /// Oldest age of a trusted finalized block, in seconds; on top of an older one a chain could be forged.
     pub weak_subjectivity_seconds: u64,
-    /// In the order of their epochs; the first is of epoch 0.
+    /// Forks in the order of their epochs; the first begins at epoch 0.
     pub forks: Vec<ScheduledFork>,
 }
 
-/// What no network can have.
+/// Reasons to refuse a `BeaconConfig`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeaconConfigError {
     #[error(
@@ -134,7 +139,7 @@ pub enum BeaconConfigError {
 }
 
 impl BeaconConfig {
-    /// Return the network if its numbers can be those of one.
+    /// Return the configuration itself if its numbers and the order of its forks are valid.
     pub fn checked(self) -> Result<Self, BeaconConfigError> {
         let size = self.committee_size;
         if !size.is_power_of_two() || !(8..=MOST_MEMBERS).contains(&size) {
@@ -160,29 +165,29 @@ impl BeaconConfig {
         slot / self.slots_per_epoch
     }
 
-    /// The period of the sync committee that signs in a slot.
+    /// Return the number of the sync committee period of a slot.
     pub fn period(&self, slot: u64) -> u64 {
         self.epoch(slot) / self.epochs_per_period
     }
 
-    /// The slot of a time in milliseconds since 1970; 0 before genesis.
+    /// Return the slot at a time in milliseconds since 1970; 0 before genesis.
     pub fn slot_at(&self, milliseconds: u64) -> u64 {
         milliseconds.saturating_sub(self.genesis_time_seconds.saturating_mul(1000)) / self.slot_milliseconds
     }
 
-    /// The time at which a slot begins, in seconds since 1970.
+    /// Return the start of a slot, in seconds since 1970.
     pub fn slot_start(&self, slot: u64) -> u64 {
         self.genesis_time_seconds.saturating_add(slot.saturating_mul(self.slot_milliseconds) / 1000)
     }
 
-    /// The fork of a slot; of several with one epoch the last.
+    /// Return the fork of a slot; of several forks with the same epoch, the last.
     pub fn scheduled(&self, slot: u64) -> &ScheduledFork {
         let epoch = self.epoch(slot);
         let place = self.forks.partition_point(|fork| fork.epoch <= epoch);
         &self.forks[place.saturating_sub(1)]
     }
 
-    /// The form of a slot's data.
+    /// Return the light-client form of a slot's fork; refuse a fork without a known form.
     pub fn form(&self, slot: u64) -> Result<&'static ForkForm, Refusal> {
         let name = &self.scheduled(slot).name;
         ConsensusFork::named(name)
@@ -190,8 +195,10 @@ impl BeaconConfig {
             .ok_or_else(|| Refusal::Fork { slot, name: name.clone() })
     }
 
-    /// What the committee signs for a block that is signed in a slot: the version is that of the slot before,
-    /// so at a fork's first slot the old version signs (altair/light-client/sync-protocol.md).
+    /// Return the signing root of block root `block` for a signature in `signature_slot`.
+    ///
+    /// Its domain has the fork version of the slot before `signature_slot`: at a fork's first slot the old version
+    /// signs (altair/light-client/sync-protocol.md: `validate_light_client_update`).
     pub fn signing_root(&self, block: B256, signature_slot: u64) -> B256 {
         let version = self.scheduled(signature_slot.max(1) - 1).version;
         let chain = hash_pair(&B256::right_padding_from(&version)[..], &self.genesis_validators_root[..]);
@@ -199,8 +206,9 @@ impl BeaconConfig {
         hash_pair(&block[..], &domain)
     }
 
-    /// Hash of what a network never changes: a stored row is of this network only. The forks are not among it, since
-    /// a later release knows more of them.
+    /// Return the SHA-256 hash of the network's constants; a stored row holds it to name its network.
+    ///
+    /// Forks are left out, since a later release knows more of them.
     pub fn digest(&self) -> B256 {
         let mut hasher = Sha256::new().chain_update(self.genesis_validators_root);
         for number in [

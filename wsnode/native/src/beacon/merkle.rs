@@ -5,12 +5,12 @@
 use alloy_primitives::B256;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of two parts, one after the other.
+/// Return the SHA-256 hash of `left` followed by `right`.
 pub fn hash_pair(left: &[u8], right: &[u8]) -> B256 {
     B256::new(Sha256::new().chain_update(left).chain_update(right).finalize().into())
 }
 
-/// The root of a tree of `leaves`, with zero leaves up to the next power of two.
+/// Return the root of a tree of `leaves`, with zero leaves up to the next power of two.
 pub fn merkleize(leaves: &[B256]) -> B256 {
     let mut layer = leaves.to_vec();
     layer.resize(leaves.len().next_power_of_two(), B256::ZERO);
@@ -20,30 +20,30 @@ pub fn merkleize(leaves: &[B256]) -> B256 {
     layer[0]
 }
 
-/// The leaf of a number.
+/// Return the leaf of a `uint64`: 8 bytes, little-endian, padded with zeros.
 pub fn number_leaf(number: u64) -> B256 {
     bytes_leaf(&number.to_le_bytes())
 }
 
-/// The leaf of at most 32 bytes.
+/// Return at most 32 bytes as a leaf, padded with zeros on the right.
 pub fn bytes_leaf(bytes: &[u8]) -> B256 {
     B256::right_padding_from(bytes)
 }
 
-/// The root of a vector of bytes.
+/// Return the root of a vector of bytes, 32 bytes a leaf.
 pub fn bytes_root(bytes: &[u8]) -> B256 {
     merkleize(&bytes.chunks(32).map(bytes_leaf).collect::<Vec<_>>())
 }
 
-/// How many nodes the branch of a generalized index has.
+/// Return the number of nodes in the branch of a generalized index.
 pub const fn depth(index: u64) -> usize {
     index.ilog2() as usize
 }
 
-/// Whether a branch, lowest node first, leads from a leaf at a generalized index to a root.
+/// Return whether a branch, lowest node first, leads from a leaf at a generalized index to a root.
 ///
-/// A branch that a later fork's form has made longer begins with zeros
-/// (altair/light-client/sync-protocol.md: `is_valid_normalized_merkle_branch`).
+/// Nodes beyond the depth of the index stand at the beginning and must be zero: a later fork's form may have a
+/// longer branch (altair/light-client/sync-protocol.md: `is_valid_normalized_merkle_branch`).
 pub fn is_branch(leaf: B256, branch: &[B256], index: u64, root: B256) -> bool {
     let Some(extra) = branch.len().checked_sub(depth(index)) else { return false };
     let (zeros, nodes) = branch.split_at(extra);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::trie::tests::Numbers;
 
-    /// The layers of a tree from its leaves to its root.
+    /// Return the layers of a tree, from its leaves to its root.
     fn layers(leaves: Vec<B256>) -> Vec<Vec<B256>> {
         let mut layers = vec![leaves];
         while layers[layers.len() - 1].len() > 1 {

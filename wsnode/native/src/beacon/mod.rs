@@ -1,6 +1,6 @@
-//! A light client of the beacon chain: what the sync committee has signed, from a trusted block root on.
+//! Light client of the beacon chain: verifies headers signed by the sync committee, from a trusted block root on.
 //!
-//! Pure: bytes and JSON in, decisions out. Nothing here reads a clock, a socket or a file.
+//! The functions take bytes and JSON and return decisions. None reads a clock, a socket or a file.
 
 mod codec;
 mod committee;

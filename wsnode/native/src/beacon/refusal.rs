@@ -1,11 +1,11 @@
-//! Why light-client data is not taken: each rule has an error of its own.
+//! Errors for refused light-client data, one for each rule.
 
 use alloy_primitives::B256;
 
-/// Longest text of others in a message, in characters.
+/// Longest quotation of received text in a message, in characters.
 const MOST_QUOTED: usize = 120;
 
-/// A rule that light-client data breaks, with the slot of the header that breaks it where it has one.
+/// Rule broken by light-client data, with the slot of the header at fault where one could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("malformed: {0}")]
@@ -41,17 +41,17 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Refuse what has not the form of its kind; the reason may quote the text itself, so it is cut.
+    /// Return the refusal of text that cannot be decoded; the reason may quote it and is cut to 120 characters.
     pub fn malformed(reason: impl ToString) -> Self {
         Self::Malformed(reason.to_string().chars().take(MOST_QUOTED).collect())
     }
 
-    /// Refuse a fork by the name that the answer gives it.
+    /// Return the refusal of an answer's fork name, cut to 120 characters.
     pub fn version(name: &str) -> Self {
         Self::Version(name.chars().take(MOST_QUOTED).collect())
     }
 
-    /// The name of the rule, as logs, metrics and test vectors have it.
+    /// Return the name of the rule in logs, metrics and test vectors.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed",
@@ -71,7 +71,9 @@ impl Refusal {
         }
     }
 
-    /// The slot of the header that breaks the rule; of a signature in the future, its own.
+    /// Return the slot of the header at fault; for a signature in the future, the signature's slot.
+    ///
+    /// None if the data could not be decoded.
     pub fn slot(&self) -> Option<u64> {
         match self {
             Self::Malformed(_) | Self::Version(_) => None,

@@ -1,9 +1,9 @@
-//! What is taken: a bootstrap by its root, and updates that two thirds of a known committee have signed.
+//! Rules of the light client: a bootstrap with the expected root, and updates signed by two thirds of a committee.
 //!
 //! The rules are those of altair/light-client/sync-protocol.md and its later forks, cheapest first, and stricter in
-//! two ways. Nothing moves below two thirds of the committee; the specification moves the optimistic header above half
-//! of the highest participation seen lately, which in a new store is one signature. And there is no forced update,
-//! which makes an attested header final without finality.
+//! two ways. Fewer signers than two thirds of the committee move neither header; the specification moves the
+//! optimistic header above half of the highest recent participation, which in a new store is one signature. There is
+//! no forced update: it would make an attested header final without a finality branch.
 
 use std::sync::Arc;
 
@@ -19,7 +19,10 @@ use super::merkle::is_branch;
 use super::refusal::Refusal;
 use super::store::{Equivocation, LightClientStore, ProvedHeader, StoreChange};
 
-/// Return the light client that begins at a block of the beacon chain, from the answer to a request for it.
+/// Return a light client that begins at the beacon block with root `checkpoint`.
+///
+/// `answer` is the Beacon API's bootstrap of that block, JSON. Its header, execution proof and committee branch are
+/// verified, and all keys of the committee are decoded.
 pub fn bootstrap(
     network: Arc<BeaconConfig>,
     checkpoint: B256,
@@ -50,7 +53,10 @@ pub fn bootstrap(
     })
 }
 
-/// Return what follows from an update that is told in a slot of the clock, and what it has changed.
+/// Return the light client after an update, and the changes; a refused update leaves `client` as it was.
+///
+/// `answer` is JSON of the Beacon API, and `clock` the current slot: a later signature is refused. An update signed
+/// by less than two thirds of the committee is accepted and changes nothing.
 pub fn take(
     client: &LightClientStore,
     kind: UpdateKind,
@@ -62,10 +68,10 @@ pub fn take(
     Ok(apply(client, signed))
 }
 
-/// What is final before the first epoch that is: the specification has a root of zero there.
+/// Finalized header before the first finalized epoch, with a root of zero as in the specification.
 const GENESIS: ProvedHeader = ProvedHeader { slot: 0, root: B256::ZERO, block_hash: B256::ZERO };
 
-/// An update that keeps every rule.
+/// Parts of an update after all its rules, branches and its signature were checked.
 struct SignedUpdate<'a> {
     attested: ProvedHeader,
     finalized: Option<ProvedHeader>,
@@ -118,7 +124,7 @@ fn require_slots(update: &LightClientUpdate, clock: u64) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Return the committee that signs in the update's slot.
+/// Return the committee of the signature slot's period; refuse a period other than those of known committees.
 fn require_period<'a>(
     client: &'a LightClientStore,
     update: &LightClientUpdate,
@@ -134,7 +140,7 @@ fn require_period<'a>(
     }
 }
 
-/// An update brings a head that is not final yet, or the next committee where that is not known.
+/// Refuse an update with neither a head after the finalized slot nor an unknown next committee.
 fn require_relevant(client: &LightClientStore, update: &LightClientUpdate) -> Result<(), Refusal> {
     let (slot, finalized) = (update.attested.beacon.slot, client.finalized.slot);
     let has_committee = update.next_committee.as_ref().is_some_and(Branched::has_branch);
@@ -146,7 +152,9 @@ fn require_relevant(client: &LightClientStore, update: &LightClientUpdate) -> Re
     }
 }
 
-/// Return the finalized header, or none where it is said that there is none. That of genesis is one of zeros.
+/// Return the update's finalized header after its branches are checked; none if header and branch are zeros.
+///
+/// At slot 0 the header itself is zeros, and the branch proves a root of zero: the result is `GENESIS`.
 fn require_finality(
     client: &LightClientStore,
     update: &LightClientUpdate,
@@ -170,7 +178,7 @@ fn require_finality(
     }
 }
 
-/// Return the next committee, or none where it is said that there is none.
+/// Return the update's next committee after its branch is checked; none if committee and branch are zeros.
 fn require_committee<'a>(
     client: &LightClientStore,
     update: &LightClientUpdate,

@@ -1,4 +1,4 @@
-//! What a light client knows, and the row that keeps it.
+//! State of a light client, and its encoding as a row of the store.
 
 use std::sync::Arc;
 
@@ -12,61 +12,61 @@ use super::forks::BeaconConfig;
 const ROW_VERSION: u8 = 1;
 const HASH_BYTES: usize = 32;
 
-/// A header whose execution proof holds: the only form in which headers are kept.
+/// Beacon header with a valid execution proof; headers are kept in this form only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProvedHeader {
     pub slot: u64,
     /// Root of the beacon block.
     pub root: B256,
-    /// Hash of its execution block, of its parent's since Gloas; zero before Capella.
+    /// Hash of the execution block; since Gloas, of the parent's execution block; zero before Capella.
     pub block_hash: B256,
 }
 
-/// What is proved from a checkpoint on. It never changes: what an update brings is another one.
+/// Headers and committees proved from a checkpoint on. A store is immutable: an update makes a new one.
 #[derive(Debug, Clone)]
 pub struct LightClientStore {
     pub network: Arc<BeaconConfig>,
-    /// Root of the block that everything follows from.
+    /// Root of the trusted beacon block at which the light client began.
     pub checkpoint: B256,
     pub finalized: ProvedHeader,
-    /// The proved head; never older than the finalized header.
+    /// Newest header signed by two thirds of the committee; its slot is never below the finalized slot.
     pub optimistic: ProvedHeader,
-    /// How many members have signed the proved head; 0 where it is only the checkpoint.
+    /// Number of members who signed the optimistic header; 0 if it is still the checkpoint.
     pub signers: u64,
-    /// The committee of the finalized header's period.
+    /// Committee of the finalized header's period.
     pub current: Arc<Committee>,
-    /// The committee after it, where it is known.
+    /// Committee of the period after the finalized header's, if known.
     pub next: Option<Arc<Committee>>,
 }
 
-/// What an update has changed.
+/// Differences between the stores before and after an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreChange {
-    /// Members that have signed it.
+    /// Number of members who signed the update.
     pub signers: u64,
-    /// Whether there is another proved head.
+    /// True if the optimistic header is another one.
     pub optimistic: bool,
-    /// Whether there is another finalized header.
+    /// True if the finalized header is another one.
     pub finalized: bool,
-    /// Whether the next committee is known that was not.
+    /// True if a next committee was learned.
     pub next_committee: bool,
-    /// Whether the next committee has become the current one.
+    /// True if the next committee has become the current one.
     pub period: bool,
-    /// The committee has signed two blocks of one slot.
+    /// Two blocks of the same slot, both signed by the committee.
     pub equivocation: Option<Equivocation>,
 }
 
-/// Two blocks of one slot, each signed by two thirds of the committee. The first stays.
+/// Two blocks of one slot, each signed by two thirds of the committee; the client keeps the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Equivocation {
     pub slot: u64,
     pub kept: B256,
     pub other: B256,
-    /// Whether both were told to be final: then there are two chains, of which one is forged.
+    /// True if both blocks were finalized: one of the two chains is forged.
     pub is_final: bool,
 }
 
-/// Why a stored row is not read.
+/// Reasons to refuse a stored row.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreRowError {
     #[error("the row of the light client has version {0}, which a later release has written")]
@@ -77,26 +77,28 @@ pub enum StoreRowError {
     Damaged,
 }
 
-/// The newest finalized block that is known is so old that a chain on top of it could be forged.
+/// Error of a store whose finalized block is older than the network's weak subjectivity period.
+///
+/// A chain on top of such a block could be forged with the keys of validators that have left.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the finalized slot {slot} is {age_seconds} s old, and from {most_seconds} s on a chain can be forged"
 )]
 pub struct TooOld {
     pub slot: u64,
-    /// When the slot began, in seconds since 1970.
+    /// Start of the slot, in seconds since 1970.
     pub since_seconds: u64,
     pub age_seconds: u64,
     pub most_seconds: u64,
 }
 
 impl LightClientStore {
-    /// The period of the current committee.
+    /// Return the period of the finalized header and of the current committee.
     pub fn period(&self) -> u64 {
         self.network.period(self.finalized.slot)
     }
 
-    /// Refuse a store whose finalized header is too old for the network's weak subjectivity.
+    /// Refuse a store whose finalized slot began over `weak_subjectivity_seconds` before `now_seconds` (since 1970).
     pub fn require_recent(&self, now_seconds: u64) -> Result<(), TooOld> {
         let slot = self.finalized.slot;
         let since_seconds = self.network.slot_start(slot);
@@ -108,7 +110,9 @@ impl LightClientStore {
         Ok(())
     }
 
-    /// Have the keys of all known committees as points: 14 ms for each committee that is new.
+    /// Decode the keys of all known committees into points, ahead of their first signature.
+    ///
+    /// A committee of 512 keys takes 14 ms at the first call, and no time after it.
     pub fn prepare(&self) {
         for committee in std::iter::once(&self.current).chain(&self.next) {
             // A key that is none is refused with the update whose signature needs it.
@@ -116,7 +120,8 @@ impl LightClientStore {
         }
     }
 
-    /// The row: version, network, checkpoint, two headers, signers, one or two committees, SHA-256 of all that.
+    /// Return the row: version, digest of the network, checkpoint, finalized and optimistic header, signers, one or
+    /// two committees, and the SHA-256 hash of all bytes before it.
     pub fn encode(&self) -> Vec<u8> {
         let mut row = vec![ROW_VERSION];
         row.extend(self.network.digest());
@@ -135,7 +140,7 @@ impl LightClientStore {
         row
     }
 
-    /// Read a row.
+    /// Return the store of a row written by `encode`.
     pub fn decode(network: Arc<BeaconConfig>, row: &[u8]) -> Result<Self, StoreRowError> {
         match row.first() {
             Some(&ROW_VERSION) => (),

@@ -1,4 +1,4 @@
-//! The light client of the beacon chain for Python.
+//! Python classes of the beacon chain's light client.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl From<StoreRowError> for PyErr {
     }
 }
 
-/// What a light client must know of a network.
+/// Constants and fork schedule of a network, as far as a light client needs them.
 #[pyclass(frozen, module = "wsnode._native.beacon")]
 struct BeaconNetwork(Arc<BeaconConfig>);
 
@@ -112,7 +112,7 @@ impl BeaconNetwork {
     }
 }
 
-/// A header that is proved.
+/// Beacon header with a valid execution proof.
 #[pyclass(name = "ProvedHeader", frozen, eq, hash, module = "wsnode._native.beacon")]
 #[derive(PartialEq, Eq, Hash)]
 struct HeaderObject(beacon::ProvedHeader);
@@ -136,7 +136,7 @@ impl HeaderObject {
     }
 }
 
-/// What an update has changed.
+/// Differences between the light clients before and after an update.
 #[pyclass(frozen, module = "wsnode._native.beacon")]
 struct LightClientChange(StoreChange);
 
@@ -179,7 +179,7 @@ impl LightClientChange {
 
 type EquivocationTuple<'py> = (u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
-/// What is proved from a checkpoint on.
+/// Headers and committees proved from a checkpoint on.
 #[pyclass(frozen, module = "wsnode._native.beacon")]
 struct LightClient(LightClientStore);
 
