@@ -1,4 +1,4 @@
-"""Light client of the beacon chain: verifies headers signed by the sync committee, from a trusted block root on.
+"""Light client of the beacon chain: verifies headers signed by sync committees, from a trusted block root on.
 
 It reads neither a clock nor a socket, and its objects are immutable. Answers are the bytes of the
 Beacon API's JSON, `{version, data}` each. Slots are below 2**64, roots and hashes 32 bytes.

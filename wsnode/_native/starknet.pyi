@@ -1,6 +1,6 @@
-"""Starknet's state commitment and its proofs, state-diff commitment, class hashes, and blocks recomputed.
+"""State tries of Starknet and their proofs, state-diff commitments, class hashes, and verification of blocks.
 
-Field elements come as 32 bytes big-endian, packed one after another into records. All functions release the
+Field elements are 32 bytes, big-endian, packed one after another into records. All functions release the
 interpreter's lock while they hash.
 """
 
@@ -8,18 +8,18 @@ from typing import final
 
 @final
 class StarknetTries:
-    """The tries of a whole Starknet state in memory, empty at first.
+    """Tries of a whole Starknet state in memory, empty at first.
 
-    One thread at a time: a call while another one runs is a RuntimeError.
+    Only one thread may use them: a call during another call raises RuntimeError.
     """
 
     def __new__(cls) -> StarknetTries: ...
     def apply(self, storage: bytes, class_hashes: bytes, nonces: bytes, compiled_classes: bytes) -> None:
-        """Change the state as one block does, hashing contracts on all cores.
+        """Write a block's changes to the tries, hashing contracts on all cores.
 
         `storage` has records of address, key and value; `class_hashes` of address and class hash; `nonces` of
-        address and nonce; `compiled_classes` of class hash and compiled class hash. A value of 0 removes.
-        What undoes a block is applied alike.
+        address and nonce; `compiled_classes` of class hash and compiled class hash. A value of 0 removes the
+        leaf. The reverse changes, which undo a block, have the same form.
 
         Raises:
             ValueError: The bytes are no whole number of records; nothing was changed.
@@ -28,8 +28,8 @@ class StarknetTries:
     def root(self, always_joined: bool) -> bytes:
         """Return the global state root, 32 bytes.
 
-        `always_joined` is true from Starknet 0.14 on, where an empty class trie no longer lets the root of
-        the contracts stand alone.
+        `always_joined` is true since Starknet 0.14. Before it, with an empty class trie, the root of the
+        contract trie is the global root itself.
         """
 
     def prove(
@@ -37,17 +37,17 @@ class StarknetTries:
     ) -> bytes:
         """Return the result of `starknet_getStorageProof` for the current state, as JSON.
 
-        `storage` has addresses and the keys of their slots, one behind the other. `block_hash` is that of the
-        block whose state this is. A contract that the state has not is null among the leaves.
+        `storage` has the address of each contract and the packed keys of its slots. `block_hash` is the hash
+        of the block with this state. The leaf of a contract absent from the state is null.
 
         Raises:
             ValueError: The bytes are no whole number of field elements.
         """
 
 class RefusedProofError(Exception):
-    """A storage proof is malformed, or does not lead from the state root to what it tells.
+    """A storage proof is malformed, or does not prove its values from the state root.
 
-    `rule` names what is wrong: malformed, too_many_keys, key_out_of_range, too_many_bytes, too_many_items,
+    `rule` names the broken rule: malformed, too_many_keys, key_out_of_range, too_many_bytes, too_many_items,
     other_value, missing_node, wrong_edge, several_roots or unknown_storage_root. The message has the member
     and the values.
     """
@@ -56,15 +56,15 @@ class RefusedProofError(Exception):
 
 @final
 class StarknetProvedState:
-    """What a state root proves of some contracts and classes, in the order in which they were asked for."""
+    """Values of contracts and classes proved by a state root, in the order of the request."""
 
     @property
     def class_leaves(self) -> list[bytes | None]:
-        """The leaf of each class, a hash of its compiled class hash; None if it is not declared."""
+        """Leaf of each class, a hash of its compiled class hash; None if it is not declared."""
 
     @property
     def contracts(self) -> list[tuple[bytes, bytes, bytes, list[bytes]] | None]:
-        """Class hash, nonce, storage root and values of the slots; None for one that the state has not."""
+        """Class hash, nonce, storage root and slot values of each contract; None if not in the state."""
 
 def verify_starknet_proof(
     proof: bytes,
@@ -73,11 +73,11 @@ def verify_starknet_proof(
     class_hashes: bytes,
     contracts: list[tuple[bytes, bytes]],
 ) -> StarknetProvedState:
-    """Verify a result of `starknet_getStorageProof` by the state root of a block.
+    """Verify a result of `starknet_getStorageProof` by the state root of a block; return the proved values.
 
-    `contracts` has the addresses that were asked for, in this order, each with the keys of its slots, one
-    behind the other; none for a contract without slots. Storage proofs may come in any order. At most 100
-    keys, contracts and classes included, and 16 MiB.
+    `contracts` has the requested addresses in their order, each with the packed keys of its slots, or with
+    empty bytes. Storage proofs may come in any order. At most 100 keys, contracts and classes included, and
+    16 MiB are accepted.
 
     Raises:
         RefusedProofError: The proof is malformed or false, or the keys are too many or too large.
@@ -85,11 +85,11 @@ def verify_starknet_proof(
     """
 
 class RefusedBlockError(Exception):
-    """A block is malformed, or its hash proves something else.
+    """A block is malformed, or its members do not give its hash.
 
-    `member` is the path of the member that is wrong, as in `transactions[3].receipt.transaction_hash`, or the
-    commitment that covers it. `expected` is what the rest of the block demands; `actual` is what is told, or
-    what is wrong with its form.
+    `member` is the path of the member at fault, as in `transactions[3].receipt.transaction_hash`, or the
+    commitment that covers it. `expected` is the value computed from the rest of the block; `actual` is the
+    value sent, or the fault of its form.
     """
 
     member: str
@@ -98,7 +98,10 @@ class RefusedBlockError(Exception):
 
 @final
 class StarknetBlockProof:
-    """What a block's hash proves. Hashes, roots and commitments have 32 bytes."""
+    """Values of a verified block that its hash proves, `old_root` excepted.
+
+    Hashes, roots and commitments have 32 bytes.
+    """
 
     @property
     def number(self) -> int: ...
@@ -110,11 +113,14 @@ class StarknetBlockProof:
     def new_root(self) -> bytes: ...
     @property
     def old_root(self) -> bytes | None:
-        """The root that the state update begins with; the parent's hash covers it, not this block's."""
+        """State root before the block, as in the state update, unproved: only the parent's hash covers it.
+
+        None without a state update.
+        """
 
     @property
     def formula(self) -> str:
-        """The first protocol version that hashes its blocks as this one: 0.0.0, 0.7.0, 0.13.2 or 0.13.4."""
+        """First protocol version with the hash formula of this block: 0.0.0, 0.7.0, 0.13.2 or 0.13.4."""
 
     @property
     def transaction_count(self) -> int: ...
@@ -126,7 +132,7 @@ class StarknetBlockProof:
     def event_commitment(self) -> bytes: ...
     @property
     def receipt_commitment(self) -> bytes | None:
-        """None before version 0.13.2, like commitment and length of the state diff."""
+        """Commitment to the receipts; None before 0.13.2, as are commitment and length of the state diff."""
 
     @property
     def state_diff_commitment(self) -> bytes | None: ...
@@ -136,20 +142,22 @@ class StarknetBlockProof:
     def transaction_hashes(self) -> list[bytes]: ...
     @property
     def derived(self) -> list[str | None]:
-        """What receipts tell that follows from the transactions, as JSON has it.
+        """Member of each receipt that follows from its transaction, in hexadecimal, or None.
 
-        The address of the contract for DEPLOY and DEPLOY_ACCOUNT, the hash of the message for L1_HANDLER.
+        It is the address of the contract for DEPLOY and DEPLOY_ACCOUNT, and the hash of the message for
+        L1_HANDLER.
         """
 
 def verify_starknet_block(block: bytes, state_update: bytes | None, chain_id: str) -> StarknetBlockProof:
-    """Recompute a block from JSON and return what its hash proves.
+    """Verify a block in JSON against its own hash, and return the proved values.
 
     `block` is a result of `starknet_getBlockWithReceipts`, `state_update` one of `starknet_getStateUpdate`
-    for the same block; without one the header's own state-diff commitment is taken, which the hash covers as
-    well. `chain_id` is a name such as SN_MAIN. Up to 20,000 transactions, hashed on all cores.
+    for the same block. Without a state update the header's own state-diff commitment is used: the block hash
+    covers it as well. `chain_id` is a name such as SN_MAIN. A block has up to 20,000 transactions, hashed on
+    all cores.
 
     Raises:
-        RefusedBlockError: A member is malformed, or is not what the block's hash demands.
+        RefusedBlockError: A member is malformed, or the members do not give the block's hash.
     """
 
 def starknet_diff_commitment(
@@ -157,8 +165,8 @@ def starknet_diff_commitment(
 ) -> bytes:
     """Return the commitment to a state diff, 32 bytes.
 
-    Records are as `StarknetTries.apply` takes them, in any order; `deprecated_classes` are the hashes of the
-    Cairo 0 classes declared.
+    Records have the form of `StarknetTries.apply`, in any order; `deprecated_classes` has the hashes of the
+    declared Cairo 0 classes.
 
     Raises:
         ValueError: The bytes are no whole number of records.

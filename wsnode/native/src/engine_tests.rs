@@ -1,4 +1,4 @@
-//! The engine on a chain that passes every fork, and on blocks that break rules.
+//! Tests of the engine on a chain through every fork, and on blocks that break rules.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Vectors {
         Self { spec, blocks: blocks.into_iter().map(Arc::new).collect() }
     }
 
-    /// Header and body rows of the blocks before `number`, the nearest first.
+    /// Return header and body rows of the blocks before `number`, the nearest first.
     fn ancestors(&self, number: usize) -> OwnedRows {
         let start = genesis(&self.spec).unwrap();
         let mut rows = vec![(start.header_row.to_vec(), start.body_row.to_vec())];

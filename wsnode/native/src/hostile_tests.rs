@@ -1,4 +1,4 @@
-//! Genesis files and blocks that are made to cause trouble.
+//! Tests of hostile genesis files and blocks, and of code that runs for minutes.
 
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
 use alloy_primitives::{address, hex, TxKind, B256, U256};
@@ -20,7 +20,7 @@ fn spec(config: &str, members: &str) -> Result<ChainSpec, String> {
     ChainSpec::from_json(text.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// A child of the genesis block, which may be changed.
+/// Return an empty child of the genesis block, with its header altered by `change`.
 fn child(spec: &ChainSpec, change: impl FnOnce(&mut Header)) -> UnverifiedBlock {
     let parent = &spec.genesis().header;
     let mut header = Header {
@@ -148,10 +148,10 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
     assert_eq!((violation.rule, violation.actual.as_str()), (Rule::RequestsHash, "none"));
 }
 
-/// Hashes 2 MB again and again without a jump: 40 s of work for 500 million gas.
+/// Code to hash 2 MB; repeated without a jump, it takes 40 s for 500 million gas.
 const HASHING: [u8; 8] = hex!("6220000060002050");
 
-/// Run code on an empty state with all the gas there is.
+/// Run init code on an empty state with a gas limit of 2^63 - 1, and return the outcome.
 fn run(code: Vec<u8>, work_budget: &WorkBudget) -> Outcome {
     let message = Message { to: TxKind::Create, input: code.into(), ..Message::default() };
     run_message(&message, Overrides::default(), work_budget)
@@ -178,7 +178,7 @@ fn hashing_without_a_jump_is_interrupted() {
     assert_eq!(run(HASHING.repeat(2000), &cancelled), Outcome::Interrupted { cancelled: true });
 }
 
-/// Code that runs `body` again and again, with one jump for all of it that code has room for.
+/// Return code that loops over copies of `body`, as many as fit into 24,000 bytes, with one jump back.
 fn looped(body: &[u8]) -> Vec<u8> {
     let mut code = hex!("5b").to_vec();
     code.extend(body.repeat(24_000 / body.len()));
@@ -186,8 +186,9 @@ fn looped(body: &[u8]) -> Vec<u8> {
     code
 }
 
-/// The longest that a run within a budget may take is the code between two looks at the watch, however slow its
-/// instructions are: so each of them is counted, or the gas that they use.
+/// Check that slow instructions between two jumps count for the work budget, by their number or by their gas.
+///
+/// The clock is read only now and then, so a run may exceed its budget by the code between two readings.
 #[test]
 fn work_between_jumps_is_counted() {
     let bodies: [(&str, &[u8]); 8] = [
@@ -215,7 +216,7 @@ fn a_short_call_stays_within_the_budget() {
     assert!(matches!(outcome, Outcome::Success { .. }), "{outcome:?}");
 }
 
-/// Calls of the Blake2 function, whose rounds cost a gas each, wherever it has been moved to.
+/// Check that the Blake2 function, moved to another address by a state override, still costs one gas a round.
 #[test]
 fn a_moved_precompiled_contract_has_its_price() {
     let moved = r#"{"0x0000000000000000000000000000000000000009":
@@ -238,7 +239,7 @@ fn memory_is_bounded_where_gas_is_not() {
     assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
 }
 
-/// One contract of the protocol that would compute for a minute, at once or called by code.
+/// Check the cancellation of a precompiled contract with a minute of work, called by a message or by code.
 #[test]
 fn a_long_precompiled_contract_is_interrupted() {
     crate::evm::call::install_crypto();

@@ -91,7 +91,7 @@ impl ConsensusFork {
 impl ExecutionForm {
     /// Return the generalized index of the block hash in the body; none before Capella.
     ///
-    /// A header that proves the hash alone has a branch of this index, though its fork may have payload headers.
+    /// An answer in the form of Gloas has the hash alone, for headers of earlier forks too.
     pub fn block_hash_index(self) -> Option<u64> {
         match self {
             Self::None => None,

@@ -1,4 +1,4 @@
-//! Light client of the beacon chain: verifies headers signed by the sync committee, from a trusted block root on.
+//! Light client of the beacon chain: verifies headers signed by sync committees, from a trusted block root on.
 //!
 //! The functions take bytes and JSON and return decisions. None reads a clock, a socket or a file.
 

@@ -1,4 +1,4 @@
-//! Starknet's hashes and tries for Python.
+//! Python classes and functions of Starknet's hashes, tries, proofs and blocks.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -66,7 +66,7 @@ impl From<PackingError> for PyErr {
     }
 }
 
-/// The tries of a whole Starknet state, in memory.
+/// Tries of a whole Starknet state, in memory.
 #[pyclass(name = "StarknetTries", module = "wsnode._native.starknet")]
 #[derive(Default)]
 struct StarknetTries(StarknetStateTries);
@@ -115,7 +115,7 @@ impl StarknetTries {
     }
 }
 
-/// What a block's hash proves.
+/// Values of a verified block that its hash proves, `old_root` excepted.
 #[pyclass(name = "StarknetBlockProof", frozen, module = "wsnode._native.starknet")]
 struct ProofObject(BlockProof);
 
@@ -215,7 +215,7 @@ fn verify_starknet_block(
     Ok(ProofObject(py.detach(|| block::verify(block, state_update, short_string(chain_id)))?))
 }
 
-/// What a state root proves of some contracts and classes.
+/// Values of contracts and classes proved by a state root.
 #[pyclass(name = "StarknetProvedState", frozen, module = "wsnode._native.starknet")]
 struct ProvedStateObject(ProvedState);
 
@@ -237,7 +237,7 @@ impl ProvedStateObject {
     }
 }
 
-/// Class hash, nonce, storage root and values.
+/// Class hash, nonce, storage root, and the values of the slots.
 type ProvedContractTuple<'py> =
     (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 
@@ -335,7 +335,7 @@ fn change(
     })
 }
 
-/// One field element.
+/// Return the field element of 32 bytes.
 fn one(packed: &[u8]) -> PyResult<Felt> {
     let bytes = packed.try_into().map_err(|_| PyValueError::new_err("a field element has 32 bytes"))?;
     Ok(Felt::from_bytes_be(bytes))

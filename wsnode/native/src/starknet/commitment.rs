@@ -1,4 +1,4 @@
-//! The commitment to a block's state diff, part of the block hash since version 0.13.2.
+//! Commitment to a block's state diff, part of the block hash since version 0.13.2.
 
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Poseidon, StarkHash};
@@ -6,7 +6,9 @@ use starknet_types_core::hash::{Poseidon, StarkHash};
 use super::felts::short_string;
 use super::state::StateChange;
 
-/// The commitment to `change` and to the Cairo 0 classes declared with it; the order of the lists does not matter.
+/// Return the commitment to `change` and to the hashes of the Cairo 0 classes declared with it.
+///
+/// The order of the lists does not matter: all are sorted first.
 pub fn state_diff_commitment(change: &StateChange, deprecated_classes: &[Felt]) -> Felt {
     let mut elements = vec![short_string("STARKNET_STATE_DIFF0")];
     push_sorted(&mut elements, &change.class_hashes);

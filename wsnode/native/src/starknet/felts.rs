@@ -1,9 +1,9 @@
-//! Field elements out of packed bytes, and the fixed words of the protocol.
+//! Decoding of packed field elements, and field elements of texts.
 
 use alloy_primitives::keccak256;
 use starknet_types_core::felt::Felt;
 
-/// The bytes are no whole number of records.
+/// Error of packed bytes whose length is no whole number of records.
 #[derive(Debug, thiserror::Error)]
 #[error("{length} bytes are no whole number of records of {record} field elements")]
 pub struct PackingError {
@@ -11,7 +11,7 @@ pub struct PackingError {
     pub record: usize,
 }
 
-/// The records of `N` field elements that `packed` holds.
+/// Return the records in `packed`, `N` field elements of 32 bytes each.
 pub fn records<const N: usize>(packed: &[u8]) -> Result<Vec<[Felt; N]>, PackingError> {
     if !packed.len().is_multiple_of(32 * N) {
         return Err(PackingError { length: packed.len(), record: N });
@@ -19,17 +19,17 @@ pub fn records<const N: usize>(packed: &[u8]) -> Result<Vec<[Felt; N]>, PackingE
     Ok(packed.chunks_exact(32 * N).map(record).collect())
 }
 
-/// The field elements that `packed` holds.
+/// Return the field elements in `packed`, 32 bytes each.
 pub fn felts(packed: &[u8]) -> Result<Vec<Felt>, PackingError> {
     Ok(records::<1>(packed)?.into_iter().map(|[felt]| felt).collect())
 }
 
-/// A word of the protocol as a field element: its ASCII bytes, big-endian.
+/// Return the field element of a short string: its ASCII bytes, big-endian.
 pub fn short_string(word: &str) -> Felt {
     Felt::from_bytes_be_slice(word.as_bytes())
 }
 
-/// Keccak-256 cut to 250 bits, so that it is a field element.
+/// Return the low 250 bits of the Keccak-256 hash, a field element.
 pub fn starknet_keccak(bytes: &[u8]) -> Felt {
     let mut digest = keccak256(bytes).0;
     digest[0] &= 0x03;

@@ -1,4 +1,4 @@
-//! Field elements in JSON as nodes write them, and the path of the value at which a decoder stopped.
+//! Decoding of field elements from JSON, and the path of the value at which a decoder stopped.
 
 use std::fmt;
 
@@ -12,7 +12,9 @@ const PRIME: [u8; 32] = {
     prime
 };
 
-/// The path of the value at which the decoder of a text stopped, empty for the whole: it is read from the text again.
+/// Return the path of the value at which the decoder of `text` stopped; empty if it is the whole text.
+///
+/// The error has only a line and a column, so the text up to them is read again.
 pub fn path_of(error: &serde_json::Error, text: &[u8]) -> String {
     let line_start =
         text.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len);
@@ -20,7 +22,7 @@ pub fn path_of(error: &serde_json::Error, text: &[u8]) -> String {
     path_at(&text[..stop])
 }
 
-/// The path of the value in which a JSON text is cut off, as in `transactions[3].receipt`.
+/// Return the path of the innermost value at the end of a truncated JSON text, as in `transactions[3].receipt`.
 fn path_at(text: &[u8]) -> String {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut at = 0;
@@ -63,7 +65,9 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// Where the quote is that ends a string.
+/// Return the index of the quote at the end of a string, whose content begins at `at`.
+///
+/// Without such a quote the index is at or behind the end of the text.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         match byte {
@@ -75,7 +79,7 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The number that up to 64 hexadecimal digits after 0x are, as 32 bytes.
+/// Return the number of 1 to 64 hexadecimal digits after 0x, as 32 bytes big-endian; none for any other text.
 fn hex_number(text: &str) -> Option<[u8; 32]> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?.as_bytes();
     if digits.is_empty() || digits.len() > 64 {
@@ -89,7 +93,7 @@ fn hex_number(text: &str) -> Option<[u8; 32]> {
     Some(number)
 }
 
-/// The field element that a text is.
+/// Return the field element of a hexadecimal text; none if it is no number, or not below the prime.
 fn parse_felt(text: &str) -> Option<Felt> {
     hex_number(text).filter(|number| *number < PRIME).map(|number| Felt::from_bytes_be(&number))
 }
@@ -134,7 +138,7 @@ impl<'de> Visitor<'de> for FeltTexts {
     }
 }
 
-/// A value or null.
+/// Visitor of a value or null.
 struct Maybe<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Maybe<V> {

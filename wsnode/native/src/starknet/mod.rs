@@ -1,7 +1,6 @@
-//! What Starknet's commitments need: field elements, tries of height 251 and their proofs, class hashes, and blocks
-//! recomputed.
+//! Commitments of Starknet: field elements, tries of height 251 and their proofs, class hashes, and verified blocks.
 //!
-//! All but blocks and proofs takes field elements as 32 bytes big-endian, packed one after the other.
+//! Blocks and proofs are JSON; all other inputs are field elements of 32 bytes, big-endian, packed without a gap.
 
 pub mod block;
 pub mod class_hash;

@@ -1,4 +1,4 @@
-//! The state commitment: every contract's storage, nonce and class, and the trie of declared classes.
+//! State commitment: the trie of contracts with their storage, nonce and class, and the trie of declared classes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZero;
@@ -11,40 +11,40 @@ use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
 use super::felts::short_string;
 use super::trie::{BinaryTrie, ProofNode};
 
-/// Fewer contracts are not worth a thread: starting one costs as much as hashing one of them.
+/// Contracts for each thread, at least: to start a thread costs as much as to hash one contract.
 const CONTRACTS_A_THREAD: usize = 4;
 
-/// What one block changes, or what undoes it.
+/// Changes of a block to the state, or the reverse changes to undo a block.
 #[derive(Default)]
 pub struct StateChange {
-    /// Address, key, value.
+    /// Address, key and value of each slot.
     pub storage: Vec<[Felt; 3]>,
-    /// Address, class hash: deployed and replaced.
+    /// Address and class hash of each contract deployed, or with a replaced class.
     pub class_hashes: Vec<[Felt; 2]>,
-    /// Address, nonce.
+    /// Address and nonce of each contract.
     pub nonces: Vec<[Felt; 2]>,
-    /// Class hash, compiled class hash: declared and migrated.
+    /// Class hash and compiled class hash of each class declared or migrated.
     pub compiled_classes: Vec<[Felt; 2]>,
 }
 
-/// Whose leaves are to be proved.
+/// Keys to prove in the three kinds of tries: classes, contracts, and slots of contracts.
 pub struct AskedPaths {
     pub class_hashes: Vec<Felt>,
     pub contracts: Vec<Felt>,
-    /// Slots by their contract.
+    /// Address of each contract, and the keys of its slots.
     pub storage: Vec<(Felt, Vec<Felt>)>,
 }
 
 pub type Paths = Vec<(Felt, ProofNode)>;
 
-/// Nodes of the three kinds of tries, in the order of what was asked for.
+/// Nodes of the three kinds of tries, from the root towards each key; leaves in the order of the asked contracts.
 pub struct StatePaths {
     pub classes: Paths,
     pub contracts: Paths,
-    /// Class hash, nonce and storage root; None for a contract that the state has not.
+    /// Class hash, nonce and storage root of each asked contract; None if it is not in the state.
     pub leaves: Vec<Option<[Felt; 3]>>,
     pub storage: Vec<Paths>,
-    /// Of the contracts and of the classes.
+    /// Root of the contract trie and root of the class trie.
     pub roots: [Felt; 2],
 }
 
@@ -57,7 +57,7 @@ struct Contract {
 }
 
 impl Contract {
-    /// Compute the contract's leaf; an address that nothing was ever written to has none.
+    /// Compute the contract's leaf; it is 0 if class hash, nonce and storage root are all 0.
     fn settle(&mut self) {
         let storage_root = self.storage.root();
         if [self.class_hash, self.nonce, storage_root] == [Felt::ZERO; 3] {
@@ -68,7 +68,7 @@ impl Contract {
     }
 }
 
-/// The whole state in memory, as far as the roots need it.
+/// Tries of a whole state in memory: contracts, their storage, and class hashes without the classes.
 #[derive(Default)]
 pub struct StarknetStateTries {
     contracts: HashMap<Felt, Contract>,
@@ -77,7 +77,7 @@ pub struct StarknetStateTries {
 }
 
 impl StarknetStateTries {
-    /// Apply a block's change.
+    /// Write a block's changes to the tries.
     pub fn apply(&mut self, change: &StateChange) {
         let mut touched = self.take_touched(change);
         for [address, key, value] in &change.storage {
@@ -99,13 +99,15 @@ impl StarknetStateTries {
         }
     }
 
-    /// The global state root; `always_joined` as of version 0.14, when an empty class trie no longer lets the
-    /// contracts' root stand alone.
+    /// Return the global state root.
+    ///
+    /// `always_joined` is true since version 0.14. Before it, with an empty class trie, the root of the contract trie
+    /// is the global root itself.
     pub fn root(&mut self, always_joined: bool) -> Felt {
         joined_root(self.contract_trie.root(), self.class_trie.root(), always_joined)
     }
 
-    /// The nodes that prove classes, contracts, and slots of contracts, each list without duplicates.
+    /// Return the nodes on the paths to the asked classes, contracts and slots, without duplicates in a list.
     pub fn prove(&mut self, asked: &AskedPaths) -> StatePaths {
         let mut storage = Vec::new();
         for (address, keys) in &asked.storage {
@@ -142,14 +144,16 @@ fn paths<H: StarkHash>(trie: &mut BinaryTrie<H>, keys: &[Felt]) -> Paths {
     nodes.filter(|(hash, _)| known.insert(*hash)).collect()
 }
 
-/// The contracts that a change concerns, while it is applied.
+/// Contracts touched by a change, by their address, while the change is applied.
 type TouchedContracts = BTreeMap<Felt, Contract>;
 
 fn contract<'a>(touched: &'a mut TouchedContracts, address: &Felt) -> &'a mut Contract {
     touched.entry(*address).or_default()
 }
 
-/// Compute the contracts' leaves on all cores: their tries have nothing in common, and hold most of the hashing.
+/// Compute the leaves of all touched contracts, on all cores.
+///
+/// Most of the hashing is in their storage tries, and these are independent of each other.
 fn settle(touched: &mut TouchedContracts) {
     let workers =
         thread::available_parallelism().map_or(1, NonZero::get).min(touched.len() / CONTRACTS_A_THREAD);
@@ -169,13 +173,15 @@ fn next<T>(waiting: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-/// The leaf of a contract that something was written to.
+/// Return the leaf of a contract in the contract trie.
 pub fn contract_leaf(class_hash: Felt, storage_root: Felt, nonce: Felt) -> Felt {
     let code_and_storage = Pedersen::hash(&class_hash, &storage_root);
     Pedersen::hash(&Pedersen::hash(&code_and_storage, &nonce), &Felt::ZERO)
 }
 
-/// The global state root of two tries; `always_joined` as for `StarknetStateTries::root`.
+/// Return the global state root of the roots of the contract trie and of the class trie.
+///
+/// `always_joined` is described at `StarknetStateTries::root`.
 pub fn joined_root(contracts: Felt, classes: Felt, always_joined: bool) -> Felt {
     if classes == Felt::ZERO && (contracts == Felt::ZERO || !always_joined) {
         return contracts;
@@ -183,7 +189,7 @@ pub fn joined_root(contracts: Felt, classes: Felt, always_joined: bool) -> Felt 
     Poseidon::hash_array(&[short_string("STARKNET_STATE_V0"), contracts, classes])
 }
 
-/// The class trie's leaf; without a compiled class there is none.
+/// Return a class's leaf in the class trie; 0, no leaf, if its compiled class hash is 0.
 fn class_leaf(compiled: &Felt) -> Felt {
     if *compiled == Felt::ZERO {
         return Felt::ZERO;

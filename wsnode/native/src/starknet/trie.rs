@@ -1,4 +1,4 @@
-//! Starknet's Merkle-Patricia trie: binary, of height 251, kept in memory with lazily computed hashes.
+//! Merkle-Patricia trie of Starknet: binary, of height 251, kept in memory with lazily computed hashes.
 //!
 //! A binary node hashes to `h(left, right)`, an edge to `h(child, path) + length`, a leaf is its value and an empty
 //! trie has the root 0 (docs.starknet.io, "Starknet state", section on the trie).
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::StarkHash;
 
-/// Bits of a key.
+/// Height of a trie: the number of bits of a key.
 pub const HEIGHT: usize = 251;
 
 type NodeId = u32;
@@ -20,7 +20,7 @@ enum BinaryNode {
         children: [NodeId; 2],
         hash: Option<Felt>,
     },
-    /// The bits of `key` from the node's depth on, `length` of them, lead to `child`.
+    /// Edge to `child`, by the `length` bits of `key` from the node's depth on.
     Edge {
         key: PathKey,
         length: usize,
@@ -29,14 +29,14 @@ enum BinaryNode {
     },
 }
 
-/// A node as proofs show it, its children by their hashes.
+/// Node of a proof: its children are hashes, or the values of leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProofNode {
     Binary {
         left: Felt,
         right: Felt,
     },
-    /// The `length` low bits of `path` lead to the child.
+    /// Edge to `child`, by the `length` low bits of `path`.
     Edge {
         path: Felt,
         length: u64,
@@ -60,7 +60,7 @@ impl ProofNode {
     }
 }
 
-/// A trie whose nodes hash with `H`.
+/// Trie with the hash function `H` for its nodes.
 pub struct BinaryTrie<H> {
     nodes: Vec<BinaryNode>,
     free: Vec<NodeId>,
@@ -84,12 +84,16 @@ impl<H: StarkHash> BinaryTrie<H> {
         };
     }
 
-    /// The commitment to all leaves; only what changed since the last call is hashed again.
+    /// Return the root, a commitment to all leaves; 0 for an empty trie.
+    ///
+    /// Only nodes changed since the last call are hashed again.
     pub fn root(&mut self) -> Felt {
         self.root.map_or(Felt::ZERO, |root| self.hash(root, 0))
     }
 
-    /// The nodes from the root towards `key`, with their hashes: to its leaf, or to the edge that leads elsewhere.
+    /// Return the inner nodes from the root towards `key`, each as its hash and the node.
+    ///
+    /// The last one is the parent of the key's leaf, or the edge whose bits differ from the key.
     pub fn path(&mut self, key: &Felt) -> Vec<(Felt, ProofNode)> {
         let key = key.to_bytes_be();
         let (mut next, mut depth) = (self.root, 0);
@@ -172,7 +176,7 @@ impl<H: StarkHash> BinaryTrie<H> {
         Some(self.edge(*key, length, child))
     }
 
-    /// Part the edge `id` after `common` bits, where `key` leaves it.
+    /// Split the edge `id` after `common` bits with a binary node to the old child and to `value`; return the new node.
     fn split_edge(&mut self, id: NodeId, key: &PathKey, depth: usize, common: usize, value: Felt) -> NodeId {
         let BinaryNode::Edge { key: path, length, child, .. } = self.nodes[id as usize] else {
             unreachable!("only an edge is split")
@@ -204,7 +208,7 @@ impl<H: StarkHash> BinaryTrie<H> {
         }
     }
 
-    /// An edge to `child`, joined with it when `child` is an edge too.
+    /// Add an edge of `length` bits to `child` and return its id; if `child` is an edge, both become one edge.
     ///
     /// An edge's key has the right bits all the way from the root, so the lower key serves the joined edge.
     fn edge(&mut self, key: PathKey, length: usize, child: NodeId) -> NodeId {
@@ -255,7 +259,7 @@ impl<H: StarkHash> BinaryTrie<H> {
     }
 }
 
-/// The bit of `key` that a node at `depth` branches on: the 251 low bits count, the highest of them first.
+/// Return the bit of `key` at `depth`: depth 0 is the highest of its 251 low bits.
 fn bit(key: &PathKey, depth: usize) -> usize {
     let position = depth + 256 - HEIGHT;
     usize::from(key[position / 8] >> (7 - position % 8) & 1)
@@ -268,12 +272,12 @@ fn flipped(key: &PathKey, depth: usize) -> PathKey {
     other
 }
 
-/// How many of the `length` bits from `depth` on are the same in both keys.
+/// Return how many of the `length` bits from `depth` on come before the first difference of both keys.
 fn common_bits(left: &PathKey, right: &PathKey, depth: usize, length: usize) -> usize {
     (0..length).find(|&offset| bit(left, depth + offset) != bit(right, depth + offset)).unwrap_or(length)
 }
 
-/// The `length` bits of `key` from `depth` on, as a number.
+/// Return the `length` bits of `key` from `depth` on, as a number.
 pub fn path_felt(key: &PathKey, depth: usize, length: usize) -> Felt {
     let mut path = [0_u8; 32];
     for offset in 0..length {

@@ -1,7 +1,7 @@
-//! Blocks with receipts and state updates as nodes write them (starknet-specs 0.9 and 0.10).
+//! Decoder of blocks with receipts and of state updates from JSON (starknet-specs 0.9 and 0.10).
 //!
-//! What is read here has a form and nothing more. Members of other kinds or versions are passed over, but one that comes
-//! twice is refused.
+//! It checks the form of the members only, not their values. Members of other kinds or versions are ignored; a
+//! member sent twice is refused.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::starknet::json::{felt, felts, maybe_felt, maybe_felts, path_of};
 /// Most transactions of a block.
 const MOST_TRANSACTIONS: usize = 20_000;
 
-/// A block of `starknet_getBlockWithReceipts`.
+/// Result of `starknet_getBlockWithReceipts`, not verified.
 #[derive(Deserialize)]
 pub struct UnverifiedBlock<'a> {
     #[serde(deserialize_with = "felt")]
@@ -49,7 +49,7 @@ pub struct UnverifiedBlock<'a> {
     pub transactions: Vec<TransactionWithReceipt<'a>>,
 }
 
-/// Where a block's state diff is published.
+/// Place on L1 where a block's state diff is published.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 pub enum AvailabilityMode {
     #[serde(rename = "BLOB")]
@@ -73,7 +73,7 @@ pub struct TransactionWithReceipt<'a> {
     pub receipt: UnverifiedReceipt<'a>,
 }
 
-/// The kind of a transaction.
+/// Kinds of transactions.
 #[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TransactionKind {
@@ -96,7 +96,7 @@ impl TransactionKind {
     }
 }
 
-/// A transaction of any kind and version: which members it must have, its hash says.
+/// Transaction of any kind and version; its hash formula decides which members are required.
 #[derive(Deserialize)]
 pub struct UnverifiedTransaction {
     #[serde(rename = "type")]
@@ -155,7 +155,7 @@ pub struct ResourceBound {
     pub max_price_per_unit: u128,
 }
 
-/// Where an account's nonce or fee balance is kept.
+/// Layer of an account's nonce or of its fee balance.
 #[derive(Deserialize, Clone, Copy)]
 pub enum DataLayer {
     L1,
@@ -202,7 +202,7 @@ pub enum ExecutionStatus {
     Reverted,
 }
 
-/// A message to a contract of Ethereum.
+/// Message to a contract of Ethereum.
 #[derive(Deserialize)]
 pub struct L1Message {
     #[serde(deserialize_with = "felt")]
@@ -223,14 +223,14 @@ pub struct UnverifiedEvent {
     pub data: Vec<Felt>,
 }
 
-/// Gas that a transaction used; `l2_gas` is in no commitment.
+/// Gas used by a transaction; `l2_gas` is not read, since no commitment covers it.
 #[derive(Deserialize)]
 pub struct GasUsed {
     pub l1_gas: u64,
     pub l1_data_gas: u64,
 }
 
-/// A result of `starknet_getStateUpdate`.
+/// Result of `starknet_getStateUpdate`, not verified.
 #[derive(Deserialize)]
 pub struct UnverifiedStateUpdate {
     #[serde(deserialize_with = "felt")]
@@ -302,7 +302,7 @@ pub struct CompiledClass {
 }
 
 impl<'a> UnverifiedBlock<'a> {
-    /// The block that the text is.
+    /// Return the block of a JSON text; refuse more than 20,000 transactions.
     pub fn read(text: &'a [u8]) -> Result<Self, BlockError> {
         let block: Self = serde_json::from_slice(text).map_err(|error| malformed("block", text, &error))?;
         if block.transactions.len() > MOST_TRANSACTIONS {
@@ -314,13 +314,13 @@ impl<'a> UnverifiedBlock<'a> {
 }
 
 impl UnverifiedStateUpdate {
-    /// The state update that the text is.
+    /// Return the state update of a JSON text.
     pub fn read(text: &[u8]) -> Result<Self, BlockError> {
         serde_json::from_slice(text).map_err(|error| malformed("state_update", text, &error))
     }
 }
 
-/// Name the member at which a decoder stopped.
+/// Return the refusal of a text, with the path of the member at which its decoder stopped.
 fn malformed(whole: &str, text: &[u8], error: &serde_json::Error) -> BlockError {
     let path = path_of(error, text);
     BlockError::malformed(if path.is_empty() { whole.to_owned() } else { path }, error)

@@ -1,4 +1,4 @@
-//! The commitments to a block's transactions, events and receipts: tries of height 64 over leaves by index.
+//! Commitments to a block's transactions, events and receipts: roots of tries of height 64, keyed by index.
 
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
@@ -13,7 +13,7 @@ use crate::starknet::state::StateChange;
 
 const HEIGHT: u32 = 64;
 
-/// The leaves of one transaction.
+/// Leaves of one transaction in the three commitments.
 pub struct Leaves {
     pub transaction: Felt,
     pub events: Vec<Felt>,
@@ -21,7 +21,7 @@ pub struct Leaves {
     pub receipt: Felt,
 }
 
-/// The three commitments; that to receipts is zero before version 0.13.2.
+/// Commitments of a block; `receipts` is zero before version 0.13.2.
 pub struct Commitments {
     pub transactions: Felt,
     pub events: Felt,
@@ -65,7 +65,7 @@ impl Commitments {
     }
 }
 
-/// The change that a state diff names, and the Cairo 0 classes declared with it.
+/// Return the changes of a state diff, and the hashes of the Cairo 0 classes declared with it.
 pub fn state_change(diff: &UnverifiedStateDiff) -> (StateChange, &[Felt]) {
     let storage = diff.storage_diffs.iter();
     let deployed = diff.deployed_contracts.iter().map(|item| [item.address, item.class_hash]);
@@ -82,7 +82,7 @@ pub fn state_change(diff: &UnverifiedStateDiff) -> (StateChange, &[Felt]) {
     (change, &diff.deprecated_declared_classes)
 }
 
-/// How many changes a state diff has, as a block hash counts them.
+/// Return the state diff length of the block hash: the number of entries in all lists of the state diff.
 pub fn state_diff_length(change: &StateChange, deprecated: &[Felt]) -> u64 {
     let StateChange { storage, class_hashes, nonces, compiled_classes } = change;
     (storage.len() + class_hashes.len() + nonces.len() + compiled_classes.len() + deprecated.len()) as u64
@@ -145,7 +145,7 @@ fn push_list(values: &mut Vec<Felt>, list: &[Felt]) {
     values.extend_from_slice(list);
 }
 
-/// The root of the trie over `leaves` by index, zero for none.
+/// Return the root of a trie of height 64 with `leaves` at the keys 0, 1, 2 and on; zero without leaves.
 fn list_root<H: StarkHash>(leaves: &[Felt]) -> Felt {
     if leaves.is_empty() {
         return Felt::ZERO;
@@ -153,7 +153,9 @@ fn list_root<H: StarkHash>(leaves: &[Felt]) -> Felt {
     subtrie::<H>(leaves, HEIGHT)
 }
 
-/// Indices are dense, so a subtrie's leaves begin at its left end: what is not full begins with an edge of zeros.
+/// Return the root of a subtrie of this height with `leaves` from its left end on, without a gap.
+///
+/// If the leaves fit into a lower subtrie, an edge of zeros leads to that.
 fn subtrie<H: StarkHash>(leaves: &[Felt], height: u32) -> Felt {
     let needed = (leaves.len() as u64).next_power_of_two().trailing_zeros();
     if needed < height {
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
     use crate::starknet::trie::BinaryTrie;
 
-    /// The trie of height 251 with the same leaves under the same path: above height 64 it is one edge of zeros.
+    /// Compute the root by a trie of height 251, with the leaves below an edge of 187 zeros.
     fn by_the_high_trie(leaves: &[Felt]) -> Felt {
         let mut trie = BinaryTrie::<Pedersen>::default();
         for (index, leaf) in leaves.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Why a block is not taken: the member that is wrong, and both values.
+//! Errors for refused blocks, with the member at fault and the expected and actual values.
 
 use starknet_types_core::felt::Felt;
 
-/// Longest text of others in a message, in characters.
+/// Longest quotation of received text in a message, in characters.
 const MOST_QUOTED: usize = 120;
 
-/// A member of a block or of its state update that is malformed or not what the rest of the block demands.
+/// Error of a member of a block or of its state update: malformed, or inconsistent with the rest of the block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     #[error("{member}: {reason}")]
@@ -15,12 +15,12 @@ pub enum BlockError {
 }
 
 impl BlockError {
-    /// Refuse what has not the form of its kind; the reason may quote the text itself, so it is cut.
+    /// Return the refusal of a malformed member; path and reason may quote the text and are cut to 120 characters.
     pub fn malformed(member: impl ToString, reason: impl ToString) -> Self {
         Self::Malformed { member: cut(&member.to_string()), reason: cut(&reason.to_string()) }
     }
 
-    /// The path of the member, as in `transactions[3].receipt.transaction_hash`.
+    /// Return the path of the member, as in `transactions[3].receipt.transaction_hash`.
     pub fn member(&self) -> &str {
         match self {
             Self::Malformed { member, .. } | Self::Mismatch { member, .. } => member,
@@ -28,17 +28,17 @@ impl BlockError {
     }
 }
 
-/// Refuse unless the block tells the felt that it must.
+/// Refuse a member whose felt differs from the expected one.
 pub fn check_felt(member: impl FnOnce() -> String, expected: Felt, actual: Felt) -> Result<(), BlockError> {
     check(member, expected == actual, || (format!("{expected:#x}"), format!("{actual:#x}")))
 }
 
-/// Refuse unless the block tells the number that it must.
+/// Refuse a member whose number differs from the expected one.
 pub fn check_number(member: &str, expected: u64, actual: u64) -> Result<(), BlockError> {
     check(|| member.to_owned(), expected == actual, || (expected.to_string(), actual.to_string()))
 }
 
-/// Refuse unless the block tells the word that it must.
+/// Refuse a member whose text differs from the expected one.
 pub fn check_word(member: impl FnOnce() -> String, expected: &str, actual: &str) -> Result<(), BlockError> {
     check(member, expected == actual, || (cut(expected), cut(actual)))
 }

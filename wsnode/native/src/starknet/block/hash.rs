@@ -1,4 +1,4 @@
-//! Block hashes by the four formulas.
+//! Block hashes by the four formulas of `HashFormula`.
 
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
@@ -9,16 +9,16 @@ use super::error::BlockError;
 use super::version::HashFormula;
 use crate::starknet::felts::short_string;
 
-/// What a block hash commits to beside the header's own members.
+/// Inputs of a block hash that are computed from the block's transactions and state diff.
 pub struct Contents {
     pub transaction_count: u64,
     pub event_count: u64,
     pub commitments: Commitments,
-    /// Commitment and length; zeros where the formula has no place for them.
+    /// Commitment to the state diff and its length; both zero if the formula does not cover it.
     pub state_diff: (Felt, u64),
 }
 
-/// The hash of a block with these contents.
+/// Return the hash of a block with these contents; refuse a block without a price or mode that the formula covers.
 pub fn block_hash(
     block: &UnverifiedBlock<'_>,
     contents: &Contents,
@@ -94,7 +94,9 @@ fn poseidon(
     Ok(Poseidon::hash_array(&values))
 }
 
-/// Three counts of 64 bits, and the way of publishing in the highest bit of the rest.
+/// Return the packed counts: of transactions, of events, and the state diff length, 64 bits each from the highest on.
+///
+/// The highest of the remaining 64 bits is set if the state diff is published as a blob.
 fn counts(block: &UnverifiedBlock<'_>, contents: &Contents) -> Result<Felt, BlockError> {
     let mode = block.l1_da_mode.ok_or_else(|| BlockError::malformed("l1_da_mode", "it is missing"))?;
     let mut bytes = [0; 32];

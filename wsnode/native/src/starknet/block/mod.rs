@@ -1,7 +1,7 @@
-//! Blocks as nodes answer them, recomputed: transaction hashes, commitments and the block hash.
+//! Verification of blocks in JSON: transaction hashes, commitments and the block hash are recomputed.
 //!
-//! From Starknet 0.13.2 on a block hash commits to transactions, events, receipts, the state diff and the state root, so
-//! that no state is needed to prove a block complete. Transactions' contents are covered by their own hashes alone.
+//! Since Starknet 0.13.2 a block hash commits to transactions, events, receipts, the state diff and the state root, so
+//! no state is needed to prove a block complete. It commits to transactions' contents through their hashes only.
 
 mod codec;
 mod commitments;

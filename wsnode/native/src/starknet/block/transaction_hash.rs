@@ -1,6 +1,7 @@
-//! Transaction hashes of every kind and version (docs.starknet.io, "Transactions").
+//! Hashes of transactions of every kind and version (docs.starknet.io, "Transactions").
 //!
-//! Pedersen up to version 2, Poseidon for version 3. The first blocks hash without version and fee.
+//! The hash function is Pedersen up to version 2, Poseidon for version 3. Hashes of the first blocks' transactions
+//! leave out version and fee.
 
 use alloy_primitives::keccak256;
 use starknet_types_core::felt::Felt;
@@ -9,20 +10,20 @@ use starknet_types_core::hash::{Pedersen, Poseidon, StarkHash};
 use super::codec::{DataLayer, ResourceBound, ResourceBounds, TransactionKind, UnverifiedTransaction};
 use crate::starknet::felts::{short_string, starknet_keccak};
 
-/// A member that the transaction lacks.
+/// Name of a required member that the transaction lacks.
 pub struct MissingMember(pub &'static str);
 
-/// The number whose low byte is the version: queries have another bit, 2^128.
+/// Return the version, the low byte of the member; for queries the member has the bit 2^128 set too.
 fn version_number(transaction: &UnverifiedTransaction) -> u8 {
     transaction.version.to_bytes_be()[31]
 }
 
-/// Whether fees are paid in the native token.
+/// Return whether the fee is in fri: true for version 3, except L1_HANDLER.
 pub fn pays_in_fri(transaction: &UnverifiedTransaction) -> bool {
     transaction.kind != TransactionKind::L1Handler && version_number(transaction) == 3
 }
 
-/// A transaction and what its hash needs of it.
+/// Hash functions of one transaction on a chain.
 pub struct Hasher<'a> {
     transaction: &'a UnverifiedTransaction,
     chain_id: Felt,
@@ -33,7 +34,7 @@ impl<'a> Hasher<'a> {
         Self { transaction, chain_id }
     }
 
-    /// The hash by the present formula.
+    /// Return the transaction's hash by the present formula of its kind and version.
     pub fn hash(&self) -> Result<Felt, MissingMember> {
         match self.transaction.kind {
             TransactionKind::L1Handler => self.l1_handler(),
@@ -45,7 +46,8 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// The hashes that a transaction of these contents may have instead.
+    /// Return the other valid hashes of a transaction with these members: those of the first blocks' formulas, and
+    /// of version 3 without a bound for L1 data gas.
     pub fn others(&self) -> Result<Vec<Felt>, MissingMember> {
         let transaction = self.transaction;
         match transaction.kind {
@@ -63,7 +65,8 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// The address of the sender, or of the contract that is deployed or called.
+    /// Return the address of the sender; of the new contract for DEPLOY and DEPLOY_ACCOUNT, where it is computed; of
+    /// the called contract for L1_HANDLER.
     pub fn address(&self) -> Result<Felt, MissingMember> {
         let transaction = self.transaction;
         match transaction.kind {
@@ -73,7 +76,7 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// The hash of the message from Ethereum that an L1_HANDLER transaction carries.
+    /// Return the Keccak-256 hash of an L1_HANDLER transaction's message from Ethereum.
     pub fn message_hash(&self) -> Result<[u8; 32], MissingMember> {
         let transaction = self.transaction;
         let calldata = list(&transaction.calldata, "calldata")?;
@@ -169,7 +172,7 @@ impl<'a> Hasher<'a> {
         Ok(Pedersen::hash_array(&[&head, tail].concat()))
     }
 
-    /// The hash of the first blocks: without version and fee, and a nonce for a while.
+    /// Return the hash by a formula of the first blocks: without version and fee, with `nonce` if it is given.
     fn unversioned(&self, prefix: &str, nonce: Option<Felt>) -> Result<Felt, MissingMember> {
         let transaction = self.transaction;
         let (selector, calldata) = match transaction.kind {
@@ -243,7 +246,7 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// The nonce's layer in the high 32 bits, the fee's in the low ones.
+    /// Return both data availability modes in 64 bits: the nonce's in the high 32, the fee's in the low 32.
     fn modes(&self) -> Result<Felt, MissingMember> {
         let transaction = self.transaction;
         let nonce = required(transaction.nonce_data_availability_mode, "nonce_data_availability_mode")?;
@@ -271,7 +274,7 @@ fn fee_hash(tip: Felt, bounds: &ResourceBounds, with_data_bound: bool) -> Felt {
     Poseidon::hash_array(&values)
 }
 
-/// The name of a resource in the high bits, 64 bits of amount, 128 bits of price.
+/// Return a resource bound as a felt: the name in the high 8 bytes, the amount in 8, the price in the low 16.
 fn packed(name: &[u8], bound: ResourceBound) -> Felt {
     let mut bytes = [0; 32];
     bytes[8 - name.len()..8].copy_from_slice(name);
@@ -280,7 +283,7 @@ fn packed(name: &[u8], bound: ResourceBound) -> Felt {
     Felt::from_bytes_be(&bytes)
 }
 
-/// The remainder by 2^251 - 256, below which addresses are.
+/// Return a hash modulo 2^251 - 256, the bound of addresses.
 fn below_address_bound(hash: Felt) -> Felt {
     let bound = Felt::TWO.pow(251_u32) - Felt::from(256);
     if hash >= bound {

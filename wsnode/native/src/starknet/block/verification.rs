@@ -1,4 +1,4 @@
-//! A block with receipts and its state update, checked against the block's own hash.
+//! Verification of a block with receipts, and of its state update, against the block's own hash.
 
 use std::num::NonZero;
 use std::thread;
@@ -17,46 +17,46 @@ use super::version::{HashFormula, ProtocolVersion};
 use crate::starknet::commitment::state_diff_commitment;
 use crate::starknet::felts::short_string;
 
-/// Fewer transactions are not worth a thread: starting one costs as much as hashing one of them.
+/// Transactions for each thread, at least: to start a thread costs as much as to hash one transaction.
 const TRANSACTIONS_A_THREAD: usize = 4;
 
-/// What a block's hash proves.
+/// Values of a verified block that its hash proves, `old_root` excepted.
 pub struct BlockProof {
     pub number: u64,
     pub hash: Felt,
     pub parent_hash: Felt,
     pub new_root: Felt,
-    /// As the state update tells it: the parent's hash covers it.
+    /// `old_root` of the state update, unproved: only the parent's hash covers it.
     pub old_root: Option<Felt>,
     pub formula: HashFormula,
     pub transaction_count: u64,
     pub event_count: u64,
     pub commitments: Commitments,
-    /// Commitment and length, where the formula covers the state diff.
+    /// Commitment to the state diff and its length; none if the formula does not cover the state diff.
     pub state_diff: Option<(Felt, u64)>,
     pub transaction_hashes: Vec<Felt>,
     pub derived: Vec<Derived>,
 }
 
-/// What a receipt tells that follows from its transaction.
+/// Member of a receipt that follows from its transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
     Nothing,
-    /// The address of the contract that is deployed.
+    /// Address of the contract deployed by the transaction.
     Address(Felt),
-    /// The hash of the message from Ethereum.
+    /// Hash of the message from Ethereum.
     MessageHash(B256),
 }
 
-/// A transaction that its hash proves.
+/// Results of one verified transaction: its leaves, and the derived member of its receipt.
 struct VerifiedTransaction {
     leaves: Leaves,
     derived: Derived,
 }
 
-/// Verify a block as `starknet_getBlockWithReceipts` answers it, and the result of `starknet_getStateUpdate` if there is one.
+/// Verify a result of `starknet_getBlockWithReceipts`, and of `starknet_getStateUpdate` if given; return the values.
 ///
-/// Without an update the header's own commitment to the state diff is taken, which the hash proves as well.
+/// Without a state update the header's own `state_diff_commitment` is used: the block hash proves it as well.
 pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Result<BlockProof, BlockError> {
     let block = UnverifiedBlock::read(block)?;
     let update = state_update.map(UnverifiedStateUpdate::read).transpose()?;
@@ -94,7 +94,9 @@ pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Resu
     })
 }
 
-/// Commitment and length of the state diff: of the update, else as the header tells them.
+/// Return commitment and length of the state diff, computed from the update, or else as sent in the header.
+///
+/// Both are zero if the formula does not cover the state diff.
 fn state_diff(
     block: &UnverifiedBlock<'_>,
     update: Option<&UnverifiedStateUpdate>,
@@ -114,7 +116,9 @@ fn state_diff(
     Ok((commitment, length))
 }
 
-/// Compare what the header tells with what was computed. Nodes leave commitments out of old blocks, or answer zero.
+/// Compare commitments and counts of the header, where it has them, with the computed ones.
+///
+/// In blocks before 0.13.2 a zero counts as absent, as some nodes send it there.
 fn check_header(
     block: &UnverifiedBlock<'_>,
     contents: &Contents,
@@ -146,7 +150,7 @@ fn check_header(
     Ok(())
 }
 
-/// All transactions, each checked; many are hashed on all cores.
+/// Check all transactions and return their results in the block's order; from 8 transactions on all cores hash.
 fn verified_transactions(
     transactions: &[TransactionWithReceipt<'_>],
     version: ProtocolVersion,
@@ -174,7 +178,7 @@ fn verified_transactions(
     Ok(parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// Where a transaction is in its block, for errors.
+/// Index of a transaction in its block, for the paths in errors.
 #[derive(Clone, Copy)]
 struct Place(usize);
 
@@ -192,7 +196,7 @@ impl Place {
     }
 }
 
-/// Recompute a transaction's hash, and the members of its receipt that follow from it.
+/// Check a transaction's hash and the members of its receipt that follow from it; return the derived member.
 fn check_transaction(
     place: Place,
     item: &TransactionWithReceipt<'_>,
@@ -233,7 +237,7 @@ fn check_transaction(
     }
 }
 
-/// Compare the address of a deployed contract with all members that tell it.
+/// Compare the computed address of a deployed contract with each member that has it, where present.
 fn check_address(place: Place, address: Felt, item: &TransactionWithReceipt<'_>) -> Result<(), BlockError> {
     let TransactionWithReceipt { transaction, receipt } = item;
     for (member, told) in [

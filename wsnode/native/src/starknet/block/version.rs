@@ -1,23 +1,25 @@
-//! Protocol versions, and which formula each of them hashes its blocks by.
+//! Protocol versions, and the block hash formula of each.
 
 use super::error::BlockError;
 
-/// `0.13.1.1` as numbers; a part that is not there is zero. No version at all is that of the first blocks.
+/// Protocol version, such as `0.13.1.1`, as four numbers; absent parts are zero.
+///
+/// All four are zero in the first blocks, since these name no version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProtocolVersion([u32; 4]);
 
-/// Signatures of all but INVOKE count in the transaction commitment.
+/// First version whose transaction commitment covers the signatures of all kinds; before it, of INVOKE only.
 pub const ALL_SIGNATURES: ProtocolVersion = ProtocolVersion([0, 11, 1, 0]);
-/// Poseidon, receipts and the state diff.
+/// First version with Poseidon hashes, and with receipts and the state diff in the block hash.
 pub const POSEIDON: ProtocolVersion = ProtocolVersion([0, 13, 2, 0]);
-/// The price of L2 gas, and empty signatures as they are.
+/// First version with the price of L2 gas in the block hash; before it, an empty signature is hashed as one zero.
 pub const L2_GAS: ProtocolVersion = ProtocolVersion([0, 13, 4, 0]);
 
-/// The main network's first block of version 0.7.
+/// First block of the main network with the hash formula of version 0.7.
 const MAINNET_0_7: u64 = 833;
 
 impl ProtocolVersion {
-    /// The version that a block names.
+    /// Return the version of a block's `starknet_version`; refuse a text other than up to four numbers and dots.
     pub fn parse(text: &str) -> Result<Self, BlockError> {
         let wrong =
             || BlockError::malformed("starknet_version", format!("no version of numbers and dots: {text:?}"));
@@ -35,16 +37,16 @@ impl ProtocolVersion {
     }
 }
 
-/// How the hash of a block is computed.
+/// Formulas of block hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashFormula {
-    /// The main network's blocks before 0.7: transactions without sequencer, time or events.
+    /// Pedersen over transactions, without sequencer, time and events: blocks of the main network before 0.7.
     Genesis,
     /// Pedersen over transactions and events.
     Pedersen,
     /// Poseidon, with receipts and the state diff.
     Poseidon,
-    /// The same with the price of L2 gas.
+    /// Poseidon, with receipts, the state diff and the price of L2 gas.
     PoseidonWithL2Gas,
 }
 
@@ -61,7 +63,7 @@ impl HashFormula {
         }
     }
 
-    /// The first protocol version of the formula.
+    /// Return the first protocol version with the formula; it names the formula.
     pub fn name(self) -> &'static str {
         match self {
             Self::Genesis => "0.0.0",
@@ -71,7 +73,7 @@ impl HashFormula {
         }
     }
 
-    /// Whether the hash covers receipts and the state diff.
+    /// Return whether the hash covers receipts and the state diff.
     pub fn covers_receipts(self) -> bool {
         matches!(self, Self::Poseidon | Self::PoseidonWithL2Gas)
     }

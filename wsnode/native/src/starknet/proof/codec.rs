@@ -1,4 +1,4 @@
-//! Results of `starknet_getStorageProof` as nodes write them. What is read here has a form and nothing more.
+//! Decoder of results of `starknet_getStorageProof` from JSON. It checks their form only; `verification` their values.
 
 use serde::de::{Deserializer, Error};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::error::StorageProofError;
 use crate::starknet::json::{felt, maybe_felt, path_of};
 use crate::starknet::trie::ProofNode;
 
-/// Most bytes of a result: a hundred paths through tries of millions of leaves take one megabyte.
+/// Longest result, in bytes; one of a hundred paths in tries with millions of leaves has about a megabyte.
 pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
@@ -25,14 +25,14 @@ pub struct ContractsProof {
     pub contract_leaves_data: Vec<Option<ContractLeaf>>,
 }
 
-/// What the leaf of a contract is made of.
+/// Values hashed into the leaf of a contract, as sent by the node.
 #[derive(Deserialize)]
 pub struct ContractLeaf {
     #[serde(deserialize_with = "felt")]
     pub nonce: Felt,
     #[serde(deserialize_with = "felt")]
     pub class_hash: Felt,
-    /// juno tells the root of the contracts here, so it is one candidate of several.
+    /// Storage root, not trusted: juno sends the root of the contract trie here.
     #[serde(deserialize_with = "maybe_felt", default)]
     pub storage_root: Option<Felt>,
 }
@@ -69,7 +69,7 @@ struct NodeMembers {
 }
 
 impl UnverifiedStorageProof {
-    /// The proof that the text is.
+    /// Return the proof of a JSON text of at most 16 MiB.
     pub fn read(text: &[u8]) -> Result<Self, StorageProofError> {
         if text.len() > MOST_BYTES {
             return Err(StorageProofError::TooManyBytes { bytes: text.len(), most: MOST_BYTES });

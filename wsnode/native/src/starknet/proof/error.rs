@@ -1,11 +1,11 @@
-//! Why a storage proof is not taken.
+//! Errors for refused storage proofs.
 
 use starknet_types_core::felt::Felt;
 
-/// Longest text of others in a message, in characters.
+/// Longest quotation of received text in a message, in characters.
 const MOST_QUOTED: usize = 120;
 
-/// What is wrong with a proof, or with the question that it is to answer.
+/// Error of a proof, or of the keys to be proved (`TooManyKeys`, `KeyOutOfRange`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageProofError {
     #[error("{member}: {reason}")]
@@ -31,12 +31,12 @@ pub enum StorageProofError {
 }
 
 impl StorageProofError {
-    /// Refuse what has not the form of its kind; the reason may quote the text itself, so it is cut.
+    /// Return the refusal of a malformed member; path and reason may quote the text and are cut to 120 characters.
     pub fn malformed(member: impl ToString, reason: impl ToString) -> Self {
         Self::Malformed { member: cut(&member.to_string()), reason: cut(&reason.to_string()) }
     }
 
-    /// The name of the rule that is broken.
+    /// Return the stable name of the broken rule, such as `missing_node`.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Malformed { .. } => "malformed",
@@ -53,7 +53,7 @@ impl StorageProofError {
     }
 }
 
-/// Refuse unless the proof has the value that it must have.
+/// Refuse a member whose value differs from the expected one.
 pub fn check_value(
     member: impl FnOnce() -> String,
     expected: Felt,
@@ -65,7 +65,7 @@ pub fn check_value(
     Err(StorageProofError::OtherValue { member: member(), expected, actual })
 }
 
-/// Refuse a list that has more items than the question allows.
+/// Refuse a list of more than `most` items.
 pub fn check_count(member: &'static str, actual: usize, most: usize) -> Result<(), StorageProofError> {
     if actual <= most {
         return Ok(());

@@ -1,7 +1,8 @@
-//! Results of `starknet_getStorageProof`: verified against the state root of a block, and made of a whole state.
+//! Results of `starknet_getStorageProof`: verified against the state root of a block, or rendered from a whole state.
 //!
-//! Nodes are named by their hashes, so their order does not matter and neither does which contract a list of them is
-//! said to belong to. Source: starknet-specs `starknet_api_openrpc.json`, MERKLE_NODE; docs.starknet.io, "Starknet state".
+//! Nodes of a trie are found by their hashes, so a proof may have them in any order, and may list the storage proofs
+//! of contracts in any order. Source: starknet-specs `starknet_api_openrpc.json`, MERKLE_NODE; docs.starknet.io,
+//! "Starknet state".
 
 mod codec;
 mod error;

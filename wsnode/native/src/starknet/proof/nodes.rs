@@ -1,4 +1,4 @@
-//! The nodes of one trie out of a proof, and the values that they prove.
+//! Nodes of one trie out of a proof, and the leaves that they prove.
 
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::codec::NamedNode;
 use super::error::{check_value, StorageProofError};
 use crate::starknet::trie::{path_felt, ProofNode, HEIGHT};
 
-/// Nodes by the hashes that the proof gives them; each is hashed where a path first comes to it.
+/// Nodes of one trie by their claimed hash; a node's hash is verified when a path first reaches it.
 pub struct NodeSet<H> {
     member: String,
     nodes: HashMap<Felt, ProofNode>,
@@ -19,7 +19,7 @@ pub struct NodeSet<H> {
 }
 
 impl<H: StarkHash> NodeSet<H> {
-    /// The nodes of `member` of the proof.
+    /// Return the set of these nodes; `member` is the proof's list of them, for errors.
     pub fn new(member: impl ToString, nodes: Vec<NamedNode>) -> Self {
         Self {
             member: member.to_string(),
@@ -29,12 +29,12 @@ impl<H: StarkHash> NodeSet<H> {
         }
     }
 
-    /// Take the nodes of another list of the same trie too.
+    /// Add the nodes of another list of the same trie.
     pub fn extend(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
     }
 
-    /// The hash of the node that is no other's child, None without nodes.
+    /// Return the hash of the only node without a parent; None without nodes; refuse nodes of several tries.
     pub fn root(&self) -> Result<Option<Felt>, StorageProofError> {
         let children = self.nodes.values().flat_map(ProofNode::children).collect::<HashSet<_>>();
         let mut roots = self.nodes.keys().filter(|hash| !children.contains(hash));
@@ -48,7 +48,7 @@ impl<H: StarkHash> NodeSet<H> {
         Ok(first)
     }
 
-    /// The leaf at `key` in the trie with that root, 0 if the nodes prove that there is none.
+    /// Return the leaf at `key` in the trie with this root, or 0 if the nodes prove its absence.
     pub fn leaf(&mut self, root: Felt, key: &Felt) -> Result<Felt, StorageProofError> {
         let bits = key.to_bytes_be();
         let (mut hash, mut depth) = (root, 0);

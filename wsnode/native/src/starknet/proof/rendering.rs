@@ -1,4 +1,4 @@
-//! Nodes of a state as the result of `starknet_getStorageProof`.
+//! JSON of trie nodes as a result of `starknet_getStorageProof`.
 
 use serde::Serialize;
 use starknet_types_core::felt::Felt;
@@ -47,9 +47,9 @@ enum Node {
     Edge { path: String, length: u64, child: String },
 }
 
-/// The JSON of what proves a state, of the block with that hash.
+/// Return the JSON text of a storage proof; `block_hash` is the block with this state.
 ///
-/// A contract that the state has not is null among the leaves, as pathfinder and juno answer.
+/// The leaf of a contract absent from the state is null, as in answers of pathfinder and juno.
 pub fn render(paths: &StatePaths, block_hash: Felt) -> Vec<u8> {
     let leaf = |[class_hash, nonce, storage_root]: &[Felt; 3]| ContractLeaf {
         nonce: hex(nonce),

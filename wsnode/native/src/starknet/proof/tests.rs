@@ -9,7 +9,7 @@ fn felt(number: u64) -> Felt {
     Felt::from(number)
 }
 
-/// A state of forty contracts with up to nine slots each, and of twenty classes.
+/// Make the tries of a state with 39 contracts of up to nine slots each, and 19 classes.
 fn tries() -> StarknetStateTries {
     let mut change = StateChange::default();
     for number in 1..40_u64 {

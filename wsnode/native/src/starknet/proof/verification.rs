@@ -1,4 +1,4 @@
-//! From the state root of a block down to the values that a proof gives.
+//! Verification of a storage proof, from the state root of a block down to the values.
 
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
@@ -12,11 +12,12 @@ use super::nodes::NodeSet;
 use crate::starknet::state::{contract_leaf, joined_root};
 use crate::starknet::trie::HEIGHT;
 
-/// Most keys that a proof is taken for, contracts and classes included, as pathfinder proves no more at once. The nodes of
-/// a hundred longest paths take half a second to hash.
+/// Most keys of one proof, contracts and classes included, as in pathfinder.
+///
+/// The nodes of a hundred longest paths take half a second to hash.
 const MOST_KEYS: usize = 100;
 
-/// What a proof was asked for; the addresses of `contracts` stand in this order under `contract_addresses`.
+/// Keys of a request for a proof; the request's `contract_addresses` has the addresses in the order of `contracts`.
 pub struct ProofQuestion {
     pub class_hashes: Vec<Felt>,
     pub contracts: Vec<ContractQuestion>,
@@ -27,18 +28,18 @@ pub struct ContractQuestion {
     pub keys: Vec<Felt>,
 }
 
-/// The block whose state is asked for, as this node has verified it.
+/// Hash and state root of the proof's block, both already verified.
 pub struct StateOfBlock {
     pub block_hash: Felt,
     pub state_root: Felt,
 }
 
-/// The values that a state root proves, in the order of the question.
+/// Values proved by a state root, in the order of the question.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProvedState {
-    /// The leaf of each class, 0 for one that is not declared.
+    /// Leaf of each class; 0 if it is not declared.
     pub class_leaves: Vec<Felt>,
-    /// None for a contract that the state has not.
+    /// Values of each contract; None if it is not in the state.
     pub contracts: Vec<Option<ProvedContract>>,
 }
 
@@ -47,7 +48,7 @@ pub struct ProvedContract {
     pub class_hash: Felt,
     pub nonce: Felt,
     pub storage_root: Felt,
-    /// The value of each slot, 0 for one that was never written.
+    /// Value of each slot; 0 if it is not in the trie.
     pub values: Vec<Felt>,
 }
 
@@ -70,7 +71,7 @@ impl ProofQuestion {
     }
 }
 
-/// Verify a result of `starknet_getStorageProof` and return what it proves.
+/// Verify a result of `starknet_getStorageProof` and return the proved values.
 pub fn verify(
     proof: &[u8],
     question: &ProofQuestion,
@@ -110,8 +111,10 @@ fn check_counts(proof: &UnverifiedStorageProof, question: &ProofQuestion) -> Res
     check_count("contracts_storage_proofs[]", slots, HEIGHT * keys)
 }
 
-/// Before version 0.14 the contracts' root stands alone while there are no classes. Either form is taken for any
-/// version: a value that is a root in both ways would be a collision of the hashes.
+/// Refuse a proof of another block, or whose two roots do not give the state root.
+///
+/// Before version 0.14 an empty class trie leaves the root of the contract trie as the state root. Either form is
+/// accepted for any version: a value with both meanings would be a collision of the hash functions.
 fn check_roots(told: &GlobalRoots, block: &StateOfBlock) -> Result<(), StorageProofError> {
     check_value(|| "global_roots.block_hash".into(), block.block_hash, told.block_hash)?;
     let (contracts, classes) = (told.contracts_tree_root, told.classes_tree_root);
@@ -145,10 +148,10 @@ fn contract(
     Ok(Some(ProvedContract { class_hash: told.class_hash, nonce: told.nonce, storage_root, values }))
 }
 
-/// The storage tries of a proof by their roots, which no contract is yet assigned to.
+/// Storage tries of a proof by their roots; `root_of` finds the root of a contract.
 struct StorageTries {
     tries: HashMap<Felt, NodeSet<Pedersen>>,
-    /// In the order of the proof.
+    /// Roots of `contracts_storage_proofs` in its order; 0 for an empty list.
     roots: Vec<Felt>,
 }
 
@@ -168,10 +171,11 @@ impl StorageTries {
         Ok(found)
     }
 
-    /// The storage root with which the told class and nonce give the leaf of a contract.
+    /// Return the storage root whose hash with the sent class hash and nonce is the contract's leaf; none if there is
+    /// no such root.
     ///
-    /// Nodes assign storage proofs to contracts in different ways, so each root is tried: the told one, that of the list
-    /// with the contract's index, none, and all others.
+    /// Nodes order storage proofs in different ways, so all roots are tried: first the sent `storage_root`, the root of
+    /// the list at the contract's index, and 0, then the roots of all lists.
     fn root_of(&self, index: usize, told: &ContractLeaf, leaf: Felt) -> Option<Felt> {
         let likely = [told.storage_root, self.roots.get(index).copied(), Some(Felt::ZERO)];
         likely
