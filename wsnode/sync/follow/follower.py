@@ -88,7 +88,7 @@ class Follower:
         self._storage_retry = storage_retry = StorageRetry(self._see)
         anchor = None if beacon is None else HeadAnchor(chain, live, beacon, storage_retry, connect)
         self.anchor = anchor
-        """What proves the head, None where the upstreams' word is enough."""
+        """Anchor that proves the head, or None if the upstreams' announcements decide."""
         self._policy: HeadPolicy = AnnouncedHead(agree) if anchor is None else ProvedHead(anchor, agree)
         proved = None if anchor is None else lambda: anchor.first
         light = (

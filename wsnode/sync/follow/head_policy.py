@@ -1,4 +1,6 @@
-"""Who says which block is the head: enough upstreams by their word, or the sync committee by signatures."""
+"""Policies that choose the head: by announcements of enough upstreams, or by the sync committee's
+signatures.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,70 +13,78 @@ from wsnode.sync.follow.beacon.anchor import HeadAnchor
 from wsnode.sync.follow.fork_choice import Path, anchored, chosen
 
 BESIDE_BLOCKS: Final = 64
-"""How far above the proved block announced ones are fetched and judged."""
+"""Distance above the proved block within which announced blocks are fetched and judged, in blocks."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The block that should be the head."""
+    """Block that should be the head."""
 
     block: Head | int
-    """A canonical one by its number."""
+    """The block, or its number if it is canonical."""
     is_certain: bool
-    """Whether a block below the head is gone back to at once: an upstream's may be one that lags behind."""
+    """True if the head goes back to a lower canonical block at once; False if it waits, since one upstream
+    with a lower head may only lag behind.
+    """
 
 
 class HeadPolicy(ABC):
-    """What decides on the head, and what follows from that for upstreams and their blocks."""
+    """Rule that chooses the head, and the treatment of upstreams and their blocks under it."""
 
     agree: int
-    """How many upstreams must have a block before it is the head, or is announced on top of it."""
+    """Number of upstreams that must have an announced block before it becomes the head."""
     follows_word: bool
-    """Whether upstreams decide: they may lead a long way by numbers, a block of theirs may become the head as
-    it comes, and those that have a head which cannot be taken are followed no more.
+    """True if the upstreams' announcements decide.
+
+    Then blocks are fetched by number over a long distance, an announced block may become the head as it is
+    judged, and an upstream whose head is invalid or leaves the finalized block is quarantined.
     """
 
     @property
     @abstractmethod
     def beginning_agree(self) -> int:
-        """Return how many upstreams must have the first block of a light folder."""
+        """Return the number of upstreams that must have the first block of a light folder."""
 
     @property
     @abstractmethod
     def is_decided(self) -> bool:
-        """Return whether what it chooses holds now, so that following stops where it cannot be followed."""
+        """Return True if the policy's choice is up to date; following stops if such a choice is refused."""
 
     @abstractmethod
     def is_within_reach(self, announced: Head, head: Head) -> bool:
-        """Return whether an announced block may be judged beside the chain, whose head is given."""
+        """Return True if an announced block may be fetched and judged now, with our head at `head`."""
 
     @abstractmethod
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return what should be the head, given the ways to the upstreams' heads; None to leave it.
+        """Return the block that should be the head, or None to leave the head as it is.
 
-        `path_to` returns the way to a block, None if it leads over unknown ones.
+        `paths` are the paths to the upstreams' heads. `path_to` returns the path to a block, or None if it
+        has unknown ancestors.
         """
 
     @abstractmethod
     def highest(self, announced: int | None) -> int | None:
-        """Return the height to reach, given that which enough upstreams say they have reached."""
+        """Return the block number to catch up to, or None if it is unknown.
+
+        `announced` is the number that enough upstreams have announced, or None.
+        """
 
     @abstractmethod
     def not_ready_reason(self) -> str | None:
-        """Return why this node should not be asked now, None if it may be."""
+        """Return the reason why this node is not ready for requests, or None if it is."""
 
     @abstractmethod
     def trust(self, upstreams: int) -> str:
-        """Return in words what the head rests on, of so many upstreams."""
+        """Return the source of trust in the head, in words; `upstreams` is the number of upstreams."""
 
     @abstractmethod
     def members(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells besides."""
+        """Return the policy's own members of `wsnode_status`."""
 
 
 class AnnouncedHead(HeadPolicy):
-    """The head is the highest block that enough upstreams have."""
+    """Policy of the highest block that enough upstreams have announced."""
 
     follows_word = True
 
@@ -83,44 +93,44 @@ class AnnouncedHead(HeadPolicy):
 
     @property
     def beginning_agree(self) -> int:
-        """Return how many upstreams must have the first block of a light folder."""
+        """Return `agree`."""
         return self.agree
 
     @property
     def is_decided(self) -> bool:
-        """Return true: the word of upstreams is about now."""
+        """Return True: announcements are always of the present head."""
         return True
 
     def is_within_reach(self, announced: Head, head: Head) -> bool:
-        """Return true: what is far is come near to by numbers first."""
+        """Return True: blocks up to a distant head are fetched by number first."""
         return True
 
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return the highest block that enough upstreams have."""
+        """Return the highest block that `agree` upstreams have, or None."""
         found = chosen(paths, self.agree)
         return None if found is None else Choice(found, is_certain=False)
 
     def highest(self, announced: int | None) -> int | None:
-        """Return what is announced."""
+        """Return `announced`."""
         return announced
 
     def not_ready_reason(self) -> str | None:
-        """Return none: upstreams that are behind are seen by their heads."""
+        """Return None: the follower itself compares the head with the announced heads."""
         return None
 
     def trust(self, upstreams: int) -> str:
-        """Return how many choose."""
+        """Return how many of the upstreams choose the head."""
         return f"{self.agree} of {upstreams} upstreams choose"
 
     def members(self) -> dict[str, Any]:
-        """Return nothing."""
+        """Return no members."""
         return {}
 
 
 class ProvedHead(HeadPolicy):
-    """The head is the newest block that the sync committee has signed, or announced ones on top of that."""
+    """Policy of the newest block signed by the sync committee, or of a block announced on top of it."""
 
     follows_word = False
 
@@ -130,16 +140,18 @@ class ProvedHead(HeadPolicy):
 
     @property
     def beginning_agree(self) -> int:
-        """Return one: by its hash the first block is what is proved, whoever gives it."""
+        """Return 1: the first block is proved by its hash, so one upstream is enough to send it."""
         return 1
 
     @property
     def is_decided(self) -> bool:
-        """Return whether proofs are new: a block that was signed long ago may have left the chain."""
+        """Return True if the proved head is recent: a block signed long ago may have left the chain."""
         return self._anchor.is_fresh
 
     def is_within_reach(self, announced: Head, head: Head) -> bool:
-        """Return whether a block is so near above the proved one, or our head, that its proof may be soon."""
+        """Return True if a block is at most `BESIDE_BLOCKS` above the proved block, or above our head if
+        lower.
+        """
         if (proved := self._anchor.head) is None:
             return False
         return announced.number - min(proved.number, head.number) <= BESIDE_BLOCKS
@@ -147,7 +159,10 @@ class ProvedHead(HeadPolicy):
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return the proved block, or what is announced on top of it where that is served."""
+        """Return the proved block, or a block announced on top of it if the settings allow such a head.
+
+        The result is None before the proved block is here, and while proofs are behind our head.
+        """
         anchor = self._anchor
         if (proved := anchor.head) is None or (way := path_to(proved)) is None:
             return None
@@ -161,20 +176,22 @@ class ProvedHead(HeadPolicy):
         return Choice(found, is_certain=True)
 
     def highest(self, announced: int | None) -> int | None:
-        """Return the height of the proved block, or as far above it as may be served."""
+        """Return the number of the proved block or, where announced heads are allowed, a number up to
+        `ANNOUNCED_AHEAD` above it.
+        """
         proved = self._anchor.highest
         if proved is None or announced is None:
             return proved
         return max(proved, min(announced, proved + self._anchor.ahead))
 
     def not_ready_reason(self) -> str | None:
-        """Return why proofs are not what they should be."""
+        """Return the reason why the proved head is late or missing, or None if it is in time."""
         return self._anchor.status().reason
 
     def trust(self, upstreams: int) -> str:
-        """Return what the proofs rest on."""
+        """Return a sentence about the sync committee and the checkpoint."""
         return self._anchor.trust
 
     def members(self) -> dict[str, Any]:
-        """Return where proofs stand."""
+        """Return the member `beacon`: the state of the light client and of its beacon nodes."""
         return {"beacon": self._anchor.members()}

@@ -1,6 +1,4 @@
-"""Head by the announcements of upstreams: blocks are fetched, judged, chosen, and made canonical in one
-change.
-"""
+"""Tracker of the head: blocks of upstreams are fetched and judged, and the chosen one is made the head."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -43,7 +41,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class AttestedBlockInvalidError(Exception):
-    """Error of an invalid block that the sync committee has signed, itself or a descendant."""
+    """Error of an invalid block on the proved chain: the sync committee has signed it or a descendant."""
 
     def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
         name = f"block {block.number} ({hexadecimal(Hash32(block.hash))})"
@@ -52,11 +50,11 @@ class AttestedBlockInvalidError(Exception):
 
 
 class ReplacedFinalError(Exception):
-    """The proved chain leaves ours below what is final here."""
+    """Error of a proved chain that leaves ours below our finalized block."""
 
 
 class HeadTracker:
-    """Moves the head of one chain to where its policy has it."""
+    """Tracker that moves the head of one chain to the block chosen by its policy."""
 
     def __init__(
         self,
@@ -69,7 +67,7 @@ class HeadTracker:
         beginning: LightBootstrap | None = None,
         receipts: Receipts | None = None,
     ) -> None:
-        """A light folder has a `beginning`, and needs `receipts` to judge blocks."""
+        """Track the head of `chain`; a light folder has a `beginning`, and judges blocks by `receipts`."""
         self._chain = chain
         self._policy = policy
         self._beginning = beginning
@@ -120,9 +118,9 @@ class HeadTracker:
         """Fetch and judge the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Its blocks are invalid, or leave ours below the finalized one.
-            UnknownForkError: A block is of a fork that is not known here; the blocks before it are taken.
-            UpstreamError: Its blocks cannot be had.
+            PeerError: The blocks are invalid, or leave our chain below the finalized block.
+            UnknownForkError: A block is of a fork that is not known here; the blocks before it are judged.
+            UpstreamError: The upstream does not give the blocks.
         """
         try:
             await self._take(upstream, link)
@@ -152,7 +150,10 @@ class HeadTracker:
         await self._took(upstream, announced)
 
     async def _take_unknown(self, upstream: Upstream, link: Link, announced: Head) -> Head | None:
-        """Judge the way to a head, and return the head of its end; None if that is too far still."""
+        """Fetch and judge the blocks up to an announced head; return that head, or None if it is too far.
+
+        Over a long distance the upstream's newest head takes the place of `announced`.
+        """
         if not (self._policy.follows_word and self._range_sync.is_far(announced.number)):
             await self._judge_up_to(upstream, link, announced)
             return announced
@@ -168,16 +169,16 @@ class HeadTracker:
         return announced
 
     async def _took(self, upstream: Upstream, head: Head) -> None:
-        """Take note that a head of an upstream is valid, and choose ours again."""
+        """Note that a head of an upstream is valid, and choose our head again."""
         before = upstream.head
         is_ancestor = before is not None and head.number < before.number and self._is_canonical(head)
         upstream.verified(head, is_ancestor=is_ancestor)
         await self.choose()
 
     async def _take_known(self, upstream: Upstream, announced: Head) -> UnknownForkError | None:
-        """Judge, by number, the blocks of an upstream before a fork that is not known here.
+        """Fetch by number and judge the blocks of an upstream before a fork that is not known here.
 
-        Return the error of the first block of that fork, None if it was not reached.
+        Return the error of the first block of that fork, or None if it was not reached.
         """
         for number in range(self.head.number + 1, announced.number):
             try:
@@ -191,21 +192,23 @@ class HeadTracker:
         return None
 
     async def has_begun(self) -> bool:
-        """Return whether there is a first block to go on from."""
+        """Return True if the chain has its first block; a light folder stores it if enough upstreams
+        agree.
+        """
         return self._beginning is None or await self._beginning.begun(self._policy.beginning_agree)
 
     def known(self, block_hash: Hash32) -> Head | None:
-        """Return the number and hash of a block that is known to be valid, None for any other."""
+        """Return the number and hash of a block that is judged valid, or None for any other hash."""
         return self._verified.head_of(block_hash)
 
     async def bring(self, upstream: Upstream, link: Link, proved: Head) -> None:
         """Fetch and judge a proved block, and its unknown ancestors.
 
         Raises:
-            AttestedBlockInvalidError: One of them breaks a rule.
-            ReplacedFinalError: They are beside what is final here.
-            UnknownForkError: One of them is of a fork that is not known here.
-            PeerError, UpstreamError: They cannot be had.
+            AttestedBlockInvalidError: A block breaks a rule.
+            ReplacedFinalError: The proved chain leaves ours below our finalized block.
+            UnknownForkError: A block is of a fork that is not known here.
+            PeerError, UpstreamError: The upstream does not give the blocks.
         """
         if self.known(proved.hash) is not None:
             # An announcement has brought it meanwhile, or the folder has begun with it.
@@ -229,9 +232,9 @@ class HeadTracker:
                 return
 
     async def choose(self) -> None:
-        """Make the block the head that the policy chooses, but for the time of a long way there.
+        """Make the policy's choice the head, except while blocks are fetched over a long distance.
 
-        At the end of a long way the upstreams' heads are out of date until one is judged.
+        At the end of such a fetch the upstreams' heads are out of date until one is judged.
         """
         if self._far_takes:
             return
@@ -252,7 +255,7 @@ class HeadTracker:
                 await self._stay_or_go_back(choice.block)
 
     async def _go_back(self, number: int) -> None:
-        """Make a canonical block the head, unless it is."""
+        """Make canonical block `number` the head, if it is below the head."""
         if number < self.head.number:
             with self._chain.snapshot() as view:
                 target = view.hash_of(BlockNumber(number))
@@ -260,7 +263,7 @@ class HeadTracker:
             await self._set_head(target)
 
     def has_left(self, head: Head, canonical: Head) -> bool:
-        """Return whether the way to a head leaves our chain below a canonical block."""
+        """Return True if the path to a head leaves our chain below block `canonical`."""
         path = self._verified.path_to(head)
         return path is not None and bool(path.beside) and path.root < canonical.number
 
@@ -306,7 +309,14 @@ class HeadTracker:
         is_enough: bool = False,
         is_proved: bool = False,
     ) -> None:
-        """Judge blocks of an upstream; `is_enough`: its word makes them the head."""
+        """Judge blocks of an upstream; with `is_enough` a valid block becomes the head at once.
+
+        Raises:
+            AttestedBlockInvalidError: A block is invalid, and `is_proved`.
+            PeerError: A block is invalid.
+            UnknownForkError: A block is beyond the rules known here.
+            UpstreamError: `absent`: a block's parent is unknown.
+        """
         judge = self._live.append if is_enough else self._live.judge
         for block in blocks:
             if self._receipts is not None:
@@ -326,7 +336,7 @@ class HeadTracker:
             self._verified.add(block)
 
     async def _come_near(self) -> None:
-        """Fetch a long way, up to the height of enough upstreams, and set the head."""
+        """Fetch blocks by number up to the height that the policy gives, and set the head to them."""
         while (beside := await self._range_sync.come_near(self._highest)) is not None:
             if not await self._set_head(beside):
                 break
@@ -335,7 +345,10 @@ class HeadTracker:
         return self._upstreams.highest(self._policy.agree)
 
     async def _set_head(self, block_hash: Hash32) -> bool:
-        """Make a known block the head; return False if it is invalid or replaces a finalized block."""
+        """Make a known block the head; return False if it is invalid or replaces a finalized block.
+
+        Then the upstreams with that head are quarantined or, if the head is proved, following stops.
+        """
         try:
             change = await self._live.set_head(block_hash, keeps_final=not self.accepts_any)
         except BelowFinalizedError as error:
@@ -369,7 +382,7 @@ class HeadTracker:
                 upstream.quarantine(unfit)
 
     async def _stay_or_go_back(self, number: int) -> None:
-        """Go back to a lower block of ours, if an upstream's own head went back to it and stays there."""
+        """Move the head back to canonical block `number`, if upstreams have moved back to it and stay."""
         seconds, agree = self._block_time(self._chain), self._policy.agree
         if (target := self._lower.target(number, self.head.number, agree, seconds)) is not None:
             await self._set_head(target.hash)

@@ -92,12 +92,12 @@ async def _require_finalized(upstream: Upstream, link: Link, ours: Head) -> None
 
 
 class EthereumDialect:
-    """Asks nodes of an Ethereum chain for what a session needs."""
+    """Requests of a session to nodes of an Ethereum chain."""
 
     polls_beside = False
 
     def __init__(self, chain: Chain, block_time: BlockTime, accepts_any: Callable[[], bool]) -> None:
-        """`accepts_any` says whether even what is final may be replaced."""
+        """Check nodes against `chain`; `accepts_any` is True if even finalized blocks may be replaced."""
         self._chain = chain
         self._block_time = block_time
         self._accepts_any = accepts_any
@@ -109,7 +109,7 @@ class EthereumDialect:
         return await greet(upstream, link, ours, accepts_any=self._accepts_any())
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
-        """Have `hear` called with each header that the upstream announces; False where it announces none.
+        """Subscribe to new heads and call `hear` with each header; return False if the node refuses.
 
         Raises:
             UpstreamError: The connection was lost.

@@ -1,4 +1,4 @@
-"""Fetch of the proved block by its hash, with its unknown ancestors; once judged it is the anchor."""
+"""Fetch of the proved block by its hash, with its unknown ancestors; once judged it is the anchor's head."""
 
 import logging
 from typing import Final
@@ -23,7 +23,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class ProvedHeadSync:
-    """Fetcher of each block that the committee has signed, from whichever upstream has it."""
+    """Fetcher of each block signed by the sync committee, from any upstream that has it."""
 
     def __init__(
         self, chain: Chain, upstreams: Upstreams, anchor: HeadAnchor, head_tracker: HeadTracker
@@ -34,10 +34,10 @@ class ProvedHeadSync:
         self._head_tracker = head_tracker
         self._failures = RepeatedWarning(logger, trio.current_time)
         self._left: dict[Upstream, int] = {}
-        """Slot of the clock since which an upstream's head has not been on the proved chain."""
+        """Slot of the clock since which an upstream's head is off the proved chain, by upstream."""
 
     async def run(self, storage_retry: StorageRetry) -> None:
-        """Bring each block when it is proved, for ever."""
+        """Fetch and judge each newly proved block, for ever."""
         while True:
             changed = self._anchor.changed
             await storage_retry.until_stored(self.step)
@@ -46,7 +46,10 @@ class ProvedHeadSync:
                 await changed.wait()
 
     async def step(self) -> None:
-        """Bring the newest proved block, and have the head chosen by it."""
+        """Fetch and judge the newest proved block, and choose the head again.
+
+        Following stops if the proved chain is invalid or replaces a finalized block.
+        """
         if (forked := self._anchor.forked) is not None:
             self._head_tracker.stop(forked)
         wanted = self._anchor.wanted
@@ -76,7 +79,7 @@ class ProvedHeadSync:
         await self._head_tracker.choose()
 
     def _note_elsewhere(self) -> None:
-        """Take note of upstreams whose head leaves the proved chain: for a few slots one may be late."""
+        """Mark upstreams with a head off the proved chain for at least `ELSEWHERE_SLOTS` slots."""
         slot, proved = self._anchor.clock_slot, self._anchor.head
         if slot is None or proved is None or proved.number > self._chain.head.number:
             return
@@ -87,7 +90,7 @@ class ProvedHeadSync:
             upstream.is_elsewhere = upstream in self._left and slot - self._left[upstream] >= ELSEWHERE_SLOTS
 
     async def _brought(self, wanted: Hash32) -> bool:
-        """Return True if the block is here now and judged, with its ancestors."""
+        """Fetch and judge the block and its ancestors; return True if the block is valid and here."""
         if (known := self._head_tracker.known(wanted)) is not None:
             self._anchor.reached(known)
             return True
@@ -114,10 +117,10 @@ class ProvedHeadSync:
         return True
 
     async def _located(self, upstream: Upstream, wanted: Hash32) -> Head:
-        """Return number and hash of a block that an upstream has, by the block itself.
+        """Fetch the block with this hash from an upstream, and return its number and hash.
 
         Raises:
-            UpstreamError: The upstream does not have it.
+            UpstreamError: `absent`: the upstream does not have the block, or sent an invalid one.
         """
         link = upstream.link
         if link is None:

@@ -24,61 +24,61 @@ class SessionEvents(Protocol):
     """Receiver of an upstream's news."""
 
     def announced(self, upstream: Upstream, head: Head) -> None:
-        """Take note that an upstream has announced another head."""
+        """Note that an upstream has announced another head."""
 
     async def take(self, upstream: Upstream, link: Link) -> None:
         """Fetch and judge the last announced block of an upstream.
 
         Raises:
-            PeerError: Its blocks are invalid, or leave ours below the finalized one.
-            UpstreamError: Its blocks cannot be had.
+            PeerError: The blocks are invalid, or leave our chain below the finalized block.
+            UpstreamError: The upstream does not give the blocks.
         """
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
-        """Take note that an upstream can be subscribed to."""
+        """Note that an upstream accepts subscriptions."""
 
     def changed(self) -> None:
-        """Take note that an upstream came or went."""
+        """Note that the state of an upstream has changed."""
 
 
 class NodeDialect(Protocol):
-    """How the nodes of a chain are asked for what a session needs."""
+    """Requests of a session to the nodes of one kind of chain."""
 
     polls_beside: bool
-    """Whether an upstream that announces its heads is asked for them as well."""
+    """True if an upstream that announces its heads is polled for them too."""
 
     async def greet(self, upstream: Upstream, link: Link) -> Head:
-        """Return the head of an upstream that can be followed.
+        """Check that an upstream is of our chain, and return its head.
 
         Raises:
-            PeerError: It cannot: it is of another chain.
-            UpstreamError: It gives no answer.
+            PeerError: The upstream is of another chain.
+            UpstreamError: The upstream gives no valid answer.
         """
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
-        """Have `hear` called with what the upstream announces; False where it announces nothing."""
+        """Subscribe to new heads and call `hear` with each announcement; return False if it is refused."""
 
     def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
-        """Return the head that an announcement names, None if it names none.
+        """Return the head in an announcement, or None if it has none.
 
         Raises:
-            UpstreamError: It is malformed.
+            UpstreamError: The announcement is malformed.
         """
         ...
 
     async def head(self, upstream: Upstream, link: Link) -> Head | None:
-        """Return the head of an upstream, None if it has none.
+        """Return the head of an upstream, or None if it has none.
 
         Raises:
-            UpstreamError: It gives no answer.
+            UpstreamError: The upstream gives no valid answer.
         """
 
     def poll_seconds(self, upstream: Upstream) -> float:
-        """Return how long to wait between two questions for the head."""
+        """Return the seconds between two requests for the head."""
         ...
 
     def recheck_seconds(self, upstream: Upstream) -> float:
-        """Return how long an upstream that is not fit is left alone."""
+        """Return the seconds before a quarantined upstream is checked again."""
         ...
 
 
@@ -91,7 +91,7 @@ class UpstreamSession:
         self._events = events
 
     async def run(self) -> None:
-        """Keep the session with the upstream, for ever."""
+        """Connect to the upstream and follow it, again after each failure, for ever."""
         pause = FIRST_PAUSE
         while True:
             began = trio.current_time()
@@ -184,20 +184,20 @@ class UpstreamSession:
 
 
 async def ended(link: Link) -> None:
-    """Wait for the end of the connection.
+    """Wait until the connection ends, and raise.
 
     Raises:
-        UpstreamError: It has ended.
+        UpstreamError: `unreachable`: the connection has ended.
     """
     await link.ended.wait()
     raise UpstreamError("unreachable", "the connection ended")
 
 
 async def first_failure(*works: Callable[[], Awaitable[None]]) -> None:
-    """Run all of `works` until one fails, and fail as it did.
+    """Run all of `works` at once until one raises, cancel the others, and raise its error.
 
     Raises:
-        PeerError, UpstreamError: The first failure.
+        PeerError, UpstreamError: The error of the first failure.
     """
     failures: list[Exception] = []
     async with trio.open_nursery() as nursery:

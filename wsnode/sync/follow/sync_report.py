@@ -21,18 +21,18 @@ class SyncStage(Enum):
 
 BRIEF_SECONDS: Final = 10.0
 ELSEWHERE: Final = "elsewhere"
-"""The state of an upstream that is followed, and whose head is not on the proved chain."""
+"""State of a followed upstream with a head that is not on the proved chain."""
 KEPT_FIRSTS: Final = 256
 
 
 class HeadAnnouncements:
-    """When each of the last heads was announced first."""
+    """Times of the first announcement of each of the last 256 heads."""
 
     def __init__(self) -> None:
         self._firsts: dict[Head, float] = {}
 
     def add(self, upstream: Upstream, head: Head, now: float) -> None:
-        """Take note that an upstream has announced a head, which counts in its score."""
+        """Note an announced head; its delay after the first announcement counts in the upstream's score."""
         upstream.client.score.announced(now - self._firsts.setdefault(head, now))
         while len(self._firsts) > KEPT_FIRSTS:
             del self._firsts[next(iter(self._firsts))]

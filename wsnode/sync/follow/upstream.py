@@ -63,7 +63,7 @@ class Upstream:
         self.head: Head | None = None
         """Last of the upstream's heads that was fetched and executed."""
         self.is_elsewhere = False
-        """Whether the upstream's head has been on another chain than the proved one for some slots."""
+        """True if the upstream's head has been off the proved chain for at least three slots."""
         self.went_back = False
         """True if the upstream's head is below an earlier one, on the same chain."""
         self.offers_raw: bool | None = None
@@ -75,9 +75,9 @@ class Upstream:
         self.takes_batches = True
         """True if the upstream is asked for several blocks at once: until it refused two."""
         self.interface_version: tuple[int, ...] = ()
-        """Version of its methods' specification, where it tells one; empty before."""
+        """Version of the upstream's API specification; empty before it is known, and for Ethereum."""
         self.refused_blocks = 0
-        """Number of times that it was left alone since its last block that was right."""
+        """Number of times it was quarantined since its last valid block; counted for Starknet only."""
         self.announces_heads = False
         """True if the upstream announces heads by itself; it is polled otherwise."""
         self.woken = trio.Event()
@@ -101,10 +101,10 @@ class Upstream:
         return True
 
     def require_unreplaced(self, block: Head | None) -> None:
-        """Return unless the upstream has announced another block since, at the height of `block` or below.
+        """Check that the upstream has not announced another block at the height of `block` or below.
 
         Raises:
-            UpstreamError: `absent`: it has.
+            UpstreamError: `absent`: the upstream has, so its chain may not have `block` any more.
         """
         told = self.announced
         if told is None or block is None:
@@ -128,9 +128,7 @@ class Upstream:
         self.went_back = self.is_elsewhere = False
 
     def verified(self, head: Head, *, is_ancestor: bool) -> None:
-        """Take note that a head of the upstream is valid; `is_ancestor`: it is an ancestor of the one
-        before.
-        """
+        """Note a valid head of the upstream; `is_ancestor` if it is an ancestor of the head before it."""
         self.went_back = is_ancestor
         self.head = head
 
@@ -151,27 +149,29 @@ class Upstreams:
         return sorted(usable, key=lambda upstream: upstream.client.score.cost)
 
     def highest(self, agree: int) -> int | None:
-        """Return the height that `agree` upstreams say they have reached, None if too few can be asked."""
+        """Return the highest block number that `agree` upstreams have announced or passed; None if fewer
+        followed upstreams have announced a head.
+        """
         return agreed_number([each.announced.number for each in self.usable if each.announced], agree)
 
 
 class LowerHead:
-    """The decision to go back to a block of ours that is below the head, on the same chain."""
+    """Decision to move the head back to an ancestor, because upstreams have moved back to it."""
 
     def __init__(self, upstreams: Upstreams) -> None:
         self._upstreams = upstreams
         self._since: float | None = None
-        """Since when the upstreams' head is below ours."""
+        """Time since which the upstreams' head is below ours, or None."""
 
     def forget(self) -> None:
-        """Take note that the upstreams' head is not below ours."""
+        """Note that the upstreams' head is not below ours."""
         self._since = None
 
     def target(self, number: int, head: int, agree: int, seconds: float) -> Head | None:
-        """Return block `number` of ours, if an upstream's own head went back to it and stays there.
+        """Return canonical block `number`, if it is below `head` and an upstream has moved back to it.
 
-        One upstream is waited for `seconds`: first of all a lower head is one node that lags behind a URL
-        shared by several.
+        With fewer than two upstreams, or fewer than `agree`, the result is None for the first `seconds`: a
+        URL may be shared by several nodes, and the lower head may be of one that lags behind.
         """
         backers = [
             upstream
@@ -191,7 +191,9 @@ class LowerHead:
 
 
 def named(clients: Sequence[Client]) -> list[Upstream]:
-    """Return upstreams with unique names, though URLs may differ in their secret parts alone."""
+    """Return an upstream for each client, with unique names: URLs that differ in their secret parts only get
+    a number.
+    """
     upstreams: list[Upstream] = []
     for client in clients:
         same = sum(str(other.client) == str(client) for other in upstreams)

@@ -1,4 +1,4 @@
-"""The block by which the head is chosen: the newest that the sync committee has signed, once it is here."""
+"""Anchor of the head: the newest block signed by the sync committee, once it is fetched and judged."""
 
 import logging
 from collections import deque
@@ -38,12 +38,12 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.streams import Connect
 
 ANNOUNCED_AHEAD: Final = 8
-"""How many blocks above the proved one are served where announced heads are."""
+"""Most blocks of an announced head above the proved block, where announced heads are served."""
 WITHHELD_SLOTS: Final = 2
 KEPT_HEADERS: Final = 256
-"""Proved headers of the last epochs, of which one is safe."""
+"""Number of recent proved headers kept; the safe block is among them."""
 NO_HASH: Final = bytes(32)
-"""Of an execution block in a header before the merge."""
+"""Execution block hash in a header before the merge."""
 GENESIS_PATH: Final = "/eth/v1/beacon/genesis"
 SPEC_PATH: Final = "/eth/v1/config/spec"
 
@@ -51,27 +51,27 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class AnchorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where proofs come from, and what is served by them."""
+    """Settings of the anchor: beacon nodes, checkpoint, chain, and the kind of head to serve."""
 
     addresses: Sequence[UpstreamAddress]
     checkpoint: bytes | None = None
-    """Root of the beacon block to begin with; None where a light client is stored."""
+    """Root of the beacon block to begin with; None to begin with the stored light client."""
     serves_announced: bool = False
-    """Whether the head may be an announced block on top of the proved one."""
+    """True if the head may be an announced block on top of the proved one."""
     beacon_chain: BeaconChain | None = None
-    """The beacon chain; that of the first node if None."""
+    """Expected beacon chain; the chain of the first node if None."""
     config: Config = {}
-    """What is known of the first node's chain in place of its own word."""
+    """Values that replace those of the first node's configuration, if `beacon_chain` is None."""
     accepts_old: bool = False
-    """Whether a checkpoint may be so old that a chain on top of it could be forged."""
+    """True if the checkpoint may be older than the weak subjectivity period: such a chain could be forged."""
     now: Callable[[], float] = wall_clock
-    """Returns seconds since 1970."""
+    """Clock in seconds since 1970."""
     run_sync: RunSync = trio.to_thread.run_sync
-    """Runs verification, and writes of the stored row."""
+    """Runner of verification, and of writes of the stored row."""
 
 
 class HeadAnchor:
-    """Keeps the proved head of one chain, and knows which of its blocks are here."""
+    """Proved head of one chain, and the state of its block here: fetched, judged, or missing."""
 
     def __init__(
         self,
@@ -81,10 +81,11 @@ class HeadAnchor:
         storage_retry: StorageRetry,
         connect: Connect | None = None,
     ) -> None:
-        """`connect` opens connections, by TCP unless given.
+        """Read the stored light client if the beacon chain is configured; `connect` opens connections.
 
         Raises:
-            CheckpointError: There is neither a checkpoint nor a stored light client, or that cannot be used.
+            CheckpointError: There is neither a checkpoint nor a stored light client, or the stored one is too
+                old or cannot be read.
         """
         self._chain = chain
         self._live = live
@@ -97,21 +98,21 @@ class HeadAnchor:
         self.nodes = self._named(settings.addresses)
         self._nursery: trio.Nursery | None = None
         self._identified = trio.Event()
-        """Set when a node has said of which chain it is, and it is ours."""
+        """Set when the first node was identified as one of the expected chain."""
         self.prover: HeadProver | None = None
         self.changed = trio.Event()
-        """Set when another block is proved, or final; another event takes its place then."""
+        """Event set when another block is proved or finalized, and then replaced by a new event."""
         self.head: Head | None = None
-        """The newest proved block that is known to be valid."""
+        """Newest proved block that is judged valid here."""
         self._located: Head | None = None
-        """The newest proved block that an upstream has given."""
+        """Newest proved block that an upstream has sent."""
         self._missing_since: int | None = None
-        """Slot of the clock in which a proved block was first not to be had."""
+        """Slot of the clock since which no upstream has the newest proved block, or None."""
         self._headers: deque[tuple[int, Hash32]] = deque(maxlen=KEPT_HEADERS)
         self._row_due = trio.Event()
         self._warned_fork = ""
         self._refusal: CheckpointError | None = None
-        """Why nothing is proved on top of the checkpoint."""
+        """Error of the checkpoint, or of the stored light client: nothing is proved after it."""
         self._stored: LightClient | None = None
         if self._beacon_chain is not None:
             # Before anything is served: a start without a way to go on is refused at once.
@@ -127,7 +128,7 @@ class HeadAnchor:
         return nodes
 
     def follow(self, addresses: Sequence[UpstreamAddress]) -> None:
-        """Ask these beacon nodes from now on; those that are left alone, and new ones, begin anew."""
+        """Ask the beacon nodes with these addresses only; usable ones are kept, others identified anew."""
         assert self._nursery is not None, "run is running"
         kept = {node.api.address: node for node in self.nodes if node.is_usable}
         nodes = [kept.get(node.api.address, node) for node in self._named(addresses)]
@@ -140,27 +141,31 @@ class HeadAnchor:
 
     @property
     def ahead(self) -> int:
-        """Return how many blocks above the proved one may be the head."""
+        """Return the most blocks of the head above the proved block; 0 unless announced heads are served."""
         return ANNOUNCED_AHEAD if self._settings.serves_announced else 0
 
     @property
     def clock_slot(self) -> int | None:
-        """Return the slot of the clock, None before the beacon chain is known."""
+        """Return the current slot by the clock, or None before the beacon chain is known."""
         return None if self.prover is None else self.prover.clock_slot
 
     @property
     def wanted(self) -> Hash32 | None:
-        """Return the hash of the newest proved block, None before there is one."""
+        """Return the execution block hash of the newest proved header, or None before there is one."""
         return None if self.prover is None else _hash_of(self.prover.proved)
 
     @property
     def finalized(self) -> Hash32 | None:
-        """Return the hash of the newest block that is proved to be final, None before there is one."""
+        """Return the execution block hash of the newest finalized header, or None before there is one."""
         return None if self.prover is None else _hash_of(self.prover.finalized)
 
     @property
     def safe(self) -> Hash32 | None:
-        """Return the hash of the block that is safe: proved for an epoch, or the proved head itself."""
+        """Return the hash of the safe block, or None before a block is proved.
+
+        It is a block proved at least an epoch before the proved head (or the finalized block) or, where
+        announced heads are served, the proved head itself.
+        """
         if self.prover is None or (proved := self.prover.proved) is None:
             return None
         if self._settings.serves_announced:
@@ -171,63 +176,63 @@ class HeadAnchor:
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether the proved head is that of the clock's time, but for a few slots."""
+        """Return True if the proved head is at most `MISSED_SLOTS` slots behind the clock."""
         if self.prover is None:
             return False
         return self.prover.status().state in (ProverState.PROVING, ProverState.NO_FINALITY)
 
     @property
     def is_current(self) -> bool:
-        """Return whether the newest proved block is here, and of the clock's time."""
+        """Return True if the newest proved block is judged here, and is fresh."""
         return self.head is not None and self.head.hash == self.wanted and self.is_fresh
 
     @property
     def is_missing(self) -> bool:
-        """Return whether no upstream gives the newest proved block."""
+        """Return True if no upstream has the newest proved block."""
         return self._missing_since is not None
 
     @property
     def is_catching_up(self) -> bool:
-        """Return whether what is proved is committee periods behind the clock."""
+        """Return True if the light client lacks the committee of the clock's period, or has not begun."""
         return self.prover is None or self.prover.status().state is ProverState.CATCHING_UP
 
     @property
     def forked(self) -> str | None:
-        """Return that two chains are proved to be final, None where they are not."""
+        """Return the message that two finalized blocks of one slot were signed, or None."""
         return None if self.prover is None else self.prover.forked
 
     @property
     def first(self) -> Hash32 | None:
-        """Return the hash of the block that a new light folder begins with, None while proofs are behind."""
+        """Return the hash of a new light folder's first block, or None while proofs are behind the clock."""
         return self.finalized if self.is_fresh else None
 
     @property
     def highest(self) -> int | None:
-        """Return the number of the newest proved block, None while no upstream has given it."""
+        """Return the number of the last proved block sent by an upstream, or None before there is one."""
         return None if self._located is None else self._located.number
 
     @property
     def pause_seconds(self) -> float:
-        """Return after how long a proved block is asked for again that no upstream has given."""
+        """Return the pause between two requests for a missing proved block, in seconds: 0.25 to 3."""
         slot = 12.0 if self._beacon_chain is None else self._beacon_chain.slot_milliseconds / 1000
         return min(max(slot / 4, 0.25), 3.0)
 
     def located(self, head: Head) -> None:
-        """Take note that an upstream has given the newest proved block."""
+        """Note that an upstream has sent the newest proved block."""
         self._located, self._missing_since = head, None
 
     def reached(self, head: Head) -> None:
-        """Take note that the newest proved block is known to be valid, with all below it."""
+        """Note that the newest proved block and its ancestors are judged valid."""
         self.located(head)
         self.head = head
 
     def missing(self) -> None:
-        """Take note that no upstream gives the newest proved block."""
+        """Note that no upstream has the newest proved block."""
         if self._missing_since is None and self.prover is not None:
             self._missing_since = self.prover.clock_slot
 
     def status(self) -> ProverStatus:
-        """Return where proofs stand, and why the node should not be asked."""
+        """Return the state of the proofs, with the reason if this node is not ready in it."""
         if self._refusal is not None:
             return ProverStatus(ProverState.OLD_CHECKPOINT, str(self._refusal))
         if self.prover is None:
@@ -251,7 +256,7 @@ class HeadAnchor:
 
     @property
     def trust(self) -> str:
-        """Return in words what the head rests on."""
+        """Return the source of trust in the head, in words: the sync committee, and the checkpoint."""
         checkpoint = self._settings.checkpoint
         if self.prover is not None and self.prover.client is not None:
             checkpoint = self.prover.client.checkpoint
@@ -262,7 +267,7 @@ class HeadAnchor:
         return f"{proved}; up to {ANNOUNCED_AHEAD} blocks above it are the upstreams' word"
 
     def members(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells."""
+        """Return the member `beacon` of `wsnode_status`."""
         head = None if self.head is None else self.head.members()
         mode = "announced" if self._settings.serves_announced else "proved"
         if self.prover is None:
@@ -277,7 +282,7 @@ class HeadAnchor:
         return told | {"state": status.state.value, **reason, "serves": mode, "head": head}
 
     async def run(self) -> None:
-        """Prove heads, for ever."""
+        """Identify the beacon nodes, prove heads, and store the light client, for ever."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self._keep_row)
@@ -316,10 +321,11 @@ class HeadAnchor:
         return prover
 
     def _begin_stored(self, beacon_chain: BeaconChain) -> None:
-        """Begin with the stored light client of a chain, if there is one.
+        """Set the beacon chain, and read its stored light client if there is one.
 
         Raises:
-            CheckpointError: There is neither a checkpoint nor a stored light client, or that cannot be used.
+            CheckpointError: There is neither a checkpoint nor a stored light client, or the stored one is too
+                old or cannot be read.
         """
         checkpoint, stored = self._settings.checkpoint, self._decoded(beacon_chain.network)
         if stored is None and checkpoint is None:
@@ -329,7 +335,7 @@ class HeadAnchor:
         self._beacon_chain, self._stored = beacon_chain, stored
 
     def _goes_on_with(self, stored: LightClient | None) -> bool:
-        """Return whether a stored light client is gone on with: no other checkpoint was given."""
+        """Return True if there is a stored light client, and the settings name no other checkpoint."""
         return stored is not None and self._settings.checkpoint in (None, stored.checkpoint)
 
     def _accepted(self, begun: LightClient) -> LightClient:
@@ -364,10 +370,10 @@ class HeadAnchor:
             ) from None
 
     def _decoded(self, network: BeaconNetwork) -> LightClient | None:
-        """Return the stored light client, None if there is none.
+        """Return the stored light client, or None without one.
 
         Raises:
-            CheckpointError: It cannot be read, or is of another network.
+            CheckpointError: The stored row cannot be read, or is of another network.
         """
         with self._chain.store.read() as reader:
             row = meta.light_client_row(reader)
@@ -379,7 +385,7 @@ class HeadAnchor:
             raise CheckpointError(f"the stored light client cannot be gone on with: {error}") from None
 
     async def _identify(self, node: BeaconNode) -> None:
-        """Ask a node of which chain it is, until it is of ours, or not asked any more."""
+        """Ask a node for its chain, until it is of the expected one, or dropped from the configuration."""
         pause = FIRST_PAUSE
         while not (node.is_identified or node.is_dropped):
             seconds = 0.0
@@ -405,7 +411,10 @@ class HeadAnchor:
             self._identified.set()
 
     async def _other_chain(self, config: Config) -> str | None:
-        """Return what makes the chain of a node another one; the first node's is ours if none was named."""
+        """Return the difference between a node's chain and the expected one in words, or None.
+
+        Without a configured chain, the chain of the first node becomes the expected one.
+        """
         theirs = chain_of(config)
         if self._beacon_chain is None:
             ours = chain_of({**config, **self._settings.config})
@@ -436,7 +445,7 @@ class HeadAnchor:
             self._row_due.set()
 
     async def _keep_row(self) -> None:
-        """Store the light client whenever something is final, for a restart without a checkpoint."""
+        """Store the light client after each finalized header or committee, for a start without checkpoint."""
         while True:
             await self._row_due.wait()
             self._row_due = trio.Event()

@@ -1,4 +1,4 @@
-"""The light-client part of the Beacon API over HTTP: answers and events as bytes, within bounds.
+"""Client of the light-client part of the Beacon API over HTTP: bounded answers and events, as bytes.
 
 https://ethereum.github.io/beacon-APIs: `/eth/v1/beacon/light_client`, `/eth/v1/events`.
 """
@@ -18,7 +18,7 @@ from wsnode.upstream.score import Score
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, connector, words_for
 
 ANSWER_SECONDS: Final = 5.0
-"""From the request to the last byte of the answer."""
+"""Most seconds from the request to the last byte of the answer."""
 ANSWER_BYTES: Final = 4 << 20
 EVENT_BYTES: Final = 256 << 10
 REQUESTS_AT_ONCE: Final = 4
@@ -28,10 +28,10 @@ KINDS: Final = {f"light_client_{kind}": kind for kind in ("finality_update", "op
 
 
 class BeaconApi:
-    """Asks one beacon node."""
+    """Client of one beacon node."""
 
     def __init__(self, address: UpstreamAddress, connect: Connect | None = None) -> None:
-        """`connect` opens connections, by TCP unless given."""
+        """Use `connect` to open connections; by TCP unless given."""
         self.address = address
         self.score = Score()
         self._connect = connect or connector()
@@ -41,10 +41,10 @@ class BeaconApi:
         return str(self.address)
 
     async def bootstrap(self, root: bytes) -> bytes:
-        """Return the bootstrap of a block, as JSON.
+        """Return the bootstrap of the block with this root, as JSON.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: The node does not give it.
         """
         return await self.get(f"/eth/v1/beacon/light_client/bootstrap/0x{root.hex()}")
 
@@ -52,7 +52,7 @@ class BeaconApi:
         """Return a list of the best update of each of `count` periods, as JSON.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: The node does not give it.
         """
         query = f"start_period={start_period}&count={count}"
         return await self.get(f"/eth/v1/beacon/light_client/updates?{query}")
@@ -61,16 +61,16 @@ class BeaconApi:
         """Return the newest `finality_update` or `optimistic_update`, as JSON.
 
         Raises:
-            UpstreamError: There is none.
+            UpstreamError: The node does not give it.
         """
         return await self.get(f"/eth/v1/beacon/light_client/{kind}")
 
     async def get(self, path: str) -> bytes:
-        """Return the body of the answer to a GET.
+        """Return the body of the answer to a GET of `path`.
 
         Raises:
-            UpstreamRefusedError: It has another status than 200.
-            UpstreamError: There is no answer within its time and its bytes.
+            UpstreamRefusedError: The answer's status is not 200.
+            UpstreamError: There is no answer within `ANSWER_SECONDS` and `ANSWER_BYTES`.
         """
         began = trio.current_time()
         try:
@@ -103,10 +103,10 @@ class BeaconApi:
             raise UpstreamError("invalid", str(excess)) from None
 
     async def events(self, silence_seconds: float) -> AsyncGenerator[tuple[str, bytes], None]:
-        """Yield the kind and the JSON of each update that is told, until the stream ends.
+        """Yield the kind and the JSON of each update in the stream of events, until the stream ends.
 
         Raises:
-            UpstreamError: It broke, was silent for so long, or was no stream of events.
+            UpstreamError: The stream broke, was silent for `silence_seconds`, or was malformed.
         """
         rest = b""
         path = f"/eth/v1/events?topics={TOPICS}"
@@ -125,7 +125,7 @@ class BeaconApi:
     async def _events_of(
         self, path: str, accept: str, seconds: float, *, endless: bool = False
     ) -> AsyncGenerator[h11.Data, None]:
-        """Yield the pieces of a body; `seconds` bound all of it or, of an endless one, each silence."""
+        """Yield the pieces of a body; `seconds` bound the whole body or, if it is `endless`, each silence."""
         stream = await self._opened()
         try:
             protocol = h11.Connection(h11.CLIENT)
@@ -208,7 +208,7 @@ class BeaconApi:
 
 
 def read_event(text: bytes) -> tuple[str, bytes] | None:
-    """Return kind and JSON of an event, None for a comment and for a topic that nobody asked for."""
+    """Return the kind and the JSON of an event; None for a comment and for an event of another topic."""
     name, lines = b"", []
     for line in text.split(b"\n"):
         field, _, value = line.partition(b":")

@@ -1,4 +1,4 @@
-"""One beacon node as those see it that ask it: whether it is asked, and what it gave last."""
+"""State of one beacon node: whether requests are sent to it, and the faults of its last answer."""
 
 import logging
 from random import uniform
@@ -15,32 +15,34 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class BeaconNode:
-    """One beacon node, and how it stands."""
+    """Beacon node and its state."""
 
     def __init__(self, name: str, api: BeaconApi) -> None:
         self.name = name
         self.api = api
         self.why = ""
-        """Why it was left alone last, or gave no answer."""
+        """Reason of the node's last failure; empty after a valid update."""
         self.left_until = 0.0
         self.attested_slot: int | None = None
         self.failures = 0
         self.ahead_slots: int | None = None
-        """By how many slots its last answer was signed in the future, None where it was not."""
+        """Slots from the clock to the signature of the node's last answer if that is in the future, or
+        None.
+        """
         self.unsupported: str | None = None
-        """Why its last answer cannot be read here, if it is of a fork that is not known."""
+        """Refusal of the node's last answer, if that is of a fork unknown to this release."""
         self.is_identified = True
-        """Whether it is a node of the right chain; what is not known yet is not asked for heads."""
+        """True if the node is known to be of the right chain; before, no updates are requested from it."""
         self.is_dropped = False
-        """Whether the configuration names it no more."""
+        """True if the configuration no longer names the node."""
         self.lacks_checkpoint = False
-        """Whether it says that it has no such block."""
+        """True if the node has answered that it does not have the checkpoint's block."""
         self.asked_epoch = -1
-        """Epoch of the clock in which it was asked last."""
+        """Epoch of the clock at the last request for the newest updates."""
         self.is_asked = False
-        """Whether its newest updates are being asked for."""
+        """True while a request for the newest updates is running."""
         self.is_listened = False
-        """Whether its events are listened to."""
+        """True while a stream of the node's events is open."""
         self._events_pause = FIRST_PAUSE
         self._events_from = 0.0
 
@@ -49,39 +51,39 @@ class BeaconNode:
 
     @property
     def is_usable(self) -> bool:
-        """Return whether it is asked now."""
+        """Return True if requests may be sent to the node now."""
         return self.is_identified and not self.is_dropped and trio.current_time() >= self.left_until
 
     @property
     def has_events(self) -> bool:
-        """Return whether its events may be listened to: nobody does, and it may have some by now."""
+        """Return True if a stream of the node's events may be opened: none is open, and the pause is over."""
         return self.is_usable and not self.is_listened and trio.current_time() >= self._events_from
 
     def told(self) -> None:
-        """Take note of an event: if they end, they are asked for again soon."""
+        """Note an event: the pause after the end of the stream is the shortest again."""
         self._events_pause = FIRST_PAUSE
 
     def ended(self) -> None:
-        """Take note of the end of its events, or that it has none; pauses grow to 30 s."""
+        """Note the end of the stream of events, or its absence; pauses before the next grow to 30 s."""
         self._events_from = trio.current_time() + self._events_pause * uniform(0.5, 1.5)
         self._events_pause = min(2 * self._events_pause, LONGEST_PAUSE)
 
     @property
     def state(self) -> str:
-        """Return in a word what is done with it."""
+        """Return the node's state: "followed", "quarantined", or "connecting" before it is identified."""
         if self.is_usable:
             return "followed"
         return "quarantined" if trio.current_time() < self.left_until else "connecting"
 
     def fail(self, why: str, seconds: float = 0.0) -> None:
-        """Take note of an answer that cannot be used, and leave the node alone for so long."""
+        """Note a failed or invalid answer, and send the node no requests for `seconds`."""
         self.failures += 1
         if self.why != why:
             logger.warning("beacon %s: %s", self, why)
         self.why, self.left_until = why, trio.current_time() + seconds
 
     def members(self, clock_slot: int | None) -> dict[str, Any]:
-        """Return what `wsnode_status` tells of it in a slot of the clock, if that is known."""
+        """Return the node's entry in `wsnode_status`; `lag` is in slots of the clock."""
         slot = self.attested_slot
         return {
             "url": str(self),

@@ -1,4 +1,4 @@
-"""Of which beacon chain a node is: its genesis and its configuration, or those of a file, against ours."""
+"""Identification of a node's beacon chain: genesis and configuration, compared with the expected chain."""
 
 import re
 from collections.abc import Mapping
@@ -61,10 +61,10 @@ _FILE: Final = JsonDecoder[dict[str, Any]](dict[str, Any])
 
 
 def decode_identity(genesis: bytes, spec: bytes) -> Config:
-    """Return the configuration out of a node's answers to `/beacon/genesis` and `/config/spec`.
+    """Return the configuration in a node's answers to `/beacon/genesis` and `/config/spec`: names and values.
 
     Raises:
-        MalformedError: They are no such answers.
+        MalformedError: An answer is malformed.
     """
     told = _GENESIS.decode(genesis).data
     begun = {GENESIS_ROOT: told.genesis_validators_root, GENESIS_TIME: told.genesis_time}
@@ -72,10 +72,10 @@ def decode_identity(genesis: bytes, spec: bytes) -> Config:
 
 
 def decode_config(text: bytes) -> Config:
-    """Return what a configuration file says: JSON, or `config.yaml` as consensus clients read it.
+    """Return the names and values of a configuration file: JSON, or the `config.yaml` of consensus clients.
 
     Raises:
-        MalformedError: It is neither.
+        MalformedError: The file has neither form.
     """
     if text.lstrip().startswith(b"{"):
         content = _FILE.decode(text)
@@ -97,7 +97,7 @@ def chain_of(config: Config) -> BeaconChain:
     """Return the chain of a configuration.
 
     Raises:
-        MalformedError: A value is missing, or none of its kind.
+        MalformedError: A value is missing or malformed.
     """
     with one_error():
         preset: Mapping[str, int] = PRESETS.get(config.get("PRESET_BASE", "mainnet"), {})
@@ -146,7 +146,7 @@ def _version(config: Config, name: str) -> int:
 
 
 def difference(ours: BeaconChain, theirs: BeaconChain) -> str | None:
-    """Return in words what makes a node one of another chain, None if nothing does."""
+    """Return the first difference between two chains in words, or None if they are the same chain."""
     for name in (
         "genesis_validators_root",
         "genesis_time",
@@ -167,7 +167,7 @@ def difference(ours: BeaconChain, theirs: BeaconChain) -> str | None:
 
 
 def coming_fork(ours: BeaconChain, config: Config) -> str | None:
-    """Return a fork that a node has scheduled and that is not among ours, with its epoch; None for none."""
+    """Return name and epoch of a fork scheduled by a node and unknown to `ours`, or None."""
     known = {f"{name.upper()}_FORK_EPOCH" for name in FORKS[: len(ours.epochs) + 1]}
     for name, text in config.items():
         is_epoch = name.endswith("_FORK_EPOCH") and name not in known and _NUMBER_TEXT.fullmatch(text)

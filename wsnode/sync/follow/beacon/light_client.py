@@ -1,4 +1,4 @@
-"""The engine's light client: the one module of this folder that imports the engine."""
+"""Light client of the engine; no other module of this folder imports the engine."""
 
 from wsnode._native.beacon import (
     BeaconNetwork,

@@ -1,7 +1,7 @@
 """Beacon chains of public networks: genesis, presets and the schedule of forks.
 
-Sources: the networks' own configurations (eth-clients/mainnet, sepolia, hoodi; gnosischain/configs), which
-Lodestar's and Helios' tables agree with.
+Sources: the networks' own configurations (eth-clients/mainnet, sepolia, hoodi; gnosischain/configs). The
+tables of Lodestar and Helios agree with them.
 """
 
 from typing import Final
@@ -15,14 +15,14 @@ DAY: Final = 86_400
 
 
 class BeaconChain(msgspec.Struct, frozen=True, kw_only=True):
-    """What a light client must know of a beacon chain."""
+    """Constants and fork schedule of a beacon chain, as far as a light client needs them."""
 
     genesis_validators_root: str
     genesis_time: int
     versions: tuple[int, ...]
-    """Of phase 0 and each fork after it, as numbers of 32 bits."""
+    """Versions of phase 0 and of each fork after it, as numbers of 32 bits."""
     epochs: tuple[int, ...]
-    """First epochs of Altair and the forks after it that are scheduled."""
+    """First epochs of Altair and of each scheduled fork after it."""
     slot_milliseconds: int = 12_000
     committee_size: int = 512
     slots_per_epoch: int = 32
@@ -31,7 +31,7 @@ class BeaconChain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def network(self) -> BeaconNetwork:
-        """Return it as the light client takes it."""
+        """Return the chain as an argument of the light client."""
         epochs = (0, *self.epochs)
         return BeaconNetwork(
             genesis_validators_root=bytes.fromhex(self.genesis_validators_root[2:]),
@@ -49,7 +49,7 @@ class BeaconChain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def numbered(first: int, step: int) -> tuple[int, ...]:
-    """Return the versions of all forks where each is so much more than the one before."""
+    """Return the versions of all forks: `first`, and each `step` more than the one before it."""
     return tuple(first + step * number for number in range(len(FORKS)))
 
 
@@ -93,4 +93,4 @@ CHAINS: Final = {
         weak_subjectivity_seconds=7 * DAY,
     ),
 }
-"""By the chain id of the execution chain."""
+"""Beacon chains by the chain id of their execution chain."""

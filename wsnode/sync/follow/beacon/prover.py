@@ -1,7 +1,7 @@
-"""The proved head: beacon nodes are asked for what the sync committee has signed.
+"""Prover of the head: requests light-client updates from beacon nodes, and verifies them.
 
-The first valid answer counts: data proves itself, so that no number of nodes has to agree. A node that sends
-what breaks a rule is left alone for a while, and named with the rule.
+An update proves itself, so the first valid one counts and no nodes have to agree. A node with an update that
+breaks a rule is quarantined for a minute; the log names the rule.
 """
 
 import logging
@@ -38,39 +38,39 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 QUARANTINE_SECONDS: Final = 60.0
 TOLERANCE_MILLISECONDS: Final = 500
-"""How far a clock may be behind that of the signers."""
+"""Most milliseconds by which this machine's clock may be behind the signers' clocks."""
 NOT_FOUND: Final = 404
 LISTENED: Final = 2
-"""Beacon nodes whose events are listened to."""
+"""Number of beacon nodes with an open stream of events."""
 SILENT_SLOTS: Final = 3
 POLLED_AT: Final = (1 / 3, 2 / 3)
-"""Parts of a slot after which the newest updates are asked for."""
+"""Times within a slot at which the newest updates are requested, as parts of the slot."""
 JITTER_SECONDS: Final = 1.0
 HEDGED_AFTER: Final = 1 / 12
-"""Part of a slot that a node has for its answer before the next one is asked beside it."""
+"""Part of a slot after which the next node is asked too, if a node has not answered."""
 IDLE_SECONDS: Final = 1.0
-"""After how long a node is looked for again whose events could be listened to."""
+"""Seconds between two searches for a node with events."""
 POLLED: Final = ("finality_update", "optimistic_update")
 HARMLESS: Final = frozenset({"future", "relevant", "period"})
-"""Rules that an honest node breaks when a clock or an answer is old."""
+"""Rules that an honest node may break if a clock is wrong or an answer is late."""
 
 T = TypeVar("T")
 
 wall_clock: Final[Callable[[], float]] = time.time
-"""Returns seconds since 1970, which slots are counted by."""
+"""Clock in seconds since 1970, for slot numbers."""
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class RunSync(Protocol):
-    """Runs work that takes milliseconds where it holds nobody up."""
+    """Runner of functions that take milliseconds, outside of the event loop."""
 
     async def __call__(self, work: Callable[[], T], /) -> T:
-        """Return what it returns."""
+        """Run `work` and return its result."""
 
 
 class HeadProver:
-    """Keeps a light client at the head of the beacon chain."""
+    """Task that keeps a light client at the head of the beacon chain."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class HeadProver:
         now: Callable[[], float] = wall_clock,
         run_sync: RunSync = trio.to_thread.run_sync,
     ) -> None:
-        """A `client` is one that was stored; without it, the checkpoint's bootstrap is asked for.
+        """Start with the stored `client` or, without one, with the bootstrap of `checkpoint`.
 
         `run_sync` runs verification, in a thread unless given.
         """
@@ -93,16 +93,16 @@ class HeadProver:
         self.checkpoint = checkpoint
         self.client = client
         self.refused = Counter[str]()
-        """How often each rule was broken."""
+        """Number of refused answers by the rule that they broke."""
         self.equivocations = 0
         self.on_proved: list[Callable[[LightClient, LightClientChange | None], None]] = []
-        """Called with what is proved and what of it is new; None at the beginning."""
+        """Listeners called with the light client and its last change; at the beginning the change is None."""
         self.accept: Callable[[LightClient], LightClient] = lambda begun: begun
-        """Returns the light client to go on with, given the checkpoint's; what it raises ends the prover."""
+        """Function from the light client of the checkpoint to the one to start with; its errors end `run`."""
         self.verify_seconds = 0.0
-        """How long the last update took to be verified."""
+        """Duration of the last verification of an update, in seconds."""
         self.forked: str | None = None
-        """That the committee has signed two chains as final, if it has."""
+        """Message that the committee has signed two finalized blocks of one slot, or None."""
         self._slot_seconds = slot_seconds
         self._committee_size = committee_size
         self._now = now
@@ -111,29 +111,29 @@ class HeadProver:
         self._is_catching_up = False
         self._told_equivocation: tuple[int, bytes] | None = None
         self._told_slot: int | None = None
-        """Slot of the clock in which a node gave a valid update last."""
+        """Slot of the clock at the last valid update from a node."""
         self._told_signers = 0
-        """How many have signed that."""
+        """Number of members who signed the last valid update."""
         self._periods_from = 0
-        """Slot of the clock from which on the update of a period is asked for that was not to be had."""
+        """Slot of the clock before which no update of a period is requested, after no node had it."""
 
     @property
     def clock_slot(self) -> int:
-        """Return the slot of the clock."""
+        """Return the current slot by the clock."""
         return self.network.slot_at(int(self._now() * 1000))
 
     @property
     def proved(self) -> ProvedHeader | None:
-        """Return the proved head, None before there is one."""
+        """Return the newest proved header, or None before the light client has begun."""
         return None if self.client is None else self.client.optimistic
 
     @property
     def finalized(self) -> ProvedHeader | None:
-        """Return the newest header that is proved to be final, None before there is one."""
+        """Return the newest finalized header, or None before the light client has begun."""
         return None if self.client is None else self.client.finalized
 
     def status(self) -> ProverStatus:
-        """Return where it stands, and why the node should not be asked."""
+        """Return the prover's state, with the reason if this node is not ready in it."""
         if self.client is None:
             checkpoint = f"0x{self.checkpoint.hex()}"
             starting = f"no beacon URL has given the checkpoint {checkpoint}"
@@ -160,7 +160,7 @@ class HeadProver:
         return found
 
     def _why_late(self) -> str:
-        """Return why no newer head is proved."""
+        """Return the reason why no newer head is proved, in words."""
         if self._told_slot is None or self.clock_slot - self._told_slot > MISSED_SLOTS:
             return "no beacon URL gives an update"
         signed = f"{self._told_signers} of {self._committee_size} have signed the newest update"
@@ -169,7 +169,7 @@ class HeadProver:
         return f"{signed}, and no beacon URL has a newer one"
 
     async def run(self) -> None:
-        """Prove heads, for ever."""
+        """Begin with the checkpoint unless there is a stored light client, and prove heads, for ever."""
         await self._begin()
         assert self.client is not None, "it has begun"
         for listener in self.on_proved:
@@ -209,7 +209,7 @@ class HeadProver:
         return sorted(usable, key=lambda node: node.api.score.cost)
 
     async def _poll(self, nursery: trio.Nursery) -> None:
-        """Ask for the newest updates in each slot, and for those of periods that are lacking."""
+        """Request the newest updates in each slot, and the updates of missing committee periods."""
         while True:
             if self._is_behind():
                 # Without its committee nothing of the clock's period can be verified.
@@ -220,9 +220,10 @@ class HeadProver:
             await trio.sleep(self._until_next_poll())
 
     async def _ask_in_turn(self, nursery: trio.Nursery) -> None:
-        """Ask nodes for the newest updates, until one has proved the slot before the clock's.
+        """Ask nodes one after another for the newest updates, until the head is proved up to the slot before
+        the clock's.
 
-        Each is asked once an epoch, so that one that is stale or lies is known before it is needed.
+        Each node is asked at least once an epoch, to find stale and false nodes before they are needed.
         """
         epoch, is_enough = self.network.epoch(self.clock_slot), False
         for node in self._by_cost():
@@ -248,7 +249,7 @@ class HeadProver:
         return self._slot_seconds
 
     async def _ask_newest(self, node: BeaconNode, answered: trio.Event) -> None:
-        """Ask a node for both newest updates, and say when that is over."""
+        """Ask a node for both newest updates; set `answered` at the end or at a failure."""
         node.is_asked = True
         try:
             for kind in POLLED:
@@ -279,10 +280,10 @@ class HeadProver:
         return wanted_periods(self.client, self.network, self.clock_slot)
 
     async def _catch_up(self) -> None:
-        """Ask for updates of periods until the committee after the clock's period is known.
+        """Request updates of periods until the committee of the period after the clock's is known.
 
-        At the beginning of a period there is none for some epochs: it is asked for again in each epoch, by no
-        two light clients in the same slot.
+        In the first epochs of a period there is no such update: it is requested again in each epoch, in a
+        random slot, so that light clients do not ask all at once.
         """
         self._is_catching_up = True
         try:
@@ -298,7 +299,7 @@ class HeadProver:
             self._is_catching_up = False
 
     def _slot_of_next_epoch(self) -> int:
-        """Return any slot of the epoch after the clock's."""
+        """Return a random slot of the epoch after the clock's."""
         slots = next(slot for slot in count(1) if self.network.epoch(slot) > 0)
         return (self.network.epoch(self.clock_slot) + 1) * slots + randrange(slots)
 
@@ -318,7 +319,7 @@ class HeadProver:
                 return
 
     async def _listen(self) -> None:
-        """Take what the best node tells that is not listened to yet."""
+        """Take events of the best node without an open stream, one node after another, for ever."""
         while True:
             node = next((each for each in self._by_cost() if each.has_events), None)
             if node is None:
@@ -343,7 +344,7 @@ class HeadProver:
                     return
 
     async def _take(self, node: BeaconNode, kind: str, answer: bytes) -> bool:
-        """Take an update of a node, and return whether it is valid."""
+        """Verify an update of a node and apply it; return True if it is valid."""
         async with self._taking:
             assert self.client is not None, "it has begun"
             slot = self.network.slot_at(int(self._now() * 1000) + TOLERANCE_MILLISECONDS)
@@ -384,7 +385,7 @@ class HeadProver:
             listener(self.client, change)
 
     def _refuse(self, node: BeaconNode, refused: RefusedError) -> None:
-        """Take note of a broken rule; those that an honest node never breaks have it left alone."""
+        """Note a broken rule; quarantine the node if an honest node never breaks it."""
         self.refused[refused.rule] += 1
         signed = refused.slot if refused.rule == "future" else None
         node.ahead_slots = None if signed is None else signed - self.clock_slot
@@ -402,7 +403,7 @@ class HeadProver:
         node.fail(str(error), seconds or 0.0)
 
     def members(self) -> dict[str, Any]:
-        """Return what `wsnode_status` tells."""
+        """Return the light client's members of `wsnode_status`."""
         client = self.client
         known: dict[str, Any] = {}
         if client is not None:
@@ -423,6 +424,6 @@ class HeadProver:
 
 
 def told(header: ProvedHeader) -> dict[str, Any]:
-    """Return a header as `wsnode_status` tells it."""
+    """Return a header as in `wsnode_status`: slot, beacon block root, and execution block hash or None."""
     block_hash = None if header.block_hash is None else f"0x{header.block_hash.hex()}"
     return {"slot": header.slot, "root": f"0x{header.root.hex()}", "hash": block_hash}

@@ -1,4 +1,4 @@
-"""What a light client asks next, and where it stands: pure decisions by its store and the clock."""
+"""Decisions of a light client by its store and the clock: the next periods to request, and its state."""
 
 from enum import Enum
 from typing import Final
@@ -9,26 +9,27 @@ from wsnode.sync.follow.beacon.light_client import BeaconNetwork, LightClient
 
 PERIODS_AT_ONCE: Final = 16
 MISSED_SLOTS: Final = 4
-"""Slots without a proved block that are normal."""
+"""Most slots without a proved block that are normal."""
 LATE_SLOTS: Final = 8
-"""Slots without a proved block after which the node should not be asked."""
+"""Most slots without a proved block while the node is ready for requests."""
 FINAL_EPOCHS: Final = 4
-"""How far the finalized block may be below the clock, in epochs."""
+"""Most epochs between the finalized block and the clock that are normal."""
 LAST_SECONDS: Final = 3600
-"""Before the end of the known committees, in which a node without finality should not be asked."""
+"""Seconds before the end of the last known committee in which a node without finality is not ready."""
 
 
 class PeriodRange(msgspec.Struct, frozen=True):
-    """Committee periods whose updates are wanted."""
+    """Committee periods to request updates of: `count` periods from `first` on."""
 
     first: int
     count: int
 
 
 def wanted_periods(client: LightClient, network: BeaconNetwork, clock_slot: int) -> PeriodRange | None:
-    """Return the periods whose updates lead to the committees of the clock and after, None if they are known.
+    """Return the periods to request updates of, at most 16, or None if the committees of the clock's period
+    and of the next are known.
 
-    The update of a period brings the committee of the one after it.
+    The update of a period brings the committee of the next period.
     """
     known, now = client.period, network.period(clock_slot)
     if not client.next_committee_known:
@@ -38,13 +39,15 @@ def wanted_periods(client: LightClient, network: BeaconNetwork, clock_slot: int)
 
 
 def periods_behind(client: LightClient, network: BeaconNetwork, clock_slot: int) -> int:
-    """Return how many periods the known committees are behind the clock's, 0 if its own is known."""
+    """Return the periods from the current committee to the clock's, or 0 if the clock's committee is
+    known.
+    """
     periods = network.period(clock_slot) - client.period
     return periods if periods > (1 if client.next_committee_known else 0) else 0
 
 
 class ProverState(Enum):
-    """Where the light client stands."""
+    """State of the light client."""
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -59,7 +62,7 @@ class ProverState(Enum):
 
 
 class ProverStatus(msgspec.Struct, frozen=True):
-    """A state, and why the node should not be asked in it, None if it may be."""
+    """State of the light client, and the reason why this node is not ready in it; None if it is ready."""
 
     state: ProverState
     reason: str | None = None
@@ -68,7 +71,7 @@ class ProverStatus(msgspec.Struct, frozen=True):
 def status_of(
     client: LightClient, network: BeaconNetwork, clock_slot: int, clock_seconds: float
 ) -> ProverStatus:
-    """Return where a light client stands at a time."""
+    """Return the state of a light client in a slot of the clock; `clock_seconds` are since 1970."""
     if periods := periods_behind(client, network, clock_slot):
         return ProverStatus(ProverState.CATCHING_UP, f"the proved head is {periods} periods behind")
     slots = clock_slot - client.optimistic.slot
@@ -83,7 +86,7 @@ def status_of(
 
 
 def _end_of_committees(client: LightClient, network: BeaconNetwork) -> int:
-    """Return the time at which the last known committee signs no more, in seconds since 1970."""
+    """Return the end of the last known committee's period, in seconds since 1970."""
     last = client.period + (1 if client.next_committee_known else 0)
     slot, step = client.finalized.slot, 1
     # By doubling steps and halves: the network says the period of a slot, not its first slot.
