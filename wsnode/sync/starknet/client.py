@@ -1,6 +1,6 @@
-"""Questions to one Starknet node, RPC 0.9 or 0.10, over WebSocket or HTTP.
+"""Requests to one Starknet node, RPC 0.9 or 0.10, over WebSocket or HTTP.
 
-Blocks are asked for by hash: a number may name another block a moment later.
+Announced blocks are requested by hash: a number may name another block a moment later.
 """
 
 from functools import partial
@@ -26,26 +26,26 @@ from wsnode.upstream.link import Link, OnEvent
 
 BLOCK_NOT_FOUND: Final = 24
 CLASS_HASH_NOT_FOUND: Final = 28
-"""Errors of starknet-specs."""
+"""Error codes of starknet-specs."""
 INTERFACES: Final = ((0, 9), (0, 10))
-"""The versions of starknet-specs that an upstream may speak; its first two numbers count."""
+"""Versions of starknet-specs supported of upstreams, by their first two numbers."""
 WITH_COMMITMENTS: Final = (0, 10)
-"""From that version on state differences have migrated classes, and headers commitments."""
+"""First version with migrated classes in state differences, and with commitments in headers."""
 WITH_PROOF_FACTS: Final = (0, 10, 1)
-"""From that version on transactions have proof facts, on request; their hashes cover them."""
+"""First version whose transactions have proof facts, on request; transaction hashes cover the facts."""
 MOST_CLASS_BYTES: Final = 16 << 20
 FIRST_DELAY: Final = 0.1
 MOST_DELAYS: Final = 3.0
-"""Seconds within which a block that was just announced, and is not found, is asked for again."""
+"""Most seconds of requests for an announced block that the upstream does not find yet."""
 SHORT: Final = 1 << 16
-"""Bytes that are decoded in the event loop: a thread costs more."""
+"""Bytes below which replies are decoded in the event loop: a thread would cost more."""
 
 
 async def ask(upstream: Upstream, method: str, params: dict[str, Any], link: Link | None = None) -> bytes:
     """Return the JSON text of the result of a method, named without `starknet_`.
 
     Raises:
-        UpstreamError: There is none; `absent` if the node does not know the block or the class.
+        UpstreamError: The node gives no result; `absent` if it does not know the block or the class.
     """
     try:
         return await upstream.client.ask_text(f"starknet_{method}", params, link=link)
@@ -56,11 +56,11 @@ async def ask(upstream: Upstream, method: str, params: dict[str, Any], link: Lin
 
 
 async def require_chain(upstream: Upstream, link: Link, chain_id: str) -> None:
-    """Take note of the interface of an upstream, which is a node of the chain of that name.
+    """Check version and chain of an upstream against `INTERFACES` and `chain_id`, and keep its version.
 
     Raises:
-        PeerError: It is of another chain, or speaks another version.
-        UpstreamError: It gives no answer.
+        PeerError: The upstream is of another chain, or supports another version only.
+        UpstreamError: The upstream gives no valid answer.
     """
     version = upstream.client.read(decode_spec_version, await ask(upstream, "specVersion", {}, link))
     if version[:2] not in INTERFACES:
@@ -79,13 +79,13 @@ async def head_of(upstream: Upstream, link: Link | None = None) -> StarknetHead:
     """Return the head of an upstream.
 
     Raises:
-        UpstreamError: It gives no answer.
+        UpstreamError: The upstream gives no valid answer.
     """
     return upstream.client.read(decode_head, await ask(upstream, "blockHashAndNumber", {}, link))
 
 
 async def subscribe_heads(link: Link, on_event: OnEvent) -> bool:
-    """Have `on_event` called with each header that the upstream announces; False where it announces none.
+    """Subscribe to new heads and call `on_event` with each header; return False if the node refuses.
 
     Raises:
         UpstreamError: The connection was lost.
@@ -100,10 +100,10 @@ async def subscribe_heads(link: Link, on_event: OnEvent) -> bool:
 
 
 async def block_at(upstream: Upstream, block_id: Any, link: Link | None = None) -> StarknetHead | None:
-    """Return the block that an upstream has at a number or a tag, None if it has none.
+    """Return the upstream's block with a block id (number or tag), or None if it has none.
 
     Raises:
-        UpstreamError: It gives no answer.
+        UpstreamError: The upstream gives no valid answer.
     """
     try:
         text = await ask(upstream, "getBlockWithTxHashes", {"block_id": block_id}, link)
@@ -115,12 +115,13 @@ async def block_at(upstream: Upstream, block_id: Any, link: Link | None = None) 
 
 
 async def fetch_block(upstream: Upstream, block_id: dict[str, Any]) -> UnverifiedStarknetBlock:
-    """Return a block with its receipts and state difference, as an upstream tells it.
+    """Return a block with its receipts and state difference from an upstream, not verified.
 
     `block_id` is `{block_hash}` or `{block_number}`; the block has that hash or number.
 
     Raises:
-        UpstreamError: It does not tell it; `invalid` if it tells another block, or a malformed one.
+        UpstreamError: The upstream does not give the block; `invalid` if its answer is another block, or
+            malformed.
     """
     replies: dict[str, bytes] = {}
     failures: list[UpstreamError] = []
@@ -154,11 +155,11 @@ async def fetch_block(upstream: Upstream, block_id: dict[str, Any]) -> Unverifie
 async def fetch_announced(upstream: Upstream, head: Head) -> UnverifiedStarknetBlock:
     """Return the block of a head that an upstream has just announced.
 
-    That it is not found is a race between its parts: it is asked again for three seconds, until it announces
-    another one in the place of it.
+    A node may announce a block before all its parts can find it. So a missing block is requested again for
+    `MOST_DELAYS` seconds, or until the upstream announces another block in its place.
 
     Raises:
-        UpstreamError: As `fetch_block`.
+        UpstreamError: The upstream does not give the block, or has replaced it (`absent`).
     """
     delay, waited = FIRST_DELAY, 0.0
     while True:
@@ -173,12 +174,13 @@ async def fetch_announced(upstream: Upstream, head: Head) -> UnverifiedStarknetB
 
 
 async def fetch_class(upstream: Upstream, block_hash: bytes, class_hash: bytes) -> ContractClass:
-    """Return the class of a hash, as an upstream has it at a block.
+    """Return the class with a class hash from an upstream, as of a block.
 
-    The hash of some Cairo 0 classes differs from their class hash; a Sierra class has its own.
+    The hash of a Sierra class is checked. That of a Cairo 0 class is not: some differ from their class hash.
 
     Raises:
-        UpstreamError: It has none; `invalid` if it is another class.
+        UpstreamError: The upstream does not give the class; `invalid` if its answer is another class, or
+            malformed.
     """
     params = {"block_id": {"block_hash": felt_text(block_hash)}, "class_hash": felt_text(class_hash)}
     text = await ask(upstream, "getClass", params)

@@ -1,4 +1,4 @@
-"""What a session asks of Starknet nodes."""
+"""Requests of a session to Starknet nodes."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,29 +16,30 @@ from wsnode.upstream.link import Link
 GREETING_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 0.5
 BESIDE_SECONDS: Final = 2.0
-"""Subscriptions have been seen to stop without a word, so announcing nodes are asked too."""
+"""Seconds between polls of announcing nodes: their subscriptions have been seen to stop silently."""
 ALONE_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""How long an only upstream is left alone, at its first wrong block and at those after."""
+"""Seconds of quarantine of the only upstream after its first invalid block, its second, and so on."""
 MOST_RECHECK_SECONDS: Final = 3600.0
 
 
 class StarknetDialect:
-    """Asks nodes of a Starknet chain for what a session needs."""
+    """Requests of a session to nodes of a Starknet chain."""
 
     polls_beside = True
 
     def __init__(self, chain_id: str, upstreams: Upstreams, floor: Callable[[], StarknetHead | None]) -> None:
-        """`floor` returns the last block of ours that no branch may leave, if one is known."""
+        """Check nodes against `chain_id` and `floor`: it returns our last block accepted on L1, or None."""
         self._chain_id = chain_id
         self._upstreams = upstreams
         self._floor = floor
 
     async def greet(self, upstream: Upstream, link: Link) -> Head:
-        """Return the head of an upstream of our chain.
+        """Check that an upstream is of our chain, and return its head.
 
         Raises:
-            PeerError: It is of another chain, speaks another version, or is on another branch for good.
-            UpstreamError: It gives no answer.
+            PeerError: The upstream is of another chain, supports another version only, or has another block
+                in the place of our last one accepted on L1.
+            UpstreamError: The upstream gives no valid answer.
         """
         with trio.move_on_after(GREETING_SECONDS):
             await require_chain(upstream, link, self._chain_id)
@@ -55,7 +56,7 @@ class StarknetDialect:
         raise UpstreamError("timeout", "the greeting")
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
-        """Have `hear` called with each header that the upstream announces; False where it announces none.
+        """Subscribe to new heads and call `hear` with each header; return False if the node refuses.
 
         Raises:
             UpstreamError: The connection was lost.
@@ -63,10 +64,10 @@ class StarknetDialect:
         return await subscribe_heads(link, hear)
 
     def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
-        """Return the head that an announced header names.
+        """Return the head in an announced header.
 
         Raises:
-            UpstreamError: It is malformed.
+            UpstreamError: The header is malformed.
         """
         return upstream.client.read(decode_head, text)
 
@@ -74,16 +75,19 @@ class StarknetDialect:
         """Return the head of an upstream.
 
         Raises:
-            UpstreamError: It gives no answer.
+            UpstreamError: The upstream gives no valid answer.
         """
         return await head_of(upstream, link)
 
     def poll_seconds(self, upstream: Upstream) -> float:
-        """Return how long to wait between two questions for the head."""
+        """Return the seconds between two requests for the head."""
         return BESIDE_SECONDS if upstream.announces_heads else POLL_SECONDS
 
     def recheck_seconds(self, upstream: Upstream) -> float:
-        """Return how long an upstream is left alone, twice as long each time; an only one is never long."""
+        """Return the seconds before a quarantined upstream is checked again, and count the quarantine.
+
+        They double each time, from 60 to 3,600; of the only upstream they are `ALONE_SECONDS`.
+        """
         upstream.refused_blocks += 1
         times = upstream.refused_blocks
         if len(self._upstreams.all) == 1:

@@ -1,4 +1,4 @@
-"""A Starknet chain that is live because other nodes' are: all upstreams together, and how following goes."""
+"""Follower of a Starknet chain: the sessions with all upstreams, and the state of following."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -27,10 +27,10 @@ from wsnode.upstream.link import Link
 from wsnode.upstream.streams import Connect
 
 L1_SECONDS: Final = 30.0
-"""How often upstreams are asked for the last block that L1 has accepted."""
+"""Seconds between requests for the last block accepted on L1."""
 WATCH_SECONDS: Final = 2.0
 ALONE_SECONDS: Final = 15.0
-"""How long a head counts as the newest while nobody can be asked."""
+"""Seconds after the last announcement for which the chain counts as ready without upstreams."""
 TRUST: Final = (
     "blocks, transactions, receipts, events and state differences are proved by the block hash, but for "
     "status, l2_gas and old_root of the first block; classes by their hashes, deprecated ones are the "
@@ -41,7 +41,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetFollower:
-    """Follows nodes of one chain, of which `agree` must have a block before it is the head."""
+    """Follower of one chain: a block becomes the head once `agree` upstreams have it."""
 
     def __init__(
         self,
@@ -56,7 +56,9 @@ class StarknetFollower:
         max_lag: int = 2,
         connect: Connect | None = None,
     ) -> None:
-        """A new folder with a `window` is light; `publish` is called when the store has another head.
+        """Prepare to follow `addresses`; `publish` is called after each change of the stored head.
+
+        A new folder with a `window` is light: it keeps this number of blocks.
 
         Raises:
             StarknetError: The folder has another chain.
@@ -81,40 +83,42 @@ class StarknetFollower:
         self._dialect = StarknetDialect(chain_id, self.upstreams, lambda: self._head_tracker.floor)
         self._announcements = HeadAnnouncements()
         self._news = 0.0
-        """When the last head was announced."""
+        """Time of the last announcement of a head, by trio's clock."""
         self.stage = SyncStage.CONNECTING
         self._stages = SyncStageLog()
         self.on_stage: list[Callable[[], None]] = []
-        """Called when following has come to another stage."""
+        """Listeners called when `stage` has changed."""
 
     @property
     def agree(self) -> int:
-        """Return how many upstreams must have a block before it is the head."""
+        """Return the number of upstreams that must have a block before it becomes the head."""
         return self._head_tracker.agree
 
     @property
     def reorganisations(self) -> int:
-        """Return how often blocks have left the chain."""
+        """Return the number of reorganisations since the start."""
         return self._head_tracker.reorganisations
 
     @property
     def highest(self) -> int | None:
-        """Return the height that enough upstreams say they have reached, None if too few can be asked."""
+        """Return the highest block number that `agree` upstreams have announced or passed, or None."""
         return self.upstreams.highest(self.agree)
 
     @property
     def lag(self) -> int | None:
-        """Return how many blocks the head is behind, None if it is not known."""
+        """Return the number of blocks from our head to `highest`, or None if that is unknown."""
         highest = self.highest
         return None if highest is None else max(0, highest - self.writer.head)
 
     @property
     def l1_accepted(self) -> StarknetHead | None:
-        """Return the last block that L1 has accepted, by the upstreams' word, None before that is known."""
+        """Return the last block accepted on L1 as upstreams report it, not verified; None before an
+        answer.
+        """
         return self._head_tracker.floor
 
     async def run(self) -> None:
-        """Follow, for ever."""
+        """Follow the upstreams, for ever."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             for upstream in self.upstreams:
@@ -131,7 +135,7 @@ class StarknetFollower:
                 await UpstreamSession(self._dialect, upstream, self).run()
 
     def follow(self, addresses: Sequence[UpstreamAddress], agree: int) -> None:
-        """Follow these upstreams from now on, those too that were quarantined."""
+        """Follow these upstreams only from now on, quarantined ones too, with another `agree`."""
         assert self._nursery is not None, "run is running"
         for upstream, scope in list(self._scopes.items()):
             if upstream.client.address not in addresses or not upstream.is_usable:
@@ -147,46 +151,48 @@ class StarknetFollower:
         self.changed()
 
     def announced(self, upstream: Upstream, head: Any) -> None:
-        """Take note that an upstream has another head."""
+        """Note that an upstream has announced another head."""
         self._news = trio.current_time()
         self._announcements.add(upstream, head, self._news)
         self._see()
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and prove what an upstream has announced last, and move the head.
+        """Fetch and verify the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Something about its blocks is wrong.
-            UpstreamError: They cannot be had.
+            PeerError: The blocks are invalid, or leave our chain below its last block accepted on L1.
+            UpstreamError: The upstream does not give the blocks.
         """
         await self._storage_retry.until_stored(partial(self._head_tracker.take, upstream, link))
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
-        """Do nothing: what waits for a block is not listened to."""
+        """Do nothing: a follower of Starknet needs no further subscription."""
 
     def changed(self) -> None:
-        """Take note that an upstream came or went: others may wait for one that agrees with them."""
+        """Note that the state of an upstream has changed, and let the others be looked at again."""
         for upstream in self.upstreams.usable:
             upstream.woken.set()
         self._see()
 
     async def _watch(self) -> None:
-        """Look again at a lower head that stays."""
+        """Choose the head again every `WATCH_SECONDS`, since a lower head counts only after a while."""
         while True:
             await trio.sleep(WATCH_SECONDS)
             await self._storage_retry.until_stored(self._head_tracker.choose)
             self._see()
 
     async def _watch_l1(self) -> None:
-        """Ask what L1 has accepted, below which no branch may leave the chain."""
+        """Request the last block accepted on L1 every `L1_SECONDS`: no branch may leave our chain below
+        it.
+        """
         while True:
             if (accepted := await self._ask_l1()) is not None:
                 self._head_tracker.floor = accepted
             await trio.sleep(L1_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:
-        """Return the highest block of ours of which enough upstreams say that L1 has accepted it."""
+        """Return our highest block reported as accepted on L1 by `agree` upstreams, or None."""
         told: list[StarknetHead] = []
         for upstream in self.upstreams.usable:
             try:
@@ -201,7 +207,7 @@ class StarknetFollower:
         return ours[self.agree - 1] if len(ours) >= self.agree else None
 
     def _see(self) -> None:
-        """Say where following stands by now."""
+        """Update the stage; log a new one and call the listeners."""
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
             return
@@ -226,7 +232,7 @@ class StarknetFollower:
         return SyncStage.CATCHING_UP
 
     def not_ready_reason(self) -> str | None:
-        """Return why this chain should not be asked for now, None if it is at the upstreams' head."""
+        """Return the reason why this chain is not ready for requests, or None if it is."""
         if self.stage is SyncStage.STOPPED:
             return "following stopped: the upstreams' chain leaves ours below what is final here"
         if self.stage is SyncStage.UNSTORED:
@@ -239,7 +245,7 @@ class StarknetFollower:
         return None
 
     def status(self) -> dict[str, Any]:
-        """Return the state of following, and of each upstream."""
+        """Return the members of `wsnode_status`: the state of following, and of each upstream."""
         with self._chain.snapshot() as view:
             row = None if view.head is None else view.block(view.head)
             head = None if row is None or view.head is None else head_at(view.head, row.hash)
@@ -263,7 +269,7 @@ class StarknetFollower:
         return f"{TRUST}; state roots are recomputed" if self.writer.checks_roots else TRUST
 
     def _kept(self) -> dict[str, Any]:
-        """Return what is kept, for a folder that has a window, and where that begins by now."""
+        """Return the members about the kept blocks: none for a full folder."""
         window = self.writer.window
         if window is None:
             return {}

@@ -1,4 +1,6 @@
-"""From what upstreams announce to the head of a Starknet chain: fetched, proved, chosen, stored at once."""
+"""Tracker of a Starknet head: announced blocks are fetched and verified, and the chosen ones stored at
+once.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -22,20 +24,20 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 NEAR_BLOCKS: Final = 16
-"""Up to there above the head the way is walked from a block to its parents."""
+"""Most blocks above the head over which a block's parents are fetched one by one, by hash."""
 RANGE_BLOCKS: Final = 16
-"""Blocks that are asked for at once, by number."""
+"""Blocks requested at once, by number."""
 MOST_WALKED: Final = 64
 LEAST_WAY_BACK: Final = 1024
-"""How far below the head another branch may begin, if the window is no longer."""
+"""Most blocks below the head at which another branch may begin, unless the window is longer."""
 LOWER_SECONDS: Final = 4.0
-"""How long one upstream's head must be below ours until that is no lag: two of its polls."""
+"""Seconds for which a single upstream's head must stay below ours before it counts: two polls."""
 
 logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetHeadTracker:
-    """Moves the head of one chain to where enough upstreams are."""
+    """Tracker that moves the head of one chain to the highest block of enough upstreams."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class StarknetHeadTracker:
         agree: int,
         checkpoint: bytes | None = None,
     ) -> None:
-        """A light folder without a block begins with the one of the hash `checkpoint`, if one is given."""
+        """Track the head of `chain`; an empty light folder begins with the block `checkpoint`, if given."""
         self._chain = chain
         self._writer = writer
         self._verifier = verifier
@@ -58,9 +60,9 @@ class StarknetHeadTracker:
         self._choosing = trio.Lock()
         self.reorganisations = 0
         self.floor: StarknetHead | None = None
-        """The last block that L1 has accepted, by the upstreams' word: no branch may leave ours below it."""
+        """Last block accepted on L1 as upstreams report it: no branch may leave our chain below it."""
         self.stopped_reason: str | None = None
-        """Why the upstreams are not followed, if they are not."""
+        """Reason why the upstreams are not followed, or None if they are."""
 
     @property
     def head(self) -> int:
@@ -68,11 +70,11 @@ class StarknetHeadTracker:
         return self._writer.head
 
     async def take(self, upstream: Upstream, _link: Link) -> None:
-        """Fetch and prove what an upstream has announced last, and move the head.
+        """Fetch and verify the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Something about its blocks is wrong.
-            UpstreamError: They cannot be had.
+            PeerError: The blocks are invalid, or leave our chain below its last block accepted on L1.
+            UpstreamError: The upstream does not give the blocks.
         """
         announced = upstream.announced
         if announced is None:
@@ -82,7 +84,10 @@ class StarknetHeadTracker:
         await self._took(upstream, announced)
 
     async def _bring(self, upstream: Upstream, announced: Head) -> Head:
-        """Prove a head and the way to it, and return it, or the one that it has announced since."""
+        """Fetch and verify the blocks up to an announced head; return the last of them.
+
+        It may be another head announced meanwhile, or a lower block on which upstreams must agree first.
+        """
         if self.head < 0 and self._writer.is_light:
             begun = await self._begin(upstream, announced)
             if begun == announced:
@@ -106,12 +111,17 @@ class StarknetHeadTracker:
         return announced
 
     def _is_out_of_reach(self, announced: Head) -> bool:
-        """Return whether a light folder's window would have no block of those that it has."""
+        """Return True if a light folder's window below `announced` would contain none of the stored
+        blocks.
+        """
         window = self._writer.window
         return window is not None and self._checkpoint is None and announced.number - self.head >= window
 
     async def _begin(self, upstream: Upstream, announced: Head) -> Head:
-        """Prove a block with which a light folder begins, or begins again, and return it."""
+        """Fetch and verify the first block of a light folder that begins, or begins again; return its head.
+
+        It is the checkpoint for an empty folder with a checkpoint, and else the announced block.
+        """
         if self.head < 0 and self._checkpoint is not None:
             block = await fetch_block(upstream, {"block_hash": felt_text(self._checkpoint)})
         else:
@@ -121,7 +131,14 @@ class StarknetHeadTracker:
         return head_at(proved.number, proved.hash)
 
     async def _walk(self, upstream: Upstream, announced: Head) -> bool:
-        """Prove a block and those below it that are unknown; return False where these are too many."""
+        """Fetch and verify a block and its unknown ancestors, by hash.
+
+        Return False if they are more than `MOST_WALKED`, or reach below the first stored block.
+
+        Raises:
+            PeerError: A block is invalid, or the branch leaves our chain below its last block on L1.
+            UpstreamError: The upstream does not give a block.
+        """
         walked: list[VerifiedStarknetBlock] = []
         wanted = announced
         while (known := self._beside.find(wanted.hash)) is None and wanted.number >= 0:
@@ -149,12 +166,13 @@ class StarknetHeadTracker:
             raise PeerError(f"its chain leaves ours below block {floor.number}, final on L1", is_forked=True)
 
     async def _common_block(self, upstream: Upstream, announced: Head) -> int | None:
-        """Return the number of the last block of ours that an upstream has, -1 for none of a full folder.
+        """Return the number of our last block that the upstream has too.
 
-        None means that a light folder has none that it has too.
+        It is -1 if a full folder is empty, and None if a light folder has no such block. The search goes down
+        by doubling steps, so it may find an earlier common block than the last.
 
         Raises:
-            PeerError: That is too far below the head, or below what L1 has accepted.
+            PeerError: The branch begins too far below the head, or below the last block accepted on L1.
         """
         number, step = min(self.head, announced.number), 1
         lowest = self._writer.first_block
@@ -178,9 +196,10 @@ class StarknetHeadTracker:
         return NOWHERE
 
     async def _go_range(self, upstream: Upstream, base: int, announced: Head) -> Head:
-        """Go to an announced head by ranges of numbers, from a common block on; return the end of the way.
+        """Fetch and verify the blocks above common block `base` by ranges of numbers, up to an announced
+        head.
 
-        Each range becomes a part of the chain once enough upstreams have it.
+        Return the last block. Each range joins the chain once enough upstreams have it.
         """
         reached: Head | None = None
         while base < announced.number:
@@ -195,17 +214,18 @@ class StarknetHeadTracker:
         return reached
 
     async def _known_at(self, upstream: Upstream, number: int) -> Head | None:
-        """Return the block that an upstream has at a number, if another one has brought it already."""
+        """Return the upstream's block with a number if it is known from another upstream already, or None."""
         if len(self._upstreams.usable) < 2:
             return None
         told = await block_at(upstream, {"block_number": number})
         return told if told is not None and self._beside.find(told.hash) is not None else None
 
     async def _fetch_range(self, upstream: Upstream, numbers: Sequence[int]) -> Head:
-        """Prove the blocks that an upstream has at these numbers, and return the last of them.
+        """Fetch and verify the upstream's blocks with these numbers, and return the last of them.
 
         Raises:
-            UpstreamError: `absent`: they are no chain, as the upstream has gone over to another one.
+            UpstreamError: `absent`: a block's parent is unknown, as the upstream has changed to another
+            branch.
         """
 
         async def prove(number: int) -> VerifiedStarknetBlock:
@@ -228,7 +248,7 @@ class StarknetHeadTracker:
         self._beside.add(ProvedBlock(block, classes, is_first))
 
     async def _took(self, upstream: Upstream, head: Head) -> None:
-        """Take note that a head of an upstream is proved, and choose ours again."""
+        """Note that a head of an upstream is verified, and choose our head again."""
         before = upstream.head
         with self._chain.snapshot() as view:
             is_canonical = view.number_of(head.hash) is not None
@@ -238,7 +258,7 @@ class StarknetHeadTracker:
         await self.choose()
 
     async def choose(self) -> None:
-        """Make the block the head that enough upstreams have."""
+        """Make the highest block of enough upstreams the head; go back to a lower one only if it stays."""
         async with self._choosing:
             heads = [each.head for each in self._upstreams if each.is_usable and each.head]
             paths = [path for path in map(self._beside.path_to, heads) if path is not None]
@@ -253,7 +273,10 @@ class StarknetHeadTracker:
                     await self._set_head(Path(found))
 
     async def _set_head(self, path: Path) -> None:
-        """Make the end of a way the head, in one change of the store."""
+        """Make the end of a path the head, in one change of the store.
+
+        If a block's state root is wrong, its upstreams are quarantined instead.
+        """
         before = self.head
         blocks = self._beside.blocks_of(path)
         try:
@@ -276,7 +299,7 @@ class StarknetHeadTracker:
             )
 
     def _quarantine(self, error: RefusedRootError) -> None:
-        """Follow the upstreams no more whose head leads over a block that breaks a rule."""
+        """Quarantine the upstreams whose head is the refused block, or a descendant of it."""
         for upstream in self._upstreams:
             if upstream.head is not None and self._beside.path_to(upstream.head) is None:
                 upstream.quarantine(PeerError(f"it sent an invalid block: {error}"))

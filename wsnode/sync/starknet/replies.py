@@ -1,4 +1,4 @@
-"""Replies of Starknet nodes, RPC 0.9 and 0.10, as values within bounds."""
+"""Decoders of the replies of Starknet nodes, RPC 0.9 and 0.10, within bounds."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final
@@ -14,11 +14,11 @@ from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 MOST_NAME: Final = 31
-"""Characters of a chain's name, which is a short string: one felt."""
+"""Most characters of a chain's name, a short string in one felt."""
 MOST_VERSION: Final = 32
-"""Characters of a version's text."""
+"""Most characters of a version's text."""
 MOST_NUMBER: Final = 2**63 - 1
-"""Of a block, and of its seconds."""
+"""Highest block number, and highest timestamp in seconds."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=MOST_NUMBER)]
 _Time = Annotated[int, msgspec.Meta(ge=0, le=MOST_NUMBER)]
@@ -26,7 +26,7 @@ _Version = Annotated[str, msgspec.Meta(max_length=MOST_VERSION)]
 
 
 class StarknetHead(Head, frozen=True):
-    """A block of a Starknet chain by number and hash."""
+    """Number and hash of a block of a Starknet chain."""
 
     def members(self) -> dict[str, str]:
         """Return number and hash as members of a JSON object; felts have no leading zeros."""
@@ -37,7 +37,7 @@ class StarknetHead(Head, frozen=True):
 
 
 def head_at(number: int, block_hash: bytes) -> StarknetHead:
-    """Return a block by number and hash."""
+    """Return the head with this number and hash."""
     return StarknetHead(BlockNumber(number), Hash32(block_hash))
 
 
@@ -75,20 +75,20 @@ _decode_text = JsonDecoder(str).decode
 
 
 def decode_head(text: bytes) -> StarknetHead:
-    """Return the block that `blockHashAndNumber`, a header or a block names.
+    """Return number and hash from a result of `blockHashAndNumber`, a header, or a block.
 
     Raises:
-        MalformedError: It names none.
+        MalformedError: A member is missing or malformed.
     """
     told = _decode_head(text)
     return head_at(told.block_number, told.block_hash)
 
 
 def decode_spec_version(text: bytes) -> tuple[int, ...]:
-    """Return the release of starknet-specs that a node speaks, `0.10.3-rc.1` as its three numbers.
+    """Return the numbers of a node's version of starknet-specs: (0, 10, 3) for `0.10.3-rc.1`.
 
     Raises:
-        MalformedError: It is none.
+        MalformedError: The text is no version.
     """
     version = _decode_text(text)
     numbers = version.partition("-")[0].split(".")
@@ -98,10 +98,10 @@ def decode_spec_version(text: bytes) -> tuple[int, ...]:
 
 
 def decode_chain_id(text: bytes) -> str:
-    """Return the name of a chain, which a node tells as a felt: 0x534e5f4d41494e is SN_MAIN.
+    """Return the name of a chain from its felt: SN_MAIN for 0x534e5f4d41494e.
 
     Raises:
-        MalformedError: It is none.
+        MalformedError: The text is no felt of printable characters.
     """
     told = _decode_text(text)
     try:

@@ -1,4 +1,4 @@
-"""What a configuration says of the nodes of a Starknet chain that are followed."""
+"""Configuration of a followed Starknet chain."""
 
 from typing import Annotated, Final
 
@@ -8,53 +8,53 @@ from wsnode.sync.follow.fork_choice import usual_agreement
 from wsnode.upstream.address import MOST_UPSTREAMS, require_upstreams
 
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
-"""Public networks, and the names that their nodes tell."""
+"""Chain names of the public networks, as in `starknet_chainId`, by their names in a configuration."""
 STARKNET_CHAIN: Final = r"^(starknet|starknet-sepolia|starknet:[!-~]{1,31})$"
 DEFAULT_STARKNET_WINDOW: Final = 20_000
-"""Eleven hours of blocks, at one in two seconds."""
+"""Blocks kept by a light folder by default: eleven hours, at a block every two seconds."""
 
 
 class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The Starknet nodes that a network follows, and how many of them must have a block."""
+    """Starknet nodes followed by a network, and the number of them that must have a block."""
 
     chain: Annotated[str, msgspec.Meta(pattern=STARKNET_CHAIN)]
     """`starknet`, `starknet-sepolia`, or `starknet:` and the name of another network."""
     upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
     agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """One of one or two, two of more."""
+    """Upstreams that must have a block before it becomes the head; by default one of up to two, else two."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
-    """How many blocks the head may be behind before `/readyz` says so."""
+    """Most blocks by which the head may be behind while `/readyz` reports the chain as ready."""
     light: bool = False
-    """Whether a new folder begins at the upstreams' head and keeps a window of blocks."""
+    """True if a new folder begins at the upstreams' head and keeps a window of blocks."""
     full: bool = False
-    """Whether a new folder of a public network begins with its first block, and recomputes state roots."""
+    """True if a new folder of a public network begins with its first block, and recomputes state roots."""
     window: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
-    """How many blocks a new light folder keeps; 20,000 if absent."""
+    """Number of blocks kept by a new light folder; 20,000 if absent."""
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")] | None = None
-    """The hash of the block with which a new light folder begins; that of the upstreams' head if absent."""
+    """Hash of the first block of a new light folder; the upstreams' head if absent."""
 
     @property
     def chain_id(self) -> str:
-        """Return the name that nodes tell of the chain, such as SN_MAIN."""
+        """Return the chain's name in `starknet_chainId`, such as SN_MAIN."""
         return STARKNET_CHAINS.get(self.chain) or self.chain.partition(":")[2]
 
     @property
     def is_light(self) -> bool:
-        """Return whether a new folder keeps a window of blocks."""
+        """Return True if a new folder keeps a window of blocks."""
         return self.light or (self.chain in STARKNET_CHAINS and not self.full)
 
     @property
     def kept(self) -> int | None:
-        """Return how many blocks a new folder keeps, None for all."""
+        """Return the number of blocks kept by a new folder, or None for all."""
         return (self.window or DEFAULT_STARKNET_WINDOW) if self.is_light else None
 
     @property
     def agreeing(self) -> int:
-        """Return how many upstreams must have a block."""
+        """Return the number of upstreams that must have a block before it becomes the head."""
         return usual_agreement(len(self.upstreams)) if self.agree is None else self.agree
 
     def __post_init__(self) -> None:
-        """Raise ValueError if an upstream is no URL of a node, stands twice, or settings contradict."""
+        """Raise ValueError if an upstream is no URL of a node or is repeated, or if settings contradict."""
         require_upstreams(self.upstreams)
         if self.agreeing > len(self.upstreams):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")

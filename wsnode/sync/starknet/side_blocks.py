@@ -1,4 +1,4 @@
-"""Blocks that their hashes prove, beside the stored chain, and the ways between them."""
+"""Verified blocks that are not stored, and the paths from the stored chain to them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,32 +18,32 @@ from wsnode.upstream.errors import UpstreamError
 
 MOST_BLOCKS: Final = 1024
 MOST_BYTES: Final = 256 << 20
-"""Of bodies and classes that are held until enough upstreams have their blocks."""
+"""Most bytes of bodies and classes held in memory until enough upstreams have their blocks."""
 NOWHERE: Final = -1
-"""The number below the first block of all."""
+"""Number before block 0: the root of a path to a chain's first block."""
 
 
 class ProvedBlock(msgspec.Struct, frozen=True):
-    """A block that its hash proves, with the classes that it names and the store lacks."""
+    """Block proved by its hash, with those of its classes that are not stored."""
 
     block: VerifiedStarknetBlock
     classes: Sequence[ContractClass] = ()
     is_first: bool = False
-    """Whether a light folder may begin with it."""
+    """True if a light folder may begin with this block."""
 
     @property
     def head(self) -> StarknetHead:
-        """Return its number and hash."""
+        """Return the block's number and hash."""
         return head_at(self.block.number, self.block.hash)
 
     @property
     def bytes(self) -> int:
-        """Return how much memory it takes, nearly."""
+        """Return the memory of body and classes, in bytes; the rest is small."""
         return len(self.block.body or b"") + sum(len(each.rendered) for each in self.classes)
 
 
 class SideBlocks:
-    """Proved blocks by hash that are not stored, and the way from each to the stored chain."""
+    """Verified blocks that are not stored, by their hash."""
 
     def __init__(self, chain: StarknetChain) -> None:
         self._chain = chain
@@ -51,10 +51,10 @@ class SideBlocks:
         self._bytes = 0
 
     def add(self, proved: ProvedBlock) -> None:
-        """Hold a block.
+        """Hold a block in memory.
 
         Raises:
-            UpstreamError: `busy`: there are too many, which no agreement of upstreams has made the head.
+            UpstreamError: `busy`: `MOST_BLOCKS` or `MOST_BYTES` are held, since upstreams do not agree.
         """
         if len(self._beside) >= MOST_BLOCKS or self._bytes + proved.bytes > MOST_BYTES:
             raise UpstreamError("busy", f"{len(self._beside)} blocks wait for upstreams that agree on them")
@@ -62,24 +62,24 @@ class SideBlocks:
             self._bytes += proved.bytes
 
     def forget(self, block_hash: bytes) -> None:
-        """Forget a block that breaks a rule, and those above it."""
+        """Forget a block that breaks a rule, and its descendants."""
         for proved in list(self._beside.values()):
             if proved.block.header.parent_hash == block_hash and proved.block.hash in self._beside:
                 self.forget(proved.block.hash)
         self.drop(block_hash)
 
     def forget_below(self, number: int) -> None:
-        """Forget the blocks up to `number`, which can become part of the chain no more."""
+        """Forget the blocks up to `number`: they are too old to join the chain."""
         for block_hash in [each for each, proved in self._beside.items() if proved.block.number <= number]:
             self.drop(block_hash)
 
     def drop(self, block_hash: bytes) -> None:
-        """Forget a block."""
+        """Forget one block, if it is held."""
         if (proved := self._beside.pop(block_hash, None)) is not None:
             self._bytes -= proved.bytes
 
     def find(self, block_hash: bytes) -> Head | None:
-        """Return number, hash and state root of a block, stored or beside; None for an unknown one."""
+        """Return number, hash and state root of a block that is stored or held, or None for another hash."""
         if (proved := self._beside.get(block_hash)) is not None:
             return proved.block.number, proved.block.hash, proved.block.new_root
         with self._chain.snapshot() as view:
@@ -88,9 +88,9 @@ class SideBlocks:
         return None if number is None or row is None else (number, row.hash, row.new_root)
 
     def path_to(self, head: BlockHead) -> Path | None:
-        """Return the way from the stored chain to a block, None if it leads over unknown ones.
+        """Return the path from the stored chain to a block, or None if the block or an ancestor is unknown.
 
-        The way to a block with which a folder may begin has its root below the first block of all.
+        If the path begins with block 0, or with a block with which a folder may begin, its root is `NOWHERE`.
         """
         with self._chain.snapshot() as view:
             return self._path_in(view, head.hash)
@@ -112,5 +112,5 @@ class SideBlocks:
         return block_hash in self._beside or view.number_of(block_hash) is not None
 
     def blocks_of(self, path: Path) -> list[ProvedBlock]:
-        """Return the blocks beside the chain on a way, lowest first."""
+        """Return the held blocks of a path, lowest first."""
         return [self._beside[head.hash] for head in path.beside]

@@ -1,4 +1,4 @@
-"""Changes of a followed Starknet chain: one at a time, in a thread, published when complete."""
+"""Writer of a followed Starknet chain: one change at a time, in a thread, published when complete."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,11 +13,11 @@ from wsnode.starknet.roots import StateRoots
 from wsnode.sync.starknet.side_blocks import NOWHERE, ProvedBlock
 
 PRUNED_AT_ONCE: Final = 64
-"""Blocks that leave the window in one change of the store."""
+"""Most blocks pruned in one change of the store."""
 
 
 class RefusedRootError(Exception):
-    """The changes of a block do not lead to its state root."""
+    """Error of a block whose state difference does not give its state root."""
 
     def __init__(self, error: InvalidStarknetBlockError) -> None:
         super().__init__(str(error))
@@ -25,12 +25,15 @@ class RefusedRootError(Exception):
 
 
 class ChainWriter:
-    """Writes the blocks of one chain, and has its subscribers told of them."""
+    """Writer of the blocks of one chain, the only one."""
 
     def __init__(
         self, chain: StarknetChain, chain_id: str, window: int | None, publish: Callable[[], None]
     ) -> None:
-        """A new folder with a `window` is light; `publish` is called when the store has another head."""
+        """Write to `chain`; `publish` is called after each change of the head.
+
+        A new folder with a `window` is light; of any other folder the stored window counts.
+        """
         self._chain = chain
         self._chain_id = chain_id
         self._publish = publish
@@ -45,31 +48,31 @@ class ChainWriter:
         with self._chain.snapshot() as view:
             head = view.head
             self.head = NOWHERE if head is None else head
-            """The number of the head, -1 without a block."""
+            """Number of the head, -1 without a block."""
             self.first_block = 0 if head is None else view.first_block
 
     @property
     def is_light(self) -> bool:
-        """Return whether the folder keeps a window of blocks."""
+        """Return True if the folder keeps a window of blocks."""
         return self.window is not None
 
     @property
     def checks_roots(self) -> bool:
-        """Return whether every state root is recomputed."""
+        """Return True if every block's state root is recomputed: in full folders from block 0 on."""
         return self._checks_roots
 
     @property
     def wanted_first(self) -> int:
-        """Return the number of the block with which the window begins."""
+        """Return the number of the window's first block, 0 for a full folder."""
         return 0 if self.window is None else max(0, self.head - self.window + 1)
 
     async def set_head(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
-        """Make `blocks` follow block `root` of the chain, in the place of those above it.
+        """Replace the blocks above block `root` of the chain by `blocks`, lowest first.
 
-        A light folder begins with them, where there is no such block.
+        With the root `NOWHERE` a light folder begins anew with them.
 
         Raises:
-            RefusedRootError: The changes of one lead to another state root.
+            RefusedRootError: A block's state difference gives another state root.
             StoreError: The store cannot be written.
         """
         async with self._turn:
@@ -110,7 +113,7 @@ class ChainWriter:
                 )
 
     async def prepend(self, blocks: Sequence[ProvedBlock]) -> bool:
-        """Store the blocks below the first one, highest first; return False where that is another one by now.
+        """Store blocks below the first stored block, highest first; return False if they do not join it.
 
         Raises:
             StoreError: The store cannot be written.
@@ -125,7 +128,7 @@ class ChainWriter:
         return True
 
     async def prune(self) -> bool:
-        """Remove blocks that the window has left, and return whether there were some.
+        """Remove up to `PRUNED_AT_ONCE` blocks below the window; return True if there were any.
 
         Raises:
             StoreError: The store cannot be written.

@@ -1,4 +1,4 @@
-"""Blocks of upstreams proved by their hashes, with the classes that they name."""
+"""Verification of upstreams' blocks by their hashes, and fetch of their classes."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,12 +19,12 @@ from wsnode.upstream.errors import UpstreamError
 
 CLASSES_AT_ONCE: Final = 8
 MIGRATING: Final = (0, 14, 1)
-"""From that protocol version on blocks may have migrated classes."""
+"""First protocol version whose blocks may have migrated classes."""
 NO_MIGRATED: Final = "the upstream's RPC 0.9 has no migrated classes; use its 0.10 path"
 
 
 class BlockVerifier:
-    """Verifies what upstreams tell of the blocks of one chain."""
+    """Verifier of upstreams' blocks and classes of one chain."""
 
     def __init__(self, chain: StarknetChain, chain_id: str) -> None:
         self._chain = chain
@@ -32,10 +32,10 @@ class BlockVerifier:
         self._room = trio.CapacityLimiter(CLASSES_AT_ONCE)
 
     async def prove(self, upstream: Upstream, block: UnverifiedStarknetBlock) -> VerifiedStarknetBlock:
-        """Return a block of an upstream, recomputed up to its hash; its parent is looked at by `link`.
+        """Verify a block against its own hash and return it; `link` checks its parent.
 
         Raises:
-            PeerError: Its hash proves something else.
+            PeerError: The block's members do not give its hash, or the hash cannot be recomputed.
         """
         check = partial(verify, block, None, None, self._never, self.chain_id)
         try:
@@ -50,10 +50,12 @@ class BlockVerifier:
         return False
 
     def link(self, block: VerifiedStarknetBlock, parent: Head) -> None:
-        """Check that a block follows its parent: their numbers and roots, and that what it deploys is new.
+        """Check that a block follows its parent: numbers, state roots, and no contract deployed again.
+
+        `parent` is number, hash and state root. Contracts are checked only if the parent is stored.
 
         Raises:
-            PeerError: It does not, so its state update is of another block.
+            PeerError: The block does not follow its parent, so its state update is of another block.
         """
         number, parent_hash, root = parent
         if block.number != number + 1:
@@ -73,11 +75,11 @@ class BlockVerifier:
     async def fetch_classes(
         self, upstream: Upstream, block: VerifiedStarknetBlock
     ) -> Sequence[ContractClass]:
-        """Return the classes that a block names and the store lacks.
+        """Fetch and return the classes of a block that are not stored.
 
         Raises:
-            PeerError: One of them is another class.
-            UpstreamError: The upstream does not have one.
+            PeerError: The upstream sent another class, or a malformed one.
+            UpstreamError: The upstream does not have a class.
         """
         with self._chain.snapshot() as view:
             lacking = [each for each in block.diff.named_classes() if not view.has_class(each)]

@@ -1,4 +1,6 @@
-"""The lower end of a light folder: filled downwards to the window in the background, pruned below it."""
+"""Lower end of a light folder: in the background, blocks are added down to the window, and pruned below
+it.
+"""
 
 import logging
 from typing import Final
@@ -26,7 +28,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetWindow:
-    """Keeps the first block of a light folder where the window begins."""
+    """Task that keeps the first block of a light folder at the beginning of its window."""
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class StarknetWindow:
         self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self) -> None:
-        """Do what there is to do, for ever."""
+        """Fill and prune the window, for ever."""
         while True:
             try:
                 has_more = await self._storage_retry.until_stored(self.step)
@@ -55,10 +57,10 @@ class StarknetWindow:
             await trio.sleep(0 if has_more else REST_SECONDS)
 
     async def step(self) -> bool:
-        """Fill or prune a few blocks, and return whether there may be more to do.
+        """Add or prune a few blocks, and return True if there may be more to do.
 
         Raises:
-            UpstreamError: The blocks cannot be had.
+            UpstreamError: No upstream gives the blocks.
         """
         writer = self._writer
         if writer.head < 0:
@@ -68,7 +70,9 @@ class StarknetWindow:
         return await writer.prune()
 
     async def _fill(self, first: int) -> bool:
-        """Fetch the blocks below the first one, of the first upstream that has them."""
+        """Fetch up to `AT_ONCE` blocks below block `first` from the best upstream that has them; store
+        them.
+        """
         with self._chain.snapshot() as view:
             row = view.block(first)
         if row is None or row.parent_hash is None:
@@ -88,11 +92,11 @@ class StarknetWindow:
         raise failure
 
     async def _fetch(self, upstream: Upstream, numbers: range, parent: bytes) -> list[ProvedBlock]:
-        """Return the blocks at these numbers, each of which is the parent of the one before.
+        """Fetch and verify the blocks with these numbers, downwards from hash `parent`; return them so.
 
         Raises:
-            PeerError: One is invalid.
-            UpstreamError: They cannot be had.
+            PeerError: A block or class is invalid.
+            UpstreamError: The upstream does not give the blocks.
         """
 
         async def prove(number: int) -> VerifiedStarknetBlock:

@@ -1,4 +1,4 @@
-"""A Starknet chain that follows other nodes: its follower, and what the server asks of it."""
+"""Service of a Starknet chain that follows other nodes: its follower, and its answers to the server."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from wsnode.upstream.address import UpstreamAddress
 
 
 class StarknetSync:
-    """What runs beside the server, and what it asks."""
+    """Service of a followed Starknet chain: its background tasks, status and figures."""
 
     def __init__(self, chain: StarknetChain, hub: StarknetHub, config: FollowStarknetConfig) -> None:
         """Prepare to follow the upstreams of a configuration.
@@ -41,52 +41,52 @@ class StarknetSync:
 
     @property
     def following(self) -> "StarknetSync":
-        """Return what the methods of a network with only this chain ask."""
+        """Return the reporter of the sync status for a network with only this chain."""
         return self
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return what runs as long as the network is served."""
+        """Return the tasks that run as long as the network is served."""
         return (self.follower.run,)
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return None: no method of this family tells it."""
+        """Return None, since no method of this family tells the progress."""
         return None
 
     @property
     def peers(self) -> int:
-        """Return how many upstreams are followed now."""
+        """Return the number of upstreams followed now."""
         return len(self.follower.upstreams.usable)
 
     async def send(self, encoded: bytes) -> None:
-        """Fail: no method of a network with only this chain takes a transaction of Ethereum's."""
+        """Fail, since no method of a network with only this chain takes a transaction."""
         raise AssertionError(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Give the other processes of the node news from now on."""
+        """Send events of the network to the other processes through `news` from now on."""
         self.follower.on_stage.append(news.stands_anew)
 
     def not_ready_reason(self) -> str | None:
-        """Return why the network should not be asked now, None if nothing speaks against it."""
+        """Return the reason why the network is not ready for requests, or None if it is."""
         found = self.follower.not_ready_reason()
         return None if found is None else f"alt: {found}"
 
     def announced_height(self) -> int | None:
-        """Return None: no call of this family waits for a block."""
+        """Return None, since no call of this family waits for a block."""
         return None
 
     def reload(self, network: NetworkConfig) -> None:
-        """Follow what a configuration names by now; whoever was quarantined is asked again."""
+        """Follow the upstreams of a new configuration, quarantined ones too."""
         if network.follow_starknet is not None:
             self.follower.follow(_addresses(network.follow_starknet), network.follow_starknet.agreeing)
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return what `wsnode_status` says of a network with only this chain."""
+        """Return the result of `wsnode_status` for a network with only this chain."""
         return self.follower.status()
 
     def figures(self) -> list[MetricValue]:
-        """Return the numbers of following for `/metrics`."""
+        """Return the metrics of following, for `/metrics`."""
         follower = self.follower
 
         def valued(name: str, value: float) -> MetricValue:
@@ -109,10 +109,10 @@ class StarknetSync:
 
 
 def _checkpoint(config: FollowStarknetConfig) -> bytes | None:
-    """Return the hash of the block to begin with.
+    """Return the configured hash of the first block, or None.
 
     Raises:
-        ConfigurationError: It is no felt.
+        ConfigurationError: The text is no felt.
     """
     try:
         return None if config.checkpoint is None else felt_bytes(config.checkpoint)
