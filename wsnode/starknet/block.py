@@ -1,4 +1,4 @@
-"""A block of this family: its header and its state diff; transactions too, if its source has receipts."""
+"""Block of Starknet: its header and its state diff; transactions too, if its source has receipts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from wsnode.starknet.state_diff import StateDiff
 
 
 class StarknetHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The members of a block beside its diff; a state update alone has none of them."""
+    """Members of a block other than its diff; of a state update only the hash is known."""
 
     hash: bytes
     number: int | None = None
@@ -17,13 +17,13 @@ class StarknetHeader(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int | None = None
     version: str | None = None
     commitment: bytes | None = None
-    """The commitment to the state diff."""
+    """Commitment to the state diff."""
     more: dict[str, Any] = {}
-    """Members of starknet-specs' BLOCK_HEADER that are passed on unchecked, in the form of results."""
+    """Further members of starknet-specs' BLOCK_HEADER, in the form of results, not checked."""
 
 
 class UnverifiedStarknetBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """A block as a source gave it."""
+    """Block from a source, not verified."""
 
     number: int
     header: StarknetHeader
@@ -31,23 +31,26 @@ class UnverifiedStarknetBlock(msgspec.Struct, frozen=True, kw_only=True):
     new_root: bytes
     diff: StateDiff
     body: bytes | None = None
-    """The block with transactions and receipts in the form of nodes, if the source has them."""
+    """JSON of the block with transactions and receipts as nodes send it, or None if the source lacks it."""
 
     @property
     def hash(self) -> bytes:
-        """The block's hash."""
+        """Return the block's hash as sent, 32 bytes."""
         return self.header.hash
 
 
 class VerifiedStarknetBlock(UnverifiedStarknetBlock, frozen=True, kw_only=True):
-    """A block that follows the head against which it was checked.
+    """Block checked against the head before it.
 
-    Its `body` is in the form in which it is stored, and only there if the block's hash proves it.
+    Its `body` is in the stored form, and None if the block's hash does not prove the body.
     """
 
 
 def version_numbers(version: str | None) -> tuple[int, ...] | None:
-    """Return `0.13.2` as numbers, None for an unknown version."""
+    """Return the numbers of a version, (0, 13, 2) for `0.13.2`; None without a version.
+
+    A part that is no number counts as 0.
+    """
     if not version:
         return None
     return tuple(int(part) if part.isdecimal() else 0 for part in version.split("."))

@@ -1,4 +1,4 @@
-"""A block's transactions and receipts as they are stored: members in the form and order of results."""
+"""Stored form of a block's transactions and receipts: JSON with the members and their order of results."""
 
 from typing import Any, Final, TypeAlias
 
@@ -41,13 +41,13 @@ TRANSACTION_MEMBERS: Final[dict[tuple[str, int], tuple[str, ...]]] = {
     ("DEPLOY_ACCOUNT", 3): (*_ACCOUNT, *_FEES, *_DEPLOYED),
     ("L1_HANDLER", 0): ("version", "nonce", *_CALL),
 }
-"""The members of starknet-specs' transactions by kind and version, beside `type`."""
+"""Members of starknet-specs' transactions by kind and version; each has `type` besides."""
 DERIVED: Final = {
     "DEPLOY": "contract_address",
     "DEPLOY_ACCOUNT": "contract_address",
     "L1_HANDLER": "message_hash",
 }
-"""The member that receipts of a kind have beside those of all."""
+"""Additional member of receipts by the kind of their transaction."""
 WITH_PROOF_FACTS: Final = ("INVOKE", 3)
 _BOUNDS: Final = ("l1_gas", "l2_gas", "l1_data_gas")
 _NO_BOUND: Final = {"max_amount": "0x0", "max_price_per_unit": "0x0"}
@@ -56,15 +56,15 @@ ACCEPTED_ON_L2: Final = "ACCEPTED_ON_L2"
 
 
 class StoredBody(msgspec.Struct, frozen=True):
-    """The transactions and receipts of a block, in order."""
+    """Transactions and receipts of a block, in order."""
 
     status: str
-    """The status of the block and the finality of its transactions, as the source told them."""
+    """Status of the block and finality of its transactions, as the source sent it; not verified."""
     hashes: list[str]
     transactions: list[msgspec.Raw]
     receipts: list[msgspec.Raw]
     proof_facts: list[list[str] | None]
-    """Of transactions that may have some; results have them only on request."""
+    """Proof facts of each transaction, None for kinds without them; results have them only on request."""
 
 
 # The engine reads objects from lists too, and words from objects: what it proves may still have another form.
@@ -112,7 +112,7 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
-    """An event as receipts have it; its felts are in canonical form."""
+    """Event of a stored receipt, with its felts in canonical form."""
 
     from_address: str
     keys: list[str]
@@ -124,7 +124,7 @@ class _EventList(msgspec.Struct, frozen=True):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What a receipt says of the execution."""
+    """Outcome of the execution in a receipt."""
 
     execution_status: str
     revert_reason: str | None = None
@@ -137,10 +137,10 @@ _decode_body = JsonDecoder(StoredBody).decode
 
 
 def stored_body(block: bytes, proof: StarknetBlockProof) -> bytes:
-    """Return the text to store of a block in a node's form, which `proof` proves.
+    """Return the JSON to store for `block`, the JSON of a node that `proof` proves.
 
     Raises:
-        ValueError: A member is there that has no place in results, or one is not that results need.
+        ValueError: A transaction is of an unknown kind or version, or a member is missing or malformed.
     """
     source = _decode_source(block)
     status = ACCEPTED_ON_L1 if source.status == ACCEPTED_ON_L1 else ACCEPTED_ON_L2
@@ -161,7 +161,7 @@ def stored_body(block: bytes, proof: StarknetBlockProof) -> bytes:
 
 
 def decode_body(text: bytes) -> StoredBody:
-    """Return the body that the stored `text` holds."""
+    """Decode the stored text of a body."""
     return _decode_body(text)
 
 
@@ -171,7 +171,7 @@ def events_of(receipt: msgspec.Raw) -> list[StoredEvent]:
 
 
 def flagged_transaction(body: StoredBody, index: int, *, with_proof_facts: bool = False) -> bytes:
-    """Return a transaction without its hash; with proof facts if they are wanted and it may have some."""
+    """Return the JSON of a transaction without its hash; with proof facts on request, if it may have some."""
     transaction, facts = bytes(body.transactions[index]), body.proof_facts[index]
     if not with_proof_facts or facts is None:
         return transaction
@@ -179,29 +179,29 @@ def flagged_transaction(body: StoredBody, index: int, *, with_proof_facts: bool 
 
 
 def hashed_transaction(body: StoredBody, index: int, *, with_proof_facts: bool = False) -> bytes:
-    """Return a transaction with its hash."""
+    """Return the JSON of a transaction with its hash."""
     transaction = flagged_transaction(body, index, with_proof_facts=with_proof_facts)
     return b'%b,"transaction_hash":"%b"}' % (transaction[:-1], body.hashes[index].encode())
 
 
 def placed_receipt(body: StoredBody, index: int, block_hash: bytes, number: int) -> bytes:
-    """Return a receipt with hash and number of its block."""
+    """Return the JSON of a receipt with hash and number of its block."""
     place = b',"block_hash":"%b","block_number":%d}' % (felt_text(block_hash).encode(), number)
     return bytes(body.receipts[index])[:-1] + place
 
 
 def transaction_status(body: StoredBody, index: int) -> dict[str, Any]:
-    """Return the finality and the outcome of a transaction; of a reverted one with the reason."""
+    """Return the finality and the execution status of a transaction; with the reason if it was reverted."""
     outcome = _decode_outcome(body.receipts[index])
     status = {"finality_status": body.status, "execution_status": outcome.execution_status}
     return status if outcome.revert_reason is None else status | {"failure_reason": outcome.revert_reason}
 
 
 def form_of(transaction: Members) -> tuple[str, int]:
-    """Return kind and version of a transaction; queries have the version of what they ask about.
+    """Return kind and version of a transaction; the version is the low byte, so queries have it too.
 
     Raises:
-        ValueError: There is no such form.
+        ValueError: There is no such kind, or no such version of it.
     """
     form = (str(transaction.get("type")), felt_bytes(str(transaction.get("version")))[-1])
     if form not in TRANSACTION_MEMBERS:
@@ -237,7 +237,7 @@ def _transaction(source: Members, form: tuple[str, int]) -> Members:
 
 
 def _bounds(source: Any) -> Members:
-    """Return the bounds of all three resources; transactions of two are told with a third of zero."""
+    """Return the bounds of all three resources; a bound that the source lacks is zero."""
     if not isinstance(source, dict):
         raise ValueError("resource_bounds are an object")  # noqa: TRY004 - as all that is malformed
     bounds = {name: source.get(name, _NO_BOUND) for name in _BOUNDS}

@@ -1,4 +1,4 @@
-"""The Starknet chain of one data folder."""
+"""Starknet chain of one data folder."""
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -43,7 +43,7 @@ KNOWN_CHAINS: Final = {
 
 
 class StarknetChain:
-    """Blocks from the first to the head, the state after each, and the classes that they name."""
+    """Blocks from the first to the head, the state after each, and their classes."""
 
     def __init__(self, store: Environment, lock: WriterLock | None, folder: Path) -> None:
         self.store = store
@@ -55,7 +55,7 @@ class StarknetChain:
         """Return the chain in `data/alt`; a writer creates it when there is none.
 
         Raises:
-            StarknetError: There is none, another process writes it, or its layout is unknown.
+            StarknetError: There is no chain, another process writes it, or its layout is unknown.
             StoreError: The file cannot be read.
         """
         folder = data / FOLDER
@@ -73,7 +73,7 @@ class StarknetChain:
         return self.folder if self._lock is None else None
 
     def require_usable(self) -> None:
-        """Return if the store is where it was opened, and LMDB accepts it.
+        """Check that the store's file is in its place and accepted by LMDB.
 
         Raises:
             StoreMovedError: The file was deleted, moved or replaced.
@@ -85,25 +85,25 @@ class StarknetChain:
 
     @property
     def damaged(self) -> int:
-        """Return how often a read of this process has met a damaged row."""
+        """Return the number of reads of this process that met a damaged row."""
         return self.store.damaged
 
     @property
     def version(self) -> int:
-        """The version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         with self.store.read() as reader:
             return reader.version
 
     def snapshot(self, caller: object = None) -> StarknetSnapshot:
-        """Return a snapshot of the chain, in the version of the specification that a caller's path names."""
+        """Return a snapshot of the chain; results have the specification's version of the caller's path."""
         return StarknetSnapshot(self.store.read(), getattr(caller, "rpc_version", None))
 
     def reader(self) -> Reader:
-        """Return all tables as they are now."""
+        """Return a reader of all tables as they are now."""
         return self.store.read()
 
     def begin(self, first_block: int, chain_id: str | None) -> None:
-        """Record where an empty chain begins, and its name if known."""
+        """Store the number of an empty chain's first block, and its name if known."""
 
         def change(writer: Writer) -> None:
             writer.put(META, FIRST_BLOCK_KEY, number_key(first_block))
@@ -121,8 +121,8 @@ class StarknetChain:
     ) -> None:
         """Add the next blocks and classes, in one transaction.
 
-        With `after` they replace the blocks above that number, whose classes stay; no reader sees an
-        intermediate state.
+        With `after` they replace the blocks above that number. The classes of replaced blocks stay; no
+        reader sees an intermediate state.
         """
 
         def change(writer: Writer) -> None:
@@ -149,7 +149,7 @@ class StarknetChain:
         self.store.write(change)
 
     def prune(self, first: int) -> None:
-        """Remove the blocks below `first`, which the window has left, in one transaction."""
+        """Remove the blocks below `first`, in one transaction."""
         with self.snapshot() as view:
             lowest = view.first_block
 
@@ -166,9 +166,9 @@ class StarknetChain:
         chain_id: str,
         window: int,
     ) -> None:
-        """Make `blocks`, lowest first, the whole of a light folder of the last `window` blocks.
+        """Make `blocks`, lowest first, the only blocks of a light folder of the last `window` blocks.
 
-        Blocks that it had before are dropped, with what the state was after them; classes stay.
+        All earlier blocks are removed, with the state after each; classes stay.
         """
 
         def change(writer: Writer) -> None:
@@ -201,10 +201,10 @@ class StarknetChain:
 
 
 def _check_schema(store: Environment, folder: Path, *, writer: bool) -> None:
-    """Return if the layout is the one that this version knows; a writer gives it to a new store.
+    """Check that the store has the layout of this release; a writer records it in a new store.
 
     Raises:
-        StarknetError: It is another.
+        StarknetError: The layout is another one.
     """
     try:
         with store.read() as reader:
@@ -224,9 +224,9 @@ def _unknown_schema(folder: Path, found: str) -> StarknetError:
 
 
 def release_free_pages(data: Path) -> None:
-    """Give what the chain in `data/alt` needs no more back to the file system, once it is closed here.
+    """Give the free pages of the chain in `data/alt` back to the file system; it must be closed here.
 
-    Nothing is done where another process has begun to write: it uses that again.
+    Nothing is done if another process has begun to write, since it uses free pages again.
 
     Raises:
         StoreError: There is no chain, or LMDB refuses.

@@ -1,4 +1,4 @@
-"""A block's header as starknet-specs' BLOCK_HEADER, with the members that the chain's source had."""
+"""JSON of a block's header, starknet-specs' BLOCK_HEADER, with those members that the chain's source had."""
 
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ ADDED_MEMBERS: Final = frozenset(
         *("transaction_count", "event_count", "state_diff_length"),
     )
 )
-"""What headers have from starknet-specs 0.10 on."""
+"""Members of headers since starknet-specs 0.10."""
 PENDING_MEMBERS: Final = (
     "sequencer_address",
     "l1_gas_price",
@@ -44,11 +44,11 @@ PENDING_MEMBERS: Final = (
     "l1_data_gas_price",
     "l1_da_mode",
 )
-"""What the header of a block under way has, beside number, time and version."""
+"""Members of a pending block's header that are copied from the head, beside time and version."""
 
 
 def render_pending_header(number: int, row: BlockRow) -> bytes:
-    """Return the header of the block that follows the head, which has the head's time and prices."""
+    """Return the JSON of the pending block's header: the head's time, version and prices, `number` + 1."""
     more = msgspec.json.decode(row.more) if row.more else {}
     members: dict[str, Any] = {"block_number": number + 1}
     if row.timestamp is not None:
@@ -60,8 +60,8 @@ def render_pending_header(number: int, row: BlockRow) -> bytes:
 
 
 def _parent_hash(view: StarknetSnapshot, number: int, row: BlockRow) -> bytes | None:
-    """Return the header's parent hash, or else the hash of the block below: a bare state update follows
-    it.
+    """Return the parent hash: the header's own or, for a block stored from a state update alone, the hash of
+    the block below; None if that is not stored.
     """
     if row.parent_hash is not None:
         return row.parent_hash

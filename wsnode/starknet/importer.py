@@ -1,4 +1,4 @@
-"""Blocks from a source into the chain: verified one by one, committed in batches."""
+"""Importer of blocks from a source: they are verified one by one, and committed in batches."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ FindClass = Callable[[bytes], ContractClass | None]
 
 
 class BlockImporter:
-    """Takes the blocks that follow the head; `flush` makes them part of the chain."""
+    """Importer of the blocks after the head; `flush` commits the blocks taken."""
 
     def __init__(
         self,
@@ -30,7 +30,10 @@ class BlockImporter:
         verify_roots: bool = True,
         after: int | None = None,
     ) -> None:
-        """With `after`, a stored block, the new blocks replace those above it once they are committed."""
+        """Import blocks after the head or, with `after`, after that stored block.
+
+        In the second case the new blocks replace those above it at their first commit.
+        """
         self._chain = chain
         self._after = after
         self._find_class = find_class
@@ -41,7 +44,7 @@ class BlockImporter:
         self._changes = 0
         self._chain_id = self._snapshot.chain_id
         self.unproved: int = 0
-        """How many blocks had transactions and receipts that could not be verified."""
+        """Number of blocks taken whose transactions and receipts could not be verified."""
         self.head = head_of(self._snapshot, after)
         self._roots = self._state_roots() if verify_roots else None
 
@@ -64,19 +67,19 @@ class BlockImporter:
 
     @property
     def next_number(self) -> int:
-        """The number of the block to take next."""
+        """Return the number of the block to take next."""
         return self._snapshot.first_block if self.head is None else self.head[0] + 1
 
     @property
     def checks_roots(self) -> bool:
-        """Whether every state root is recomputed."""
+        """Return True if every block's state root is recomputed."""
         return self._roots is not None
 
     def check_stored(self, number: int, block_hash: bytes) -> None:
         """Check that the stored block `number` has this hash.
 
         Raises:
-            InvalidStarknetBlockError: It has another hash.
+            InvalidStarknetBlockError: The stored block has another hash.
         """
         row = self._snapshot.block(number)
         if row is not None and row.hash != block_hash:
@@ -85,10 +88,10 @@ class BlockImporter:
             )
 
     def take(self, block: UnverifiedStarknetBlock) -> None:
-        """Verify `block` and find the classes that it names.
+        """Verify `block`, look up its classes, and commit if the batch is large enough.
 
         Raises:
-            InvalidStarknetBlockError: It violates a rule; the blocks before it stay and wait for `flush`.
+            InvalidStarknetBlockError: The block violates a rule; those before it stay and wait for `flush`.
         """
         if block.number == 0:
             self._chain_id = KNOWN_CHAINS.get(block.hash, self._chain_id)
@@ -104,7 +107,7 @@ class BlockImporter:
             self.flush()
 
     def fill_missing(self) -> int:
-        """Look for the definitions that earlier imports lacked, and return the number found."""
+        """Look up the class definitions that are missing in the store, and return the number found."""
         for class_hash, _ in self._snapshot.missing_classes():
             self._seek(class_hash)
         found = sum(found is not None for found in self._classes.values())
@@ -152,7 +155,7 @@ class BlockImporter:
 
 
 def head_of(snapshot: StarknetSnapshot, number: int | None = None) -> Head | None:
-    """Return number, hash and root of the head or of block `number`, None for an empty chain."""
+    """Return number, hash and state root of block `number`, or of the head; None if it is not stored."""
     number = snapshot.head if number is None else number
     row = None if number is None else snapshot.block(number)
     return None if number is None or row is None else (number, row.hash, row.new_root)

@@ -1,4 +1,4 @@
-"""The state's tries, built from the stored head and updated block by block."""
+"""State tries, built from the stored head and updated block by block."""
 
 from collections.abc import Iterator
 
@@ -22,23 +22,23 @@ ENTRIES_A_CALL = 50_000
 
 
 class StateTooLargeError(Exception):
-    """The state has more values than its tries may have."""
+    """Error of a state with more values than its tries may have."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the state has more than {most} values")
 
 
 class StateRoots:
-    """The tries of one state, in memory: about 370 bytes for each non-zero slot."""
+    """Tries of one state, in memory: about 370 bytes for each non-zero slot."""
 
     def __init__(self) -> None:
         self.tries = StarknetTries()
 
     @classmethod
     def of_head(cls, reader: Reader, last: int | None = None, *, most: int | None = None) -> "StateRoots":
-        """Return the tries of the state after the stored head, from the last entries of the histories.
+        """Build the tries of the state after the stored head or, with `last`, after that block.
 
-        With `last`, of the state after that block.
+        The values are the last entries of the histories up to that block.
 
         Raises:
             StateTooLargeError: The histories have more than `most` values.

@@ -1,4 +1,4 @@
-"""The chain at one moment: everything that a request reads."""
+"""Snapshot of the chain at one moment, with all reads of a request."""
 
 from collections.abc import Iterator
 from types import TracebackType
@@ -46,12 +46,12 @@ SPEC_VERSIONS: Final = {BEFORE_0_10: "0.9.0", NEWEST: "0.10.3"}
 
 
 class StarknetSnapshot:
-    """The chain at the moment when the snapshot was opened; a context manager."""
+    """Chain at the moment when the snapshot was opened; a context manager that closes the reader."""
 
     __slots__ = ("_reader", "_rpc_version")
 
     def __init__(self, reader: Reader, rpc_version: str | None = None) -> None:
-        """`rpc_version` is a path's name of the version in which results are told, None the newest."""
+        """Read from `reader`; `rpc_version` is the version in the request's path, None the newest."""
         self._reader = reader
         self._rpc_version = rpc_version or NEWEST
 
@@ -65,86 +65,86 @@ class StarknetSnapshot:
 
     @property
     def spec_version(self) -> str:
-        """The release of starknet-specs in whose forms results are told."""
+        """Return the release of starknet-specs that results have, such as 0.10.3."""
         return SPEC_VERSIONS[self._rpc_version]
 
     @property
     def is_before_0_10(self) -> bool:
-        """Whether results lack what starknet-specs 0.10 has added."""
+        """Return True if results leave out members added by starknet-specs 0.10."""
         return self._rpc_version == BEFORE_0_10
 
     @property
     def version(self) -> int:
-        """The version of the store, another one after each commit."""
+        """Return the version of the store; each commit changes it."""
         return self._reader.version
 
     @property
     def head(self) -> int | None:
-        """The last block's number."""
+        """Return the number of the last block, or None for an empty chain."""
         key = last_key(self._reader, BLOCKS)
         return None if key is None else key_number(key)
 
     @property
     def first_block(self) -> int:
-        """The number of the first stored block."""
+        """Return the number of the first stored block; 0 for an empty chain unless it was set."""
         key = self._reader.get(META, FIRST_BLOCK_KEY)
         return 0 if key is None else key_number(key)
 
     @property
     def window(self) -> int | None:
-        """The number of blocks that a light folder keeps, None for a full one."""
+        """Return the number of blocks kept by a light folder, or None for a full one."""
         key = self._reader.get(META, WINDOW_KEY)
         return None if key is None else key_number(key)
 
     @property
     def chain_id(self) -> str | None:
-        """The chain's name, such as SN_MAIN, if known."""
+        """Return the chain's name, such as SN_MAIN, or None if it is unknown."""
         name = self._reader.get(META, CHAIN_ID_KEY)
         return None if name is None else name.decode()
 
     def block(self, number: int) -> BlockRow | None:
-        """Return the header of block `number`."""
+        """Return the stored row of block `number`, or None."""
         row = self._reader.get(BLOCKS, number_key(number))
         return None if row is None else decode_block(row)
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Return the number of the block of that hash."""
+        """Return the number of the block with this hash, or None if it is not on the chain."""
         key = self._reader.get(NUMBERS, block_hash)
         return None if key is None else key_number(key)
 
     def dropped(self, block_hash: bytes) -> tuple[int, bytes] | None:
-        """Return the number of a dropped block and the hash of its parent."""
+        """Return number and parent hash of a block that has left the chain, or None for any other."""
         value = self._reader.get(DROPPED, block_hash)
         return None if value is None else (key_number(value[:NUMBER_BYTES]), value[NUMBER_BYTES:])
 
     def diff_text(self, number: int) -> bytes | None:
-        """Return the stored JSON of block `number`'s state diff."""
+        """Return the stored JSON of block `number`'s state diff, or None."""
         frame = self._reader.get(DIFFS, number_key(number))
         return None if frame is None else decompress(frame)
 
     def body(self, number: int) -> StoredBody | None:
-        """Return the transactions and receipts of block `number`, None if it has none here."""
+        """Return transactions and receipts of block `number`, or None if the block is stored without them."""
         frame = self._reader.get(BODIES, number_key(number))
         return None if frame is None else decode_body(decompress(frame))
 
     def event_bloom(self, number: int) -> bytes | None:
-        """Return the Bloom filter of block `number`'s events, None if it has no body here."""
+        """Return the Bloom filter of block `number`'s events, or None if it is stored without its body."""
         return self._reader.get(EVENT_BLOOMS, number_key(number))
 
     def transaction(self, transaction_hash: bytes) -> tuple[int, int] | None:
-        """Return the number of a transaction's block, and its index in it."""
+        """Return the number of a transaction's block and its index in the block, or None if unknown."""
         place = self._reader.get(TRANSACTIONS, transaction_hash)
         if place is None:
             return None
         return key_number(place[:NUMBER_BYTES]), int.from_bytes(place[NUMBER_BYTES:], "big")
 
     def class_hash_at(self, address: bytes, number: int) -> bytes | None:
-        """Return the class of the contract after block `number`."""
+        """Return the class hash of a contract after block `number`, or None if it does not exist."""
         value = value_at(self._reader, CLASS_AT, address, number)
         return None if value is None else value[:-1]
 
     def nonce_at(self, address: bytes, number: int) -> bytes | None:
-        """Return the nonce after block `number`, None if none was written."""
+        """Return the nonce of a contract after block `number`, or None if none was written."""
         return value_at(self._reader, NONCE_AT, address, number)
 
     def compiled_at(self, class_hash: bytes, number: int) -> bytes | None:
@@ -152,14 +152,14 @@ class StarknetSnapshot:
         return value_at(self._reader, COMPILED_AT, class_hash, number)
 
     def storage_at(self, address: bytes, key: bytes, number: int) -> tuple[bytes, int] | None:
-        """Return a slot's value after block `number` and the block that wrote it, None if none did."""
+        """Return a slot's value after block `number`, and the number of the block that wrote it, or None."""
         entry = entry_at(self._reader, STORAGE_AT, address + key, number)
         return None if entry is None else (entry[1].rjust(32, b"\x00"), key_number(entry[0]))
 
     def was_deployed_here(self, address: bytes, last: int | None = None) -> bool:
-        """Return whether the contract was deployed in this history, so that its unwritten values are zero.
+        """Return True if the contract was deployed in the stored history: its unwritten slots are zero.
 
-        With `last`, whether it was deployed up to that block.
+        With `last`, only deployments up to that block count.
         """
         if (entry := first_entry(self._reader, CLASS_AT, address)) is None:
             return False
@@ -167,34 +167,34 @@ class StarknetSnapshot:
         return value[-1:] == DEPLOYED and (last is None or key_number(key) <= last)
 
     def rendered_class(self, class_hash: bytes) -> bytes | None:
-        """Return the class in the form of results."""
+        """Return the JSON of a class as in results, or None if its definition is not stored."""
         row = self._reader.get(CLASSES, class_hash)
         return None if row is None else decompress(memoryview(row)[1:])
 
     def has_class(self, class_hash: bytes) -> bool:
-        """Return whether the definition is stored."""
+        """Return True if the definition of the class is stored."""
         return self._reader.get(CLASSES, class_hash) is not None
 
     def first_named(self, class_hash: bytes) -> int | None:
-        """Return the first block that names the class."""
+        """Return the number of the first block that names the class, or None."""
         key = self._reader.get(FIRST_NAMED, class_hash)
         return None if key is None else key_number(key)
 
     def is_missing(self, class_hash: bytes) -> bool:
-        """Return whether a block names the class, and its definition is not stored."""
+        """Return True if a block names the class, and its definition is not stored."""
         return self._reader.get(MISSING, class_hash) is not None
 
     @property
     def late(self) -> int:
-        """How many definitions came after the blocks that name them."""
+        """Return the number of class definitions stored later than the first block that names the class."""
         return last_late(self._reader)
 
     def late_classes(self, after: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the hashes of classes whose definitions came late, with their places, from `after` + 1 on."""
+        """Yield place and class hash of the definitions that came late, from place `after` + 1 on."""
         stop = LATE + number_key(MAX_NUMBER)
         for key, class_hash in scan(self._reader, META, LATE + number_key(after + 1), stop):
             yield key_number(key), class_hash
 
     def missing_classes(self) -> list[tuple[bytes, int]]:
-        """Return the hashes of classes without a definition, and the first block that names each."""
+        """Return the hash of each class without a stored definition, and the first block that names it."""
         return [(class_hash, key_number(key)) for class_hash, key in scan(self._reader, MISSING, b"")]

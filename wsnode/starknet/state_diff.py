@@ -1,4 +1,4 @@
-"""A block's changes, checked and sorted: the form from which all others are derived."""
+"""State diff of a block, checked and sorted; all other forms are derived from it."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -10,29 +10,29 @@ Slot: TypeAlias = tuple[bytes, bytes, bytes]
 
 
 class InvalidStateDiffError(ValueError):
-    """The diff contradicts itself or holds a value that is no felt."""
+    """Error of a diff with a contradiction, or with a value that is no felt."""
 
 
 class StateDiff(msgspec.Struct, frozen=True, gc=False):
-    """One block's changes, each list sorted and without duplicates."""
+    """Changes of one block to the state, each list sorted and without duplicates."""
 
     storage: list[Slot] = []
-    """Address, key, value."""
+    """Address, key and new value of each changed slot."""
     deployed: list[Pair] = []
-    """Address, class hash."""
+    """Address and class hash of each new contract."""
     replaced: list[Pair] = []
-    """Address, class hash."""
+    """Address and new class hash of each contract with a replaced class."""
     nonces: list[Pair] = []
-    """Address, nonce."""
+    """Address and new nonce of each contract."""
     declared: list[Pair] = []
-    """Class hash, compiled class hash: Sierra."""
+    """Class hash and compiled class hash of each declared Sierra class."""
     migrated: list[Pair] = []
-    """Class hash, new compiled class hash."""
+    """Class hash and new compiled class hash of each migrated class."""
     deprecated: list[bytes] = []
-    """Class hash: Cairo 0."""
+    """Class hash of each declared Cairo 0 class."""
 
     def named_classes(self) -> list[bytes]:
-        """Return the class hashes that the diff names; it need not declare them all."""
+        """Return the hashes of all classes declared, or used by contracts, in this diff; sorted."""
         hashes = {class_hash for _, class_hash in (*self.deployed, *self.replaced)}
         hashes.update(class_hash for class_hash, _ in self.declared)
         hashes.update(self.deprecated)

@@ -1,4 +1,4 @@
-"""What a block's hash does not cover: members that are their source's word, and who vouches for them."""
+"""Members of blocks that the block's hash does not cover: they are trusted from their source."""
 
 from typing import Final
 
@@ -8,18 +8,18 @@ Version = tuple[int, ...]
 
 
 class UncommittedMember(msgspec.Struct, frozen=True):
-    """A member of a block with receipts, or of its state update, that the block's hash does not cover."""
+    """Member of a block with receipts, or of its state update, that the block's hash does not cover."""
 
     member: str
-    """Its path, with `[]` for any index; members below it are trusted with it."""
+    """Path of the member, with `[]` for any index; members below it are trusted too."""
     before: Version | None = None
-    """The first protocol version whose hash covers it; None if none does yet."""
+    """First protocol version whose block hash covers the member; None if no version's does."""
     kinds: tuple[str, ...] = ()
-    """The kinds of transactions that it concerns; none for all."""
+    """Kinds of transactions whose member is trusted; empty for all kinds."""
 
 
 RECEIPTS: Final = (0, 13, 2)
-"""The first version whose hash covers receipts and state differences."""
+"""First protocol version whose block hash covers receipts and state differences."""
 
 TRUSTED_MEMBERS: Final = (
     UncommittedMember("status"),
@@ -56,13 +56,13 @@ INTERCHANGEABLE_LISTS: Final = (
     ("deployed_contracts", "replaced_classes"),
     ("declared_classes", "migrated_compiled_classes"),
 )
-"""Lists of a state difference that the hash covers as one: which of the two an entry is in, is trusted."""
+"""Pairs of lists of a state difference that the hash covers as one list: the list of an entry is trusted."""
 
 
 def trusted_members(version: Version, kind: str | None = None) -> list[str]:
     """Return the paths of the members that the hash of a block of protocol `version` does not cover.
 
-    With `kind`, such as INVOKE, only those of a transaction of that kind, and of the block.
+    With `kind`, such as INVOKE, members of other kinds of transactions are left out.
     """
     return [
         trusted.member

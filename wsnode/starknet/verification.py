@@ -1,4 +1,4 @@
-"""The rules for a block that follows the head: links, block hash, commitments, deployments, state root."""
+"""Rules of a block after the head: links, block hash, commitments, deployments, state root."""
 
 from collections.abc import Callable
 from typing import Final
@@ -28,7 +28,7 @@ COMMITMENT_VERSION = (0, 13, 2)
 
 MAINNET: Final = "SN_MAIN"
 FIRST_PEDERSEN: Final = 833
-"""The main network's first block whose hash covers its sequencer; others' first block is such a one."""
+"""First block of the main network whose hash covers the sequencer; on other networks it is block 0."""
 
 Head = tuple[int, bytes, bytes]
 """Number, hash and state root of the block to follow."""
@@ -41,12 +41,13 @@ def verify(
     is_deployed: Callable[[bytes], bool],
     chain_id: str | None = None,
 ) -> VerifiedStarknetBlock:
-    """Return `block` after all checks; without a head it is the first of its history.
+    """Check `block` against all rules, and return it; without a head it is the first stored block.
 
-    With the chain's id a block with transactions and receipts is recomputed, up to its hash.
+    With `chain_id` a block with transactions and receipts is verified against its own hash. State roots are
+    recomputed with `roots`; `is_deployed` tells if a contract already exists.
 
     Raises:
-        InvalidStarknetBlockError: It violates a rule.
+        InvalidStarknetBlockError: The block violates a rule.
     """
     if head is not None:
         _check_links(block, head)
@@ -82,9 +83,9 @@ def _check_links(block: UnverifiedStarknetBlock, head: Head) -> None:
 
 
 def is_provable(block: UnverifiedStarknetBlock, chain_id: str | None) -> bool:
-    """Return whether the hash of the block can be recomputed from what its source has.
+    """Return True if the block's hash can be recomputed from the members that its source sent.
 
-    On the main network some blocks before version 0.9 cannot: their sources lack version and sequencer.
+    On the main network it cannot for some blocks before version 0.9, without version and sequencer.
     """
     if block.body is None or chain_id is None:
         return False
@@ -94,7 +95,7 @@ def is_provable(block: UnverifiedStarknetBlock, chain_id: str | None) -> bool:
 
 
 def _proof(block: UnverifiedStarknetBlock, chain_id: str | None) -> StarknetBlockProof | None:
-    """Return what the block's hash proves, None if it cannot be recomputed."""
+    """Return the values proved by the block's hash, or None if the hash cannot be recomputed."""
     if block.body is None or chain_id is None or not is_provable(block, chain_id):
         return None
     update = {
@@ -124,7 +125,7 @@ def _stored_body(block: UnverifiedStarknetBlock, proof: StarknetBlockProof) -> b
 
 
 def _with_commitments(header: StarknetHeader, proof: StarknetBlockProof) -> StarknetHeader:
-    """Return the header with the commitments that its source may have left out."""
+    """Return the header with all commitments and counts of the proof, in place of the source's."""
     counts = {"transaction_count": proof.transaction_count, "event_count": proof.event_count}
     commitments = {
         "transaction_commitment": proof.transaction_commitment,

@@ -1,6 +1,6 @@
-"""The classes of a dump, found by hash when a block names them.
+"""Classes of a dump, found by hash when a block names them.
 
-A file whose name is a class hash is opened only for that class. The others are opened at the start.
+A file named by a class hash is opened only for that class. The others are opened at the start.
 """
 
 from pathlib import Path

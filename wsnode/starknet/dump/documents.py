@@ -64,7 +64,7 @@ class DumpDocument(msgspec.Struct, frozen=True, kw_only=True):
     header: StarknetHeader | None = None
     update: DumpUpdate | None = None
     is_pending: bool = False
-    """Whether it is the update of an unfinished block."""
+    """True if the document is the state update of an unfinished block."""
     is_class: bool = False
     body: bytes | None = None
     """The text of the header's document, if it has transactions and receipts; still in the source's form."""

@@ -1,4 +1,4 @@
-"""The position of a search for events, and the continuation token that encodes it."""
+"""Position of a search for events, and its encoding as a continuation token."""
 
 from typing import Final, Self
 
@@ -14,15 +14,15 @@ _SIZE: Final = 8 + 4 + FELT_BYTES
 
 
 class EventPosition(msgspec.Struct, frozen=True):
-    """The position after the first `count` events of block `number`, whose hash is `hash`.
+    """Position after the first `count` events of block `number` with hash `hash`.
 
-    It names the last block that the client has seen anything of, so that it is valid for as long as all that
-    was seen is on the chain, whatever becomes of the blocks above.
+    The block is the last one of which the client has seen events. So a position stays valid while all blocks
+    that the client has seen are on the chain; blocks above may be replaced.
     """
 
     number: int
     count: int
-    """Of all events of the block, matching or not."""
+    """Number of the block's events before the position, matching or not."""
     hash: bytes
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A block of which subscribers are told: what is read of it is read once for all of them."""
+"""Block to be published to subscribers; its parts are read once for all subscriptions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -14,43 +14,43 @@ from wsnode.starknet.storage.rows import BlockRow
 
 
 class BodyUnavailableError(Exception):
-    """The block is stored without its transactions, so nobody knows what subscribers should be told."""
+    """Error of a block that is stored without its transactions, so its events and receipts are unknown."""
 
     def __init__(self, position: StarknetPosition) -> None:
         super().__init__(f"block {position.number} was stored without its transactions")
         self.position = position
-        """That after the block."""
+        """Position after the block."""
 
 
 class BlockContents:
-    """A stored block of the chain that `view` shows."""
+    """Stored block of the chain in the snapshot `view`."""
 
     def __init__(self, view: StarknetSnapshot, number: int, row: BlockRow) -> None:
         self.view = view
         self.number = number
         self.hash = row.hash
         self.transactions_read = 0
-        """How many transactions have been read of it."""
+        """Number of the block's transactions if its body has been read, else 0."""
         self._row = row
 
     @property
     def position(self) -> StarknetPosition:
-        """The position after the block."""
+        """Return the position after the block."""
         return StarknetPosition(self.number, self.hash)
 
     @cached_property
     def hash_text(self) -> str:
-        """The block's hash as results have it."""
+        """Return the block's hash in hexadecimal, as in results."""
         return felt_text(self.hash)
 
     @cached_property
     def header(self) -> bytes:
-        """The header as JSON."""
+        """Return the header as JSON."""
         return render_header(self.view, self.number, self._row)
 
     @cached_property
     def event_bloom(self) -> bytes:
-        """The Bloom filter of the block's events.
+        """Return the Bloom filter of the block's events.
 
         Raises:
             BodyUnavailableError: The block has no transactions here.
@@ -61,10 +61,10 @@ class BlockContents:
 
     @cached_property
     def body(self) -> StoredBody:
-        """The block's transactions and receipts.
+        """Return the block's transactions and receipts.
 
         Raises:
-            BodyUnavailableError: It has none here.
+            BodyUnavailableError: The block has no transactions here.
         """
         if (body := self.view.body(self.number)) is None:
             raise BodyUnavailableError(self.position)
@@ -73,7 +73,7 @@ class BlockContents:
 
     @cached_property
     def events(self) -> Sequence[EmittedEvent]:
-        """All events of the block, in order.
+        """Return all events of the block, in order.
 
         Raises:
             BodyUnavailableError: The block has no transactions here.
@@ -83,14 +83,14 @@ class BlockContents:
 
     @cached_property
     def events_by_contract(self) -> Mapping[str, Sequence[int]]:
-        """The indices of the events that each contract has emitted."""
+        """Return the indices in `events` of each contract's events, by the contract's address."""
         indices: dict[str, list[int]] = {}
         for index, event in enumerate(self.events):
             indices.setdefault(event.from_address, []).append(index)
         return indices
 
     def events_of(self, contracts: Iterable[str]) -> Iterator[EmittedEvent]:
-        """Yield the events that some contracts have emitted, in order; without contracts all events."""
+        """Yield the events emitted by these contracts, in order; without contracts all events."""
         if not (named := set(contracts)):
             yield from self.events
             return

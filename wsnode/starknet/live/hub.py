@@ -1,4 +1,4 @@
-"""The head that subscribers have received, and how it follows the store's."""
+"""Hub of a Starknet chain: publishes new blocks of the store to the subscriptions."""
 
 import logging
 from collections.abc import Callable
@@ -27,19 +27,19 @@ logger = logging.getLogger("wsnode.live")
 
 
 class StarknetHub:
-    """Publishes blocks and reorganisations from the store to the subscriptions of one Starknet chain."""
+    """Publisher of blocks and reorganisations from the store to the subscriptions of one Starknet chain."""
 
     def __init__(self, chain: StarknetChain, fan_out: FanOut | None = None) -> None:
-        """`fan_out` is shared with another chain of the network, if there is one."""
+        """Publish from `chain`; `fan_out` may be shared with the network's other chain."""
         self._chain = chain
         self.fan_out = fan_out or FanOut()
-        """Delivers the events to the subscribers; its owner runs it."""
+        """Delivery of events to the subscribers; its owner runs it."""
         self._groups: dict[NotificationForm, Group] = {}
         self.parameters = 0
-        """Addresses, keys and hashes that all subscriptions name together."""
+        """Number of addresses, keys and hashes in the parameters of all subscriptions together."""
         with chain.snapshot() as view:
             self.head = head_position(view)
-        """The last head that was published."""
+        """Position of the last published head."""
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
     def snapshot(self) -> StarknetSnapshot:
@@ -58,9 +58,9 @@ class StarknetHub:
         del self._groups[form]
 
     def advance(self) -> None:
-        """Publish the changes since the last call.
+        """Publish the changes of the chain since the last call.
 
-        Of many blocks at once it publishes the first ones; the watching task publishes the rest.
+        One call reads about `STEP_TRANSACTIONS` transactions; `watch` publishes the rest.
         """
         with self._chain.snapshot() as view:
             if (head := head_position(view)) != self.head:
@@ -118,5 +118,5 @@ class StarknetHub:
             group.publish(Event([render(form)]), before)
 
     async def watch(self) -> None:
-        """Publish blocks that another process writes, and the rest of many blocks, for ever."""
+        """Publish blocks written by another process, and the blocks left over by `advance`, for ever."""
         await self._watch.run(self.advance)

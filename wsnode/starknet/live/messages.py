@@ -1,4 +1,4 @@
-"""The text of notifications and notices: the parts before and after a subscription's id."""
+"""Text of notifications and notices: the parts before and after a subscription's id."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal
@@ -13,35 +13,36 @@ from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.live.streams import Stream
 
 CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
-"""Closes a connection whose subscription without notices would lose blocks."""
+"""Close notice for a connection with a subscription without notices, after the loss of its last block."""
 CLOSE_UNAVAILABLE: Final = FinalNotice(CONNECTION_ERROR, "a block is stored without its transactions")
-"""Closes a connection whose subscription without notices would lose what such a block has."""
+"""Close notice for a connection with a subscription without notices, at a block without transactions."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"%b_subscription%b","params":{"subscription_id":"'
 
 Family = Literal["alt", "starknet"]
 Message = tuple[bytes, bytes]
-"""A notification's text before and after the id."""
+"""Text of a notification before and after the subscription's id."""
 
 
 class NotificationForm(msgspec.Struct, frozen=True):
-    """What a subscription sends, under the names of a family, and in which form."""
+    """Form of a subscription's notifications: its stream, the family of its methods, and its options."""
 
     family: Family
     stream: Stream
     cursors: bool = False
     is_before_0_10: bool = False
-    """Whether results lack what starknet-specs 0.10 has added."""
+    """True if results leave out members added by starknet-specs 0.10."""
 
     @property
     def has_notices(self) -> bool:
-        """Return whether it gets notices that starknet-specs lacks, at which Starknet's libraries
-        disconnect.
+        """Return True if the subscription gets notices, an addition to starknet-specs.
+
+        Starknet's libraries disconnect at a notice, so only subscriptions with cursors get them.
         """
         return self.cursors
 
 
 def notification(form: NotificationForm, result: bytes, behind: StarknetPosition) -> Message:
-    """Return the notification of a rendered result."""
+    """Return the notification of a result in JSON; `behind` is its cursor."""
     return _message(form, form.stream.notification, result, behind)
 
 
@@ -73,7 +74,7 @@ def restart_notice(form: NotificationForm, cursor: StarknetPosition) -> Message:
 
 
 def unknown_block_notice(form: NotificationForm, lost: StarknetPosition, cursor: StarknetPosition) -> Message:
-    """Return the notice that the node has lost a block that it published, and continues from `cursor`."""
+    """Return the notice that published block `lost` is not known any more; events follow from `cursor` on."""
     data = {**lost.named, "cursor": str(cursor)}
     return _error(form, RESOURCE_NOT_FOUND, "the block is not known any more", data)
 

@@ -1,4 +1,4 @@
-"""The position of a subscription, and the cursor with which a client continues from it."""
+"""Position of a subscription in the chain, and its encoding as a cursor."""
 
 from typing import Final, Self
 
@@ -8,7 +8,7 @@ from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 from wsnode.starknet.felt import FELT_BYTES, ZERO, felt_text
 
 WHOLE: Final = 2**32 - 1
-"""In place of a count of transactions: the whole block."""
+"""Value of `transactions` for the position after the whole block."""
 _VERSION: Final = b"\x01S"
 _SIZE: Final = 8 + FELT_BYTES
 _VERSION_WITHIN: Final = b"\x01W"
@@ -16,19 +16,19 @@ _SIZE_WITHIN: Final = _SIZE + 4 + 4
 
 
 class StarknetPosition(msgspec.Struct, frozen=True):
-    """The position after block `number` with hash `hash`, or within it.
+    """Position after block `number` with hash `hash`, or within it.
 
-    A block's order is: of each transaction its events, then itself; behind all of them the header. So a
-    position does not depend on what a subscription sends.
+    The order within a block is: the events of a transaction, then the transaction, and after all
+    transactions the header. So positions of all kinds of subscriptions are comparable.
     """
 
     number: int
-    """-1 before the first block."""
+    """Number of the block, -1 before the first block."""
     hash: bytes
     transactions: int = WHOLE
-    """How many of the block's transactions are behind the position, events included."""
+    """Number of the block's transactions before the position, with their events; `WHOLE` after the block."""
     events: int = 0
-    """And how many events of the next transaction."""
+    """Number of events of the next transaction before the position."""
 
     def __str__(self) -> str:
         content = b"%b%b" % (self.number.to_bytes(8, "big", signed=True), self.hash)
@@ -57,12 +57,12 @@ class StarknetPosition(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> tuple[int, int]:
-        """The position within the block; a place further on is greater."""
+        """Return the position within the block: `transactions` and `events`; later places are greater."""
         return self.transactions, self.events
 
     @property
     def block(self) -> "StarknetPosition":
-        """The position after the whole block."""
+        """Return the position after the whole block."""
         return StarknetPosition(self.number, self.hash)
 
     @property
@@ -72,4 +72,4 @@ class StarknetPosition(msgspec.Struct, frozen=True):
 
 
 BEGINNING: Final = StarknetPosition(-1, ZERO)
-"""Before the first block."""
+"""Position before the first block."""

@@ -1,4 +1,4 @@
-"""What subscriptions of each kind send of a block, in the order of the block."""
+"""Streams of subscriptions: the items of each kind in a block, in the order of the block."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -16,37 +16,37 @@ from wsnode.starknet.live.position import WHOLE
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 Place: TypeAlias = tuple[int, int]
-"""A position within a block: transactions, and events of the next one."""
+"""Position within a block: number of transactions before it, and of events of the next transaction."""
 Item: TypeAlias = tuple[Place, bytes]
-"""The place behind what is sent, and the result of its notification."""
+"""Place after an item, and the JSON of its notification's result."""
 
 _FIRST: Final[Place] = (0, 0)
 
 
 class Stream(Protocol):
-    """What is sent of each block; equal ones are rendered once."""
+    """Kind and filter of a subscription; equal streams are rendered once for all their subscriptions."""
 
     @property
     def kind(self) -> str:
-        """Return the name by which such subscriptions are counted."""
+        """Return the name under which such subscriptions are counted."""
         ...
 
     @property
     def notification(self) -> bytes:
-        """Return the end of its notifications' name."""
+        """Return the end of the notifications' method name, after `_subscription`."""
         ...
 
     @property
     def weight(self) -> int:
-        """Return how many addresses, keys and hashes it names."""
+        """Return the number of addresses, keys and hashes in the parameters."""
         ...
 
     def next_block(self, view: StarknetSnapshot, first: int, last: int) -> int:
-        """Return the first block from `first` on of which something may be sent; above `last` if none."""
+        """Return the number of the first block from `first` on that may have items; above `last` if none."""
         ...
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield what is sent of a block behind a place.
+        """Yield the items of a block after place `behind`.
 
         Raises:
             BodyUnavailableError: The block has no transactions here.
@@ -61,25 +61,25 @@ class _OfEveryBlock(msgspec.Struct, frozen=True):
 
 
 class HeadStream(_OfEveryBlock, frozen=True):
-    """The header of each block."""
+    """Stream of the header of each block."""
 
     kind = "newHeads"
     notification = b"NewHeads"
     weight = 0
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the header, which is behind all else of its block."""
+        """Yield the header; its place is the end of the block."""
         if behind < (WHOLE, 0):
             yield (WHOLE, 0), without_commitments(block.header) if is_before_0_10 else block.header
 
 
 class EventSpec(_OfEveryBlock, frozen=True):
-    """Each event that matches a filter."""
+    """Stream of the events that match a filter."""
 
     addresses: tuple[str, ...] = ()
     keys: tuple[tuple[str, ...], ...] = ()
     accepted: bool = True
-    """Whether those of blocks are wanted, and not only those of a block under way."""
+    """True if events of accepted blocks are wanted, False if only those of the pending block are."""
 
     kind = "events"
     notification = b"Events"
@@ -121,7 +121,10 @@ _decode_sender = msgspec.json.Decoder(_Sender).decode
 
 
 def _sender_of(body: StoredBody, index: int) -> str | None:
-    """Return the account that pays for a transaction; of one that deploys an account, that account."""
+    """Return the address of the account that pays for a transaction: for DEPLOY_ACCOUNT the new account.
+
+    None if the transaction has no such account.
+    """
     transaction = _decode_sender(body.transactions[index])
     if transaction.type == "DEPLOY_ACCOUNT":
         return _decode_sender(body.receipts[index]).contract_address
@@ -131,11 +134,11 @@ def _sender_of(body: StoredBody, index: int) -> str | None:
 
 
 class TransactionStream(_OfEveryBlock, frozen=True):
-    """Each transaction of some senders, or of all."""
+    """Stream of the transactions of some senders, or of all."""
 
     senders: frozenset[str] = frozenset()
     accepted: bool = True
-    """Whether those of blocks are wanted, and not only those of a block under way."""
+    """True if transactions of accepted blocks are wanted, False if only those of the pending block are."""
     with_proof_facts: bool = False
 
     kind = "newTransactions"
@@ -158,11 +161,11 @@ class TransactionStream(_OfEveryBlock, frozen=True):
 
 
 class ReceiptStream(_OfEveryBlock, frozen=True):
-    """The receipt of each transaction of some senders, or of all."""
+    """Stream of the receipts of transactions of some senders, or of all."""
 
     senders: frozenset[str] = frozenset()
     accepted: bool = True
-    """Whether those of blocks are wanted, and not only those of a block under way."""
+    """True if receipts of accepted blocks are wanted, False if only those of the pending block are."""
 
     kind = "newTransactionReceipts"
     notification = b"NewTransactionReceipts"
@@ -182,7 +185,7 @@ class ReceiptStream(_OfEveryBlock, frozen=True):
 
 
 class StatusStream(msgspec.Struct, frozen=True):
-    """The status of one transaction, whenever a block includes it."""
+    """Stream of the status of one transaction, sent when a block includes it."""
 
     transaction_hash: bytes
 
@@ -191,7 +194,7 @@ class StatusStream(msgspec.Struct, frozen=True):
     weight = 1
 
     def next_block(self, view: StarknetSnapshot, first: int, last: int) -> int:
-        """Return the transaction's block, if it has one from `first` on."""
+        """Return the number of the transaction's block if that is `first` or later, else `last` + 1."""
         place = view.transaction(self.transaction_hash)
         return last + 1 if place is None or place[0] < first else place[0]
 

@@ -1,4 +1,4 @@
-"""A client's subscription: live in a group, or catching up from a position."""
+"""Subscription of a client: live in a group, or catching up from a position."""
 
 import trio
 
@@ -21,7 +21,7 @@ from wsnode.starknet.live.position import StarknetPosition
 
 
 class BlockSubscription(Subscription):
-    """What a stream sends of each block; events that it has not received are in the store."""
+    """Subscription to the items of a stream in each block; missed blocks are read from the store."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class BlockSubscription(Subscription):
         form: NotificationForm,
         position: StarknetPosition | None,
     ) -> None:
-        """Without a `position` it gets the events after its creation."""
+        """Subscribe from `position` on or, without one, from the present head on."""
         super().__init__(form.stream.kind, channel)
         self._hub = hub
         self._form = form
@@ -38,11 +38,11 @@ class BlockSubscription(Subscription):
 
     @property
     def weight(self) -> int:
-        """Return how many addresses, keys and hashes it names."""
+        """Return the number of addresses, keys and hashes in the parameters."""
         return self._form.stream.weight
 
     def begin(self) -> None:
-        """Catch up from the position, then go live."""
+        """Begin to catch up from the position or, without one, go live at once."""
         self._hub.advance()
         if self._position is None:
             self._go_live()
@@ -50,13 +50,13 @@ class BlockSubscription(Subscription):
             self._catch_up_from(self._position)
 
     def fall_behind(self, position: StarknetPosition, missed: int) -> None:
-        """Send a notice, if it has notices, and continue from `position` once the client has read."""
+        """Send a notice if the form has notices, and continue from `position` once the client has read."""
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
         self._catch_up_from(position)
 
     def end(self) -> None:
-        """Get nothing more, and leave the room of its parameters to others."""
+        """End the subscription, and subtract its parameters from the hub's sum."""
         if not self.ended:
             self._hub.parameters -= self.weight
         super().end()
@@ -79,7 +79,7 @@ class BlockSubscription(Subscription):
             self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Send the next page; return False once it is live."""
+        """Send the next page of missed blocks; return False once the subscription is live or has ended."""
         await trio.lowlevel.checkpoint()
         if not self.ended and self._position != self._hub.head:
             self._take_page()
@@ -112,7 +112,9 @@ class BlockSubscription(Subscription):
             self._hub.advance()
 
     def _pass_over(self, position: StarknetPosition) -> None:
-        """Continue behind a block that is stored without its transactions."""
+        """Continue after a block that is stored without its transactions; close the connection if the form
+        has no notices.
+        """
         if not self._form.has_notices:
             self.channel.close(*CLOSE_UNAVAILABLE)
             return

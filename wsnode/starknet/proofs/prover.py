@@ -14,7 +14,7 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.state_diff import StateDiff
 
 PROVED_BLOCKS: Final = 128
-"""How far below the head the state of a block can be proved."""
+"""Number of blocks below the head whose state can be proved."""
 MOST_VALUES: Final = 500_000
 """Slots, classes and nonces of a state that is proved: its tries take about 185 MB, and a minute to hash."""
 _MOST_STEPS: Final = 1024
@@ -101,7 +101,9 @@ def _diffs(view: StarknetSnapshot, first: int, last: int) -> Iterable[StateDiff]
 
 
 def _values(view: StarknetSnapshot, diffs: Iterable[StateDiff], number: int) -> StateDiff:
-    """Return what all that the diffs change is after block `number`; zero for what was not there."""
+    """Return the values of all slots, classes and nonces in the diffs after block `number`; zero if
+    absent.
+    """
     slots: set[tuple[bytes, bytes]] = set()
     addresses: set[bytes] = set()
     nonces: set[bytes] = set()

@@ -52,7 +52,7 @@ def transaction_hash_not_found() -> RpcError:
 
 
 def transactions_unavailable(number: int) -> RpcError:
-    """Return the error for a block whose transactions no source had, or none that its hash proves."""
+    """Return the error for a block stored without transactions: its source had none, or unproved ones."""
     message = "the block was imported without its transactions"
     return RpcError(SERVER_ERROR, message, {"block_number": number})
 
@@ -63,7 +63,7 @@ def page_size_too_big() -> RpcError:
 
 
 def invalid_continuation_token(block: dict[str, Any] | None = None) -> RpcError:
-    """Return the error for a token that is none, or whose `block` is not on the chain any more."""
+    """Return the error for a malformed token or, with `block`, for one of a block that left the chain."""
     message = "The supplied continuation token is invalid or unknown"
     return RpcError(INVALID_CONTINUATION_TOKEN, message, block)
 

@@ -37,7 +37,7 @@ class Emitters(tuple[Felt, ...]):
 
 
 class EmitterList(Emitters):
-    """Contracts that emit events, written as a list, which starknet-specs 0.9 does not have."""
+    """Contracts that emit events, written as a list; starknet-specs 0.9 allows one contract only."""
 
     __slots__ = ()
 

@@ -34,9 +34,10 @@ def resolve(snapshot: StarknetSnapshot, block_id: BlockId) -> ResolvedState:
 
 
 def number_of(snapshot: StarknetSnapshot, block_id: BlockId) -> int | None:
-    """Return the number that a block id gives, or the number of the block that it names by its hash.
+    """Return the number of a block id: as given, or of the block with its hash, or of the head.
 
-    The pending block has the head's. None for an unknown hash, and for the head of an empty chain.
+    For the pending block it is the head's. None for an unknown hash, and for the head of an empty chain. A
+    given number may be above the head.
     """
     choice = block_id.choice
     if isinstance(choice, ByNumber):

@@ -60,9 +60,9 @@ SCHEMA: Final = b"5"
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
 WINDOW_KEY: Final = b"window"
-"""The number of blocks that a light folder keeps; full folders have none."""
+"""Key of the number of blocks kept by a light folder; full folders have no such row."""
 LATE: Final = b"late"
-"""Before a number from 1 on -> hash of a class whose definition came after the blocks that name it."""
+"""Prefix of a number from 1 on -> hash of a class with a definition stored later than its first block."""
 
 NUMBER_BYTES: Final = 8
 INDEX_BYTES: Final = 4
@@ -96,7 +96,7 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
 
 
 def last_late(reader: HasCursors) -> int:
-    """Return how many definitions came late."""
+    """Return the number of class definitions that came late."""
     entry = entry_at(reader, META, LATE, 2 ** (8 * NUMBER_BYTES) - 2)
     return 0 if entry is None else key_number(entry[0])
 

@@ -106,9 +106,9 @@ def put_class(writer: Writer, found: ContractClass) -> None:
 
 
 def put_block_below(writer: Writer, block: VerifiedStarknetBlock) -> None:
-    """Write all rows of `block`, the parent of the first one, which is the first one then.
+    """Write all rows of `block`, the parent of the first stored block; it becomes the first block.
 
-    That one's source was believed what root it begins with, which is the root of this block.
+    The child's `old_root` was its source's word until now, so it is replaced by the state root of `block`.
     """
     key = number_key(block.number + 1)
     child = writer.get(BLOCKS, key)
