@@ -101,9 +101,7 @@ def _diffs(view: StarknetSnapshot, first: int, last: int) -> Iterable[StateDiff]
 
 
 def _values(view: StarknetSnapshot, diffs: Iterable[StateDiff], number: int) -> StateDiff:
-    """Return the values of all slots, classes and nonces in the diffs after block `number`; zero if
-    absent.
-    """
+    """Return the values of the diffs' slots, classes and nonces after block `number`; zero if absent."""
     slots: set[tuple[bytes, bytes]] = set()
     addresses: set[bytes] = set()
     nonces: set[bytes] = set()

@@ -1,6 +1,4 @@
-"""Policies that choose the head: by announcements of enough upstreams, or by the sync committee's
-signatures.
-"""
+"""Policies that choose the head: by upstreams' announcements, or by the sync committee's signatures."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -149,9 +147,7 @@ class ProvedHead(HeadPolicy):
         return self._anchor.is_fresh
 
     def is_within_reach(self, announced: Head, head: Head) -> bool:
-        """Return True if a block is at most `BESIDE_BLOCKS` above the proved block, or above our head if
-        lower.
-        """
+        """Return True if a block is at most `BESIDE_BLOCKS` above the lower of proved block and head."""
         if (proved := self._anchor.head) is None:
             return False
         return announced.number - min(proved.number, head.number) <= BESIDE_BLOCKS

@@ -192,9 +192,7 @@ class HeadTracker:
         return None
 
     async def has_begun(self) -> bool:
-        """Return True if the chain has its first block; a light folder stores it if enough upstreams
-        agree.
-        """
+        """Return True if the chain has its first block; a light folder gets it once upstreams agree."""
         return self._beginning is None or await self._beginning.begun(self._policy.beginning_agree)
 
     def known(self, block_hash: Hash32) -> Head | None:

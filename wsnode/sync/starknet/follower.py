@@ -112,9 +112,7 @@ class StarknetFollower:
 
     @property
     def l1_accepted(self) -> StarknetHead | None:
-        """Return the last block accepted on L1 as upstreams report it, not verified; None before an
-        answer.
-        """
+        """Return the last block accepted on L1 by the upstreams' reports, or None before the first report."""
         return self._head_tracker.floor
 
     async def run(self) -> None:
@@ -183,9 +181,7 @@ class StarknetFollower:
             self._see()
 
     async def _watch_l1(self) -> None:
-        """Request the last block accepted on L1 every `L1_SECONDS`: no branch may leave our chain below
-        it.
-        """
+        """Request the last block accepted on L1 every `L1_SECONDS`; branches below it are refused."""
         while True:
             if (accepted := await self._ask_l1()) is not None:
                 self._head_tracker.floor = accepted

@@ -1,6 +1,4 @@
-"""Tracker of a Starknet head: announced blocks are fetched and verified, and the chosen ones stored at
-once.
-"""
+"""Tracker of a Starknet head: announced blocks are fetched and verified, and the chosen ones stored."""
 
 import logging
 from collections.abc import Sequence
@@ -111,9 +109,7 @@ class StarknetHeadTracker:
         return announced
 
     def _is_out_of_reach(self, announced: Head) -> bool:
-        """Return True if a light folder's window below `announced` would contain none of the stored
-        blocks.
-        """
+        """Return True if a light folder's window below `announced` would contain no stored block."""
         window = self._writer.window
         return window is not None and self._checkpoint is None and announced.number - self.head >= window
 
@@ -196,8 +192,7 @@ class StarknetHeadTracker:
         return NOWHERE
 
     async def _go_range(self, upstream: Upstream, base: int, announced: Head) -> Head:
-        """Fetch and verify the blocks above common block `base` by ranges of numbers, up to an announced
-        head.
+        """Fetch and verify the blocks above common block `base` up to an announced head, by number.
 
         Return the last block. Each range joins the chain once enough upstreams have it.
         """
@@ -224,8 +219,7 @@ class StarknetHeadTracker:
         """Fetch and verify the upstream's blocks with these numbers, and return the last of them.
 
         Raises:
-            UpstreamError: `absent`: a block's parent is unknown, as the upstream has changed to another
-            branch.
+            UpstreamError: `absent`: a block's parent is unknown, as the upstream has changed its branch.
         """
 
         async def prove(number: int) -> VerifiedStarknetBlock:

@@ -1,6 +1,4 @@
-"""Lower end of a light folder: in the background, blocks are added down to the window, and pruned below
-it.
-"""
+"""Lower end of a light folder: in the background, blocks are added down to the window or pruned below."""
 
 import logging
 from typing import Final
@@ -70,9 +68,7 @@ class StarknetWindow:
         return await writer.prune()
 
     async def _fill(self, first: int) -> bool:
-        """Fetch up to `AT_ONCE` blocks below block `first` from the best upstream that has them; store
-        them.
-        """
+        """Fetch and store up to `AT_ONCE` blocks below block `first`, from the best upstream with them."""
         with self._chain.snapshot() as view:
             row = view.block(first)
         if row is None or row.parent_hash is None:

@@ -39,9 +39,7 @@ def wanted_periods(client: LightClient, network: BeaconNetwork, clock_slot: int)
 
 
 def periods_behind(client: LightClient, network: BeaconNetwork, clock_slot: int) -> int:
-    """Return the periods from the current committee to the clock's, or 0 if the clock's committee is
-    known.
-    """
+    """Return the periods from the current committee to the clock's; 0 if the clock's committee is known."""
     periods = network.period(clock_slot) - client.period
     return periods if periods > (1 if client.next_committee_known else 0) else 0
 
