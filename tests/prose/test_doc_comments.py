@@ -1,27 +1,10 @@
 """Docstrings of the package and doc comments of its crate are read once: plain sentences, verbs first."""
 
-from pathlib import Path
-from typing import Final
-
 from tests.prose.doc_comments import PRONOUNS, VERBS, DocComment, faults, python_docs, rust_docs
 
-EXCEPTIONS: Final = Path(__file__).with_name("exceptions.txt")
-"""Comments that are to be written anew, a line each: the list only shrinks."""
 
-
-def _exceptions() -> list[str]:
-    return EXCEPTIONS.read_text().splitlines()
-
-
-def test_no_comment_is_hard_to_read_besides_the_exceptions() -> None:
-    known = set(_exceptions())
-    assert [fault for fault in faults() if fault not in known] == []
-
-
-def test_the_exceptions_only_shrink() -> None:
-    found = set(faults())
-    assert [line for line in _exceptions() if line not in found] == []
-    assert _exceptions() == sorted(set(_exceptions()))
+def test_no_comment_is_hard_to_read() -> None:
+    assert faults() == []
 
 
 def test_faults_are_found_in_both_languages() -> None:

@@ -118,7 +118,7 @@ pub fn beacon(data: &[u8]) {
     }
 }
 
-/// A Starknet block, and behind a zero its state update; or a proof of a small state.
+/// Read a Starknet block, with its state update behind a zero byte, or check a proof of a small state.
 pub fn starknet(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let block = parts.next().unwrap_or_default();

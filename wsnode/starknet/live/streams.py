@@ -74,7 +74,7 @@ class HeadStream(_OfEveryBlock, frozen=True):
 
 
 class EventSpec(_OfEveryBlock, frozen=True):
-    """Stream of the events that match a filter."""
+    """Events that match a filter."""
 
     addresses: tuple[str, ...] = ()
     keys: tuple[tuple[str, ...], ...] = ()
