@@ -84,7 +84,6 @@ def proved_in(told: Mapping[str, Any]) -> Proved:
     ("peer", "options"),
     [
         pytest.param(lodestar, ("--fork", "electra"), id="lodestar-electra"),
-        pytest.param(lodestar, ("--fork", "deneb"), id="lodestar-deneb"),
         pytest.param(geths, ("--preset", "mainnet", "--fork", "fulu"), id="geth-fulu"),
         pytest.param(geths, ("--preset", "mainnet", "--fork", "gloas"), id="geth-gloas"),
     ],
