@@ -248,11 +248,12 @@ def test_lists_above_the_bound_of_bytes_carry_nothing(scene: Scene, monkeypatch:
     scene.require_equal(balance)
     scene.trade()
     scene.require_equal(balance)
-    size = len(scene.light("debug_getRawBlockAccessList", "latest")) // 2 - 1
-    for bound, proofs in ((size, 0), (size - 1, 1)):
-        monkeypatch.setattr(blocks, "MOST_LIST_BYTES", bound)
+    for less, proofs in ((0, 0), (1, 1)):
         asked = scene.proofs()
         scene.trade()
+        # Of this block: the hashes that it stores may begin with zero bytes, which are not encoded.
+        size = len(scene.light("debug_getRawBlockAccessList", "latest")) // 2 - 1
+        monkeypatch.setattr(blocks, "MOST_LIST_BYTES", size - less)
         scene.require_equal(balance)
         assert scene.proofs() == asked + proofs
 
