@@ -15,9 +15,8 @@ from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
 from wsnode.server.access.origin_policy import is_local_host
 from wsnode.server.limits import Limits
-from wsnode.sync.follow.fork_choice import usual_agreement
 from wsnode.sync.starknet.settings import FollowStarknetConfig
-from wsnode.upstream.address import MOST_UPSTREAMS, UpstreamAddress, require_upstreams
+from wsnode.upstream.address import MOST_UPSTREAMS, UpstreamAddress, require_upstreams, usual_agreement
 from wsnode.upstream.errors import AddressError
 
 MOST_BEACONS = 8

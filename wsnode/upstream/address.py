@@ -91,3 +91,8 @@ def require_upstreams(urls: Sequence[str]) -> None:
             raise ValueError(f"upstream {place}: {error}") from None
     if len(set(urls)) < len(urls):
         raise ValueError("an upstream is named twice")
+
+
+def usual_agreement(upstreams: int) -> int:
+    """Return how many of so many upstreams must have a block unless said: one of one or two, two of more."""
+    return 2 if upstreams > 2 else 1

@@ -65,8 +65,3 @@ def anchored(paths: Sequence[Path], anchor: Path, agree: int, ahead: int) -> Hea
 def agreed_number(numbers: Sequence[Number], agree: int) -> Number | None:
     """Return the height that `agree` upstreams have reached, None if there are fewer."""
     return sorted(numbers, reverse=True)[agree - 1] if len(numbers) >= agree else None
-
-
-def usual_agreement(upstreams: int) -> int:
-    """Return how many of so many upstreams must have a block unless said: one of one or two, two of more."""
-    return 2 if upstreams > 2 else 1

@@ -4,8 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from wsnode.sync.follow.fork_choice import usual_agreement
-from wsnode.upstream.address import MOST_UPSTREAMS, require_upstreams
+from wsnode.upstream.address import MOST_UPSTREAMS, require_upstreams, usual_agreement
 
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
 """Chain names of the public networks, as in `starknet_chainId`, by their names in a configuration."""
