@@ -1,4 +1,4 @@
-"""How fast the Starknet family answers and imports.
+"""Measure how fast the Starknet family answers and imports.
 
     python -m bench.starknet replies FOLDER              server time of each method, in process
     python -m bench.starknet replies FOLDER --url URL    the same requests to a node at ws://…

@@ -1,4 +1,4 @@
-"""What do values cost that a node sends when they change, beside clients that ask for them at each block?
+"""Compare the cost of subscriptions to changed values with that of polling them at each block.
 
     python -m bench.live_queries --dev [--geth PATH] [--anvil PATH] --connections 100 --rounds 5 [--market]
 
@@ -33,7 +33,7 @@ from wsnode.load.latencies import percentile
 from wsnode.load.machine import cpu_seconds, resident_bytes
 
 BATCH = 0
-"""The id of what is asked before anything is measured; balances have their place."""
+"""Id of requests sent before the measurement; a request for a balance has the balance's number as its id."""
 SENT, HEADS = 1_000_001, 1_000_002
 WARM = 3
 """Blocks that are not counted."""
@@ -117,7 +117,7 @@ class Watchers:
                 missing -= len(_read(peer))
 
     def follow(self, chain: Chain, changed: Sequence[int]) -> list[float]:
-        """Return how long after the head each connection had what it lacked of the block."""
+        """Return, for each connection, the seconds from the head to its last changed value of the block."""
         concerned = {
             peer.socket: peer
             for peer, places in zip(self._peers, self._places, strict=True)

@@ -4,9 +4,9 @@
 
 Each round measures the same blocks twice: beside connections that hold outcomes of calls, and without them;
 which comes first alternates. Each block emits logs and changes some of the outcomes, also where nobody holds
-them. For heads and logs it prints the p50 and p99 of how long after the block was asked for a subscriber had
-what it was to have of it, and over all rounds the median and the quartiles of the ratio of both p50, with
-live calls to without. Those who hold the outcomes are in a process of their own.
+them. For heads and logs it prints the p50 and p99 of the time from the request for a block to a subscriber's
+last message of that block. Over all rounds it prints the median and the quartiles of the ratio of both p50,
+with live calls to without. The connections that hold the outcomes are in a process of their own.
 """
 
 import argparse

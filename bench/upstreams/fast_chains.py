@@ -1,4 +1,4 @@
-"""How far behind its upstream is a light folder of a chain of several blocks a second?
+"""Measure the delay of a light folder behind its upstream, on a chain of several blocks a second.
 
     python -m bench.upstreams.fast_chains [--minutes 10] [--block-ms 200] [--round-trip-ms 100]
                                           [--chain NAME …] [--undisturbed]
@@ -44,7 +44,7 @@ BEGINNING = 8
 CLOSING_SECONDS = 0.05
 PATIENCE = 60.0
 SETTLED_SECONDS = 5.0
-"""How long what comes twice is waited for in the end."""
+"""Seconds of waiting for duplicates after the last block."""
 
 
 class DistantProvider(SocketProvider):
@@ -203,7 +203,7 @@ async def make(place: int, upstream: FastNode, liar: FastNode, kept: WebSocketCo
 
 
 def row(name: str, hashes: list[str], own: Heads, theirs: Heads, computed: float) -> str:
-    """Return the row of a table: delays, what is missing and what came twice, and CPU time."""
+    """Return the row of a table: delays, numbers of missing and of duplicate blocks, and CPU time."""
     delays = sorted(own.arrived[each] - theirs.arrived[each] for each in hashes if each in own.arrived)
     missing = sum(each not in own.arrived for each in hashes)
     twice = sum(own.count[each] > 1 for each in hashes)

@@ -1,4 +1,4 @@
-"""How long a light client of the beacon chain computes: for a bootstrap, for updates, for a stored row.
+"""Measure the time that a light client of the beacon chain takes for a bootstrap, updates and a stored row.
 
     python -m bench.upstreams.light_client VECTOR [--rounds 30]
 

@@ -1,12 +1,12 @@
-"""How much disk and memory does a light folder of Base, or of Arbitrum, take a day?
+"""Compute the disk and memory that a light folder of Base, or of Arbitrum, takes a day.
 
     python -m bench.upstreams.window_size [--blocks 600] [--base MILLIONS] [--arbitrum MILLIONS]
 
 Blocks of op-geth's chain in the vectors, and a captured block of Arbitrum One, are stored again and again in
 a light folder, each as the child of the one before, a block a commit. Counted are the bytes that the second
 half of them takes: of a block that has nothing but its first transaction, and of each further transaction.
-Printed are these times the transactions of a day, which are given in millions, with all terms. Here a
-transaction has only one place in the look-ups, so what it takes there is added.
+Printed are these times the transactions of a day, which are given in millions, with all terms. The repeated
+blocks share their rows in the look-ups, so the bytes of such a row are added for each transaction.
 """
 
 import argparse
