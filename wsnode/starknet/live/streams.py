@@ -133,21 +133,24 @@ def _sender_of(body: StoredBody, index: int) -> str | None:
     return transaction.sender_address
 
 
-class TransactionStream(_OfEveryBlock, frozen=True):
-    """Stream of the transactions of some senders, or of all."""
-
+class _OfSenders(_OfEveryBlock, frozen=True):
     senders: frozenset[str] = frozenset()
     accepted: bool = True
     """True if transactions of accepted blocks are wanted, False if only those of the pending block are."""
-    with_proof_facts: bool = False
-
-    kind = "newTransactions"
-    notification = b"NewTransaction"
 
     @property
     def weight(self) -> int:
         """Return the number of senders."""
         return len(self.senders)
+
+
+class TransactionStream(_OfSenders, frozen=True):
+    """Stream of the transactions of some senders, or of all."""
+
+    with_proof_facts: bool = False
+
+    kind = "newTransactions"
+    notification = b"NewTransaction"
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
         """Yield the transactions with their hashes and their finality."""
@@ -160,20 +163,11 @@ class TransactionStream(_OfEveryBlock, frozen=True):
             yield place, text[:-1] + finality
 
 
-class ReceiptStream(_OfEveryBlock, frozen=True):
+class ReceiptStream(_OfSenders, frozen=True):
     """Stream of the receipts of transactions of some senders, or of all."""
-
-    senders: frozenset[str] = frozenset()
-    accepted: bool = True
-    """True if receipts of accepted blocks are wanted, False if only those of the pending block are."""
 
     kind = "newTransactionReceipts"
     notification = b"NewTransactionReceipts"
-
-    @property
-    def weight(self) -> int:
-        """Return the number of senders."""
-        return len(self.senders)
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
         """Yield the receipts with hash and number of the block."""
