@@ -18,15 +18,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import trio
-from trio_websocket import WebSocketConnection, open_websocket_url
+from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
 
 from tests.families.built_blocks import MAKERS
 from tests.families.fast_node import FastNode
@@ -48,12 +49,14 @@ SETTLED_SECONDS = 5.0
 
 
 class DistantProvider(SocketProvider):
-    """Answers and tells over WebSocket; each message takes half a round trip."""
+    """Answers and tells over WebSocket; each message takes half a round trip, and arrives in its order."""
 
     def __init__(self, nursery: trio.Nursery, answer: Answer, half: float) -> None:
         super().__init__(nursery, answer)
         self._tasks = nursery
         self._half = half
+        self._departed, self._under_way = trio.open_memory_channel[tuple[float, Callable[[], Any]]](inf)
+        nursery.start_soon(self._deliver)
 
     async def _reply(self, connection: WebSocketConnection, call: Any) -> None:
         self._tasks.start_soon(self._reply_later, connection, call)
@@ -61,16 +64,21 @@ class DistantProvider(SocketProvider):
     async def _reply_later(self, connection: WebSocketConnection, call: Any) -> None:
         await trio.sleep(self._half)
         reply = msgspec.json.encode(self.reply(call)).decode()
-        await trio.sleep(self._half)
-        await connection.send_message(reply)
+        self._send(partial(connection.send_message, reply))
 
     async def tell(self, subscription: str, result: Any) -> None:
         """Send an event, which is there half a round trip later."""
-        self._tasks.start_soon(self._tell_later, subscription, result)
+        self._send(partial(super().tell, subscription, result))
 
-    async def _tell_later(self, subscription: str, result: Any) -> None:
-        await trio.sleep(self._half)
-        await super().tell(subscription, result)
+    def _send(self, send: Callable[[], Any]) -> None:
+        self._departed.send_nowait((trio.current_time() + self._half, send))
+
+    async def _deliver(self) -> None:
+        async for due, send in self._under_way:
+            await trio.sleep_until(due)
+            # What is sent to a lost connection is lost.
+            with suppress(ConnectionClosed):
+                await send()
 
 
 class Heads:

@@ -51,7 +51,7 @@ class PeerNodes:
         upstream = _upstream(node)
         if upstream is None:
             return []
-        walks = AncestorFetcher(self._chain.spec, Upstreams([upstream]), self._is_known)
+        walks = AncestorFetcher(self._chain, Upstreams([upstream]), self._is_known)
         async with running([upstream.client]):
             try:
                 link = await upstream.client.link()

@@ -54,7 +54,7 @@ class AncestorSync:
         self._range_sync = range_sync
         self._floor = floor
         self._storage_retry = storage_retry
-        self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._is_known)
+        self._ancestor_fetcher = AncestorFetcher(chain, upstreams, self._is_known)
         self._wanted: WantedBlock | None = None
         self._woken = trio.Event()
 

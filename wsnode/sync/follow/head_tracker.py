@@ -76,7 +76,7 @@ class HeadTracker:
         self._upstreams = upstreams
         self._block_time = block_time
         self._verified = VerifiedBlocks(chain)
-        self._ancestor_fetcher = AncestorFetcher(chain.spec, upstreams, self._verified.__contains__)
+        self._ancestor_fetcher = AncestorFetcher(chain, upstreams, self._verified.__contains__)
         self._range_sync = range_sync
         self._choosing = trio.Lock()
         self._far_takes = 0
@@ -285,7 +285,9 @@ class HeadTracker:
             partial(self._ancestor_fetcher.up_to, upstream, link, announced.hash, self.floor, announced)
         ]
         if self._receipts is not None:
-            asked.append(partial(self._receipts.ask_ahead, upstream, [announced.hash]))
+            below = self._ancestor_fetcher.announced_below(upstream, announced.number)
+            hashes = [announced.hash, *(each.hash for each in below)]
+            asked.append(partial(self._receipts.ask_ahead, upstream, hashes))
         blocks, *_ = await all_at_once(asked, lambda ask: ask())
         assert blocks is not None, "there are blocks, or an error"
         if self._receipts is not None:

@@ -1,6 +1,7 @@
 """Questions to an Ethereum node: whether it is a node of our chain, and what its head is."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import trio
@@ -11,6 +12,7 @@ from wsnode.ethereum.networks.table import UNKNOWN_GENESIS, named
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.sync.follow.block_time import BlockTime
+from wsnode.sync.follow.blocks.any_upstream import all_at_once
 from wsnode.sync.follow.blocks.block_client import decode_rpc_block, head_at
 from wsnode.sync.follow.upstream import RECHECK_SECONDS, PeerError, Upstream
 from wsnode.untrusted.decoding import MalformedError, decode_quantity, excerpt
@@ -51,36 +53,48 @@ async def greet(upstream: Upstream, link: Link, ours: ChainIdentity, *, accepts_
         UpstreamError: It gives no answer.
     """
     with trio.move_on_after(GREETING_SECONDS):
-        await _require_chain(upstream, link, ours)
-        if not accepts_any:
-            await _require_finalized(upstream, link, ours.finalized)
-        head = await head_at(upstream, "latest", link)
+        await _require_chain_id(upstream, link, ours.chain_id)
+        # Together, because a provider may be a tenth of a second away.
+        genesis, finalized, head = await all_at_once(
+            [
+                None if ours.genesis is None else "0x0",
+                None if accepts_any or not ours.finalized.number else hex(ours.finalized.number),
+                "latest",
+            ],
+            partial(_head_at, upstream, link),
+        )
+        if ours.genesis is not None:
+            _require_genesis(genesis, ours.genesis)
+        if not accepts_any and ours.finalized.number:
+            _require_finalized(finalized, ours.finalized)
         if head is None:
             raise UpstreamError("invalid", "it has no latest block")
         return head
     raise UpstreamError("timeout", "the greeting")
 
 
-async def _require_chain(upstream: Upstream, link: Link, ours: ChainIdentity) -> None:
+async def _head_at(upstream: Upstream, link: Link, tag: str | None) -> Head | None:
+    """Return the block that an upstream has at a number or tag; None if it has none, or `tag` is None."""
+    return None if tag is None else await head_at(upstream, tag, link)
+
+
+async def _require_chain_id(upstream: Upstream, link: Link, ours: int) -> None:
     chain_id_answer = await upstream.client.ask("eth_chainId", [], link=link)
     try:
         chain_id = decode_quantity(chain_id_answer)
     except MalformedError:
         raise PeerError(f"its chain id is {excerpt(chain_id_answer)}") from None
-    if chain_id != ours.chain_id:
-        raise PeerError(f"it is chain {named(chain_id)}, not {named(ours.chain_id)}")
-    if ours.genesis is None:
-        return
-    genesis = await head_at(upstream, "0x0", link)
-    if genesis is None or genesis.hash != ours.genesis:
+    if chain_id != ours:
+        raise PeerError(f"it is chain {named(chain_id)}, not {named(ours)}")
+
+
+def _require_genesis(genesis: Head | None, ours: Hash32) -> None:
+    if genesis is None or genesis.hash != ours:
         found = "unknown" if genesis is None else hexadecimal(genesis.hash)
-        raise PeerError(f"its genesis block is {found}, and ours is {hexadecimal(ours.genesis)}")
+        raise PeerError(f"its genesis block is {found}, and ours is {hexadecimal(ours)}")
 
 
-async def _require_finalized(upstream: Upstream, link: Link, ours: Head) -> None:
-    if not ours.number:
-        return
-    theirs = await head_at(upstream, hex(ours.number), link)
+def _require_finalized(theirs: Head | None, ours: Head) -> None:
     if theirs is None:
         raise PeerError(f"it is below block {ours.number}, which is final here")
     if theirs.hash != ours.hash:

@@ -16,6 +16,10 @@ from wsnode.upstream.link import Link
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
+AFTER_SESSION_PAUSE: Final = 0.05
+"""Seconds before the first attempt to connect again after a session of more than `LONGEST_PAUSE`: most such
+connections end by a provider's own limit or restart, and another node behind its URL answers at once.
+"""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -102,9 +106,9 @@ class UpstreamSession:
             except UpstreamError as error:
                 self._leave(PeerState.UNREACHABLE, str(error))
                 if trio.current_time() - began > LONGEST_PAUSE:
-                    pause = FIRST_PAUSE
+                    pause = AFTER_SESSION_PAUSE
                 await trio.sleep(pause * uniform(0.5, 1.5))
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
 
     async def _leave_alone(self, unfit: PeerError) -> None:
         upstream = self._upstream

@@ -17,6 +17,9 @@ from wsnode.upstream.link import Link
 RECHECK_SECONDS: Final = 60.0
 """Seconds before a quarantined upstream is checked again: another node may stand behind the URL by then."""
 
+RECENT_HEADS: Final = 16
+"""Most announced heads of an upstream that are remembered."""
+
 logger = logging.getLogger("wsnode.follow")
 
 
@@ -60,6 +63,8 @@ class Upstream:
         """Connection by which the upstream announces heads."""
         self.announced: Head | None = None
         """Head that the upstream announced last; not verified."""
+        self._recent: dict[int, Head] = {}
+        """Last announced head of each number, none above the last one; at most `RECENT_HEADS`."""
         self.head: Head | None = None
         """Last of the upstream's heads that was fetched and executed."""
         self.is_elsewhere = False
@@ -97,8 +102,16 @@ class Upstream:
         if self.announced == head:
             return False
         self.announced = head
+        self._recent = {number: each for number, each in self._recent.items() if number < head.number}
+        self._recent[head.number] = head
+        if len(self._recent) > RECENT_HEADS:
+            del self._recent[min(self._recent)]
         self.woken.set()
         return True
+
+    def announced_at(self, number: int) -> Head | None:
+        """Return the head of a number that the upstream announced last, None if that is not remembered."""
+        return self._recent.get(number)
 
     def require_unreplaced(self, block: Head | None) -> None:
         """Check that the upstream has not announced another block at the height of `block` or below.
@@ -125,6 +138,7 @@ class Upstream:
     def leave(self) -> None:
         """Forget the upstream's heads and its connection, since it can be asked no more."""
         self.announced = self.head = self.link = None
+        self._recent = {}
         self.went_back = self.is_elsewhere = False
 
     def verified(self, head: Head, *, is_ancestor: bool) -> None:

@@ -1,18 +1,29 @@
-"""Fetch of an announced block and its ancestors back to a known one, block by block, by hash."""
+"""Fetch of an announced block and its ancestors back to a known one.
 
-from collections.abc import Callable
+An announced block is fetched together with its ancestors that are missing here, in one round trip. The other
+ancestors are fetched block by block, by hash.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 import trio
 
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.state import ChainSpec
-from wsnode.sync.follow.blocks.any_upstream import first_of
-from wsnode.sync.follow.blocks.block_client import UnknownForkError, block_of_hash, decoded
-from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.sync.follow.blocks.any_upstream import all_at_once, first_of
+from wsnode.sync.follow.blocks.block_client import (
+    UnknownForkError,
+    block_if_there,
+    block_of_hash,
+    block_of_number,
+    decoded,
+)
+from wsnode.sync.follow.upstream import RECENT_HEADS, PeerError, Upstream, Upstreams
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 from wsnode.upstream.score import Score
@@ -34,8 +45,8 @@ class BlockRequest(msgspec.Struct, frozen=True, eq=False):
 class AncestorFetcher:
     """Fetcher of unknown ancestors; a second upstream is asked for a block only if the first one is slow."""
 
-    def __init__(self, spec: ChainSpec, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
-        self._spec = spec
+    def __init__(self, chain: Chain, upstreams: Upstreams, is_known: Callable[[bytes], bool]) -> None:
+        self._chain = chain
         self._upstreams = upstreams
         self._is_known = is_known
         self._asked: dict[Hash32, BlockRequest] = {}
@@ -53,9 +64,14 @@ class AncestorFetcher:
             PeerError: The blocks leave our chain below `floor`, or more than `MOST_BLOCKS` back.
         """
         blocks: list[UnverifiedBlock] = []
+        ahead: dict[Hash32, UnverifiedBlock] = {}
         size = 0
         while not self._is_known(wanted):
-            block = await self._block(upstream, link, wanted, announced)
+            block = ahead.pop(wanted, None)
+            if block is None:
+                below = announced.number if announced is not None else blocks[-1].number - 1 if blocks else 0
+                fetch = partial(self._block, upstream, link, wanted, announced)
+                block, ahead = await self._with_ancestors(fetch, upstream, link, below)
             if block is None:
                 # Another upstream's walk has brought it.
                 continue
@@ -70,6 +86,46 @@ class AncestorFetcher:
             wanted, announced = Hash32(block.parent_hash), None
         blocks.reverse()
         return blocks
+
+    def announced_below(self, upstream: Upstream, number: int) -> list[Head]:
+        """Return the unknown blocks that an upstream has announced right below `number`, highest first."""
+        found: list[Head] = []
+        while (head := upstream.announced_at(number - 1 - len(found))) and not self._is_known(head.hash):
+            found.append(head)
+        return found
+
+    async def _with_ancestors(
+        self,
+        fetch: Callable[[], Awaitable[UnverifiedBlock | None]],
+        upstream: Upstream,
+        link: Link,
+        number: int,
+    ) -> tuple[UnverifiedBlock | None, dict[Hash32, UnverifiedBlock]]:
+        """Return what `fetch` returns, and those blocks right below `number` that the upstream gives
+        meanwhile, by hash.
+
+        Asked for are blocks that it has announced, and blocks above our head, `RECENT_HEADS` at most.
+        """
+        announced = self.announced_below(upstream, number)
+        lowest = number - len(announced)
+        above_ours = range(max(self._chain.head.number + 1, number - RECENT_HEADS), lowest)
+        if not announced and not above_ours:
+            return await fetch(), {}
+        asked: list[Callable[[], Awaitable[UnverifiedBlock | None]]] = [
+            fetch,
+            *(partial(self._ahead, partial(block_if_there, upstream, link, each.hash)) for each in announced),
+            *(partial(self._ahead, partial(block_of_number, upstream, each)) for each in above_ours),
+        ]
+        first, *others = await all_at_once(asked, lambda ask: ask())
+        return first, {Hash32(block.hash): block for block in others if block is not None}
+
+    async def _ahead(self, ask: Callable[[], Awaitable[bytes | None]]) -> UnverifiedBlock | None:
+        """Return the block that `ask` returns, None if it fails: then it is asked for again by hash."""
+        try:
+            encoded = await ask()
+            return None if encoded is None else (await decoded(self._chain.spec, [encoded]))[0]
+        except UpstreamError:
+            return None
 
     async def _block(
         self, upstream: Upstream, link: Link, wanted: Hash32, announced: Head | None
@@ -107,7 +163,7 @@ class AncestorFetcher:
             if not others:
                 raise
         else:
-            return (await decoded(self._spec, [encoded]))[0]
+            return (await decoded(self._chain.spec, [encoded]))[0]
         return (await first_of(others, lambda other: self._of_another(other, wanted)))[0]
 
     async def _of_another(self, other: Upstream, wanted: Hash32) -> UnverifiedBlock:
@@ -120,7 +176,7 @@ class AncestorFetcher:
         if other.link is None:
             raise absent
         try:
-            block = (await decoded(self._spec, [await block_of_hash(other, other.link, wanted)]))[0]
+            block = (await decoded(self._chain.spec, [await block_of_hash(other, other.link, wanted)]))[0]
         except UpstreamError as error:
             if error.reason != "invalid":
                 raise

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -165,6 +166,18 @@ async def number_of(upstream: Upstream, block_hash: Hash32, link: Link) -> int |
     return None if block is None else block.head.number
 
 
+async def block_if_there(upstream: Upstream, link: Link, wanted: Hash32) -> bytes | None:
+    """Return the RLP of a block, None if the upstream does not have it now.
+
+    Raises:
+        UpstreamError: The upstream gives no answer; `invalid` if another block was given.
+    """
+    encoded = await _asked(upstream, hexadecimal(wanted), "eth_getBlockByHash", link)
+    if encoded is not None and block_hash(encoded) != wanted:
+        raise UpstreamError("invalid", f"its block {hexadecimal(wanted)} has another hash")
+    return encoded
+
+
 async def block_of_hash(
     upstream: Upstream, link: Link, wanted: Hash32, on_absent: Callable[[], None] | None = None
 ) -> bytes:
@@ -173,14 +186,7 @@ async def block_of_hash(
     Raises:
         UpstreamError: `absent` if it is not there in time, `invalid` if another block was given.
     """
-
-    async def ask() -> bytes | None:
-        return await _asked(upstream, hexadecimal(wanted), "eth_getBlockByHash", link)
-
-    encoded = await asked_again(ask, hexadecimal(wanted), on_absent)
-    if block_hash(encoded) != wanted:
-        raise UpstreamError("invalid", f"its block {hexadecimal(wanted)} has another hash")
-    return encoded
+    return await asked_again(partial(block_if_there, upstream, link, wanted), hexadecimal(wanted), on_absent)
 
 
 def _encoded_block(text: bytes, block: RpcBlock, ommers: list[bytes]) -> bytes:
