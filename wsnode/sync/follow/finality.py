@@ -1,6 +1,6 @@
 """Safe and finalized blocks: by proof, or by the word of upstreams on our chain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import trio
@@ -81,16 +81,20 @@ class ProvedFinality:
         """Mark proved blocks that are canonical here and not below the finalized one."""
         with self._chain.snapshot() as view:
             before = view.finalized or 0
+            finalized = self._anchor.finalized
             marks = (
-                self._above(view, self._anchor.safe, before),
-                self._above(view, self._anchor.finalized, before),
+                _newest(view, self._anchor.safe_blocks, before),
+                _newest(view, () if finalized is None else (finalized,), before),
             )
         if marks not in (self._marked, (None, None)) and await self._mark(safe=marks[0], finalized=marks[1]):
             self._marked = marks
 
-    def _above(self, view: Snapshot, block_hash: Hash32 | None, before: int) -> Hash32 | None:
-        number = None if block_hash is None else view.number_of(block_hash)
-        return None if number is None or number < before else block_hash
+
+def _newest(view: Snapshot, blocks: Iterable[Hash32], before: int) -> Hash32 | None:
+    """Return the first of some blocks that is canonical; None if it is below block `before`, or none is."""
+    found = ((view.number_of(each), each) for each in blocks)
+    number, block_hash = next((each for each in found if each[0] is not None), (None, None))
+    return None if number is None or number < before else block_hash
 
 
 async def heads_tagged(upstreams: Sequence[Upstream], tag: str) -> list[Head]:

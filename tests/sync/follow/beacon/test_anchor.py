@@ -98,6 +98,19 @@ async def test_a_reorganisation_is_followed_as_it_is_proved(tmp_path: Path) -> N
         assert (last.removed, last.added) == ((left,), (joined,))
 
 
+async def test_a_proved_block_that_has_left_the_chain_is_not_safe(tmp_path: Path) -> None:
+    async with proved_world(tmp_path, slot=40, blocks=41) as proved:
+        await proved.world.until_at(proved.block(39))
+        proved.clock.slot = 41
+        await proved.world.until_at(proved.block(40))
+        proved.sources["honest"].growing.reorganise(2, [()] * 9)
+        proved.clock.slot = 43
+        await proved.world.until_at(proved.block(40))
+        # An epoch before the proved head block 40 was proved, which another one has replaced.
+        proved.clock.slot = 49
+        await proved.world.until(lambda: proved.marks()[0] == 39)
+
+
 async def test_an_upstream_that_stays_beside_the_proved_chain_is_elsewhere_and_followed(
     tmp_path: Path,
 ) -> None:

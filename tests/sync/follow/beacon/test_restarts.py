@@ -4,7 +4,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from trio.testing import MockClock
@@ -12,14 +14,18 @@ from trio.testing import MockClock
 from tests.ethereum.live.growing import emitting_genesis
 from tests.node_process import PATIENCE
 from tests.sync.follow.beacon.anchored_world import anchored_world, known_by
+from tests.sync.follow.beacon.beacon_nodes import at_once
 from tests.sync.follow.beacon.killed_at_writes import LAST_SLOT, prove
 from tests.sync.follow.beacon.test_prover import START, expected_at, story
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import meta
+from wsnode.store.environment import Environment
 
 PERIOD_SLOTS = 64
 NOTHING = (0, False)
 """What is known before the first row."""
+
+T = TypeVar("T")
 
 each_fork = pytest.mark.parametrize("fork", ["fulu", "gloas"])
 
@@ -55,6 +61,27 @@ async def test_a_restart_goes_on_from_its_row(
         assert world.proved_slots() == expected_at(vector, last)
         assert world.anchor.members()["state"] == "proving"
         assert not world.asked_for_bootstrap()
+
+
+async def test_a_restart_does_not_store_again_what_is_stored(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    vector = story("fulu")
+    async with anchored_world(tmp_path, vector, START, has_checkpoint=True) as world:
+        await world.until_slot(88)
+    writes: list[object] = []
+
+    async def note_writes(work: Callable[[], T], /) -> T:
+        if isinstance(work, partial) and isinstance(getattr(work.func, "__self__", None), Environment):
+            writes.append(work)
+        return await at_once(work)
+
+    async with anchored_world(tmp_path, vector, 88, has_checkpoint=False, run_sync=note_writes) as world:
+        await world.until_slot(88)
+        assert world.proved_slots() == expected_at(vector, 88)
+        assert writes == []
+        await world.until_slot(130)
+        assert writes
 
 
 def row_of(folder: Path) -> bytes | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from random import uniform
@@ -110,6 +110,8 @@ class HeadAnchor:
         """Slot of the clock since which no upstream has the newest proved block, or None."""
         self._headers: deque[tuple[int, Hash32]] = deque(maxlen=KEPT_HEADERS)
         self._row_due = trio.Event()
+        self._row: bytes | None = None
+        """Row of the light client as it is stored, or None without one."""
         self._warned_fork = ""
         self._refusal: CheckpointError | None = None
         """Error of the checkpoint, or of the stored light client: nothing is proved after it."""
@@ -160,19 +162,22 @@ class HeadAnchor:
         return None if self.prover is None else _hash_of(self.prover.finalized)
 
     @property
-    def safe(self) -> Hash32 | None:
-        """Return the hash of the safe block, or None before a block is proved.
+    def safe_blocks(self) -> Iterator[Hash32]:
+        """Yield the hashes of blocks that may be the safe one, the newest first.
 
-        It is a block proved at least an epoch before the proved head (or the finalized block) or, where
-        announced heads are served, the proved head itself.
+        They were proved at least an epoch before the proved head, and the finalized block is the last of
+        them. Where announced heads are served, the only one is the proved head. A block may have left the
+        chain since it was proved.
         """
         if self.prover is None or (proved := self.prover.proved) is None:
-            return None
+            return
         if self._settings.serves_announced:
-            return _hash_of(proved)
-        epoch = self._beacon_chain.slots_per_epoch if self._beacon_chain is not None else 0
-        old = (found for slot, found in reversed(self._headers) if slot <= proved.slot - epoch)
-        return next(old, self.finalized)
+            old = [_hash_of(proved)]
+        else:
+            epoch = self._beacon_chain.slots_per_epoch if self._beacon_chain is not None else 0
+            old = [found for slot, found in reversed(self._headers) if slot <= proved.slot - epoch]
+            old.append(self.finalized)
+        yield from (found for found in old if found is not None)
 
     @property
     def is_fresh(self) -> bool:
@@ -376,11 +381,11 @@ class HeadAnchor:
             CheckpointError: The stored row cannot be read, or is of another network.
         """
         with self._chain.store.read() as reader:
-            row = meta.light_client_row(reader)
-        if row is None:
+            self._row = meta.light_client_row(reader)
+        if self._row is None:
             return None
         try:
-            return LightClient.decode(network, row)
+            return LightClient.decode(network, self._row)
         except LightClientRowError as error:
             raise CheckpointError(f"the stored light client cannot be gone on with: {error}") from None
 
@@ -452,7 +457,10 @@ class HeadAnchor:
             assert self.prover is not None, "something is proved"
             assert self.prover.client is not None, "something is proved"
             row = self.prover.client.encode()
-            await self._storage_retry.until_stored(partial(self._put, row))
+            # At a start it is what is stored.
+            if row != self._row:
+                await self._storage_retry.until_stored(partial(self._put, row))
+                self._row = row
 
     async def _put(self, row: bytes) -> None:
         async with self._live.turn():
