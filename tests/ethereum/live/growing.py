@@ -125,6 +125,10 @@ class GrowingChain:
             block, header, body = self._abandoned[head.hash]
             self._take(header, body, block.logs)
 
+    def patch(self, accounts: bytes) -> None:
+        """Change accounts of the head's state, which are JSON in the form of state overrides."""
+        self.chain.patch(accounts)
+
     def clear(self) -> None:
         """Begin again with the genesis block."""
         self.shrink(len(self.blocks))

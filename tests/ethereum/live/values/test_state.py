@@ -173,7 +173,7 @@ async def run(
                         f"0x{STORE.hex()}": {"stateDiff": diff},
                         f"0x{STRANGER.hex()}": {"balance": hex(balance)},
                     }
-                    growing.chain.patch(json.dumps(accounts).encode())
+                    growing.patch(json.dumps(accounts).encode())
                 case _:
                     await take_common_step(growing, node.hub, watchers, step)
         node.hub.advance()
