@@ -257,6 +257,26 @@ async def test_all_can_be_handed_out_while_others_run(monkeypatch: pytest.Monkey
     assert numbers(channel.sent) == [1, 2]
 
 
+async def test_what_is_published_meanwhile_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
+    fan_out = FanOut()
+    _, channel, group = follower(fan_out)
+    for number in range(3):
+        group.publish(numbered(number), before=number)
+    offered = channel.offer
+
+    def offer(identity: bytes, event: Event) -> bool:
+        # So that there is always another one.
+        group.publish(numbered(3), before=3)
+        return offered(identity, event)
+
+    monkeypatch.setattr(channel, "offer", offer)
+    await fan_out.deliver_published()
+    # The last slice may have begun with another one.
+    assert numbers(channel.sent) in ([0, 1, 2], [0, 1, 2, 3])
+    assert fan_out.queued_bytes
+
+
 def test_what_is_given_up_is_told_to_those_who_miss_it() -> None:
     fan_out = FanOut()
     group = Group(fan_out)

@@ -87,6 +87,13 @@ class FanOut:
         """Deliver published events for one slice of `SLICE_SECONDS`, without yielding to other tasks."""
         self.advance(perf_counter() + SLICE_SECONDS)
 
+    async def deliver_published(self) -> None:
+        """Deliver the events published until now; other tasks run between slices."""
+        end = self.sequence
+        while self._queue and self._queue[0].sequence < end:
+            self.begin()
+            await trio.lowlevel.checkpoint()
+
     async def finish(self) -> None:
         """Deliver published events until none is left; other tasks run between slices."""
         while self._queue:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.drawing import examples
-from tests.ethereum.live.growing import SENDER, GrowingChain, emitting_genesis
+from tests.ethereum.live.growing import EMITTERS, SENDER, GrowingChain, emitting_genesis
 from tests.ethereum.live.sessions import Node, ValueWatcher, open_node
 from tests.ethereum.live.values.test_state import (
     SLOTS,
@@ -158,7 +158,7 @@ async def run(growing: GrowingChain, script: Sequence[Any], *, pauses: bool, che
                 case Patch(slot, value, balance):
                     diff = {hexed(SLOTS[slot]): f"0x{value:064x}"}
                     accounts = {hexed(STORE): {"stateDiff": diff}, hexed(STRANGER): {"balance": hex(balance)}}
-                    growing.chain.patch(json.dumps(accounts).encode())
+                    growing.patch(json.dumps(accounts).encode())
                 case _:
                     await take_common_step(growing, node.hub, watchers, step)
         node.hub.advance()
@@ -338,6 +338,27 @@ async def test_a_subscription_is_never_mixed_and_does_not_starve(
         for result in told:
             number = hexed(int(result["blockNumber"], 16).to_bytes(32))
             assert [entry["result"] for entry in result["results"]] == [number] * 6
+
+
+async def test_calls_run_once_the_logs_of_their_block_are_delivered(
+    storing: GrowingChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wsnode.pubsub.fan_out.SLICE_SECONDS", -1.0)
+    async with open_node(storing) as node:
+        clients = [await node.connect() for _ in range(8)]
+        names = [await each.subscribe("logs", {}) for each in clients]
+        name = await clients[0].subscribe("calls", {"calls": [{"to": hexed(CLOCK)}]})
+        await rest(node)
+        looks = feed_of(node).looks
+        storing.grow([(EMITTERS[0], ())])
+        node.hub.advance()
+        assert node.hub.fan_out.queued_bytes
+        while node.hub.fan_out.queued_bytes:
+            assert feed_of(node).looks == looks
+            await trio.lowlevel.checkpoint()
+        await rest(node)
+        assert all(len(each.told[log]) == 1 for each, log in zip(clients, names, strict=True))
+        assert [result["blockNumber"] for result in results(clients[0], name)] == ["0x0", "0x1"]
 
 
 async def test_a_call_that_never_ends_holds_back_no_other_client(storing: GrowingChain) -> None:

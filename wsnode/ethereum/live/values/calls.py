@@ -216,6 +216,8 @@ class CallFeed:
             if not self._woken.is_set():
                 self._rested.set()
             await self._woken.wait()
+            # Heads and logs of a block are delivered before calls run, which would compete for processors.
+            await self._hub.fan_out.deliver_published()
             self._woken = trio.Event()
             if self._rested.is_set():
                 self._rested = trio.Event()
