@@ -1,0 +1,247 @@
+"""Followers of geth for 200 slots: committees change, branches replace others, and Gloas begins."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from threading import Thread
+from typing import Any, Final
+from urllib.request import urlopen
+
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from tests.geth_process import GETH
+from tests.node_process import PATIENCE, Node, started, until
+from tests.peers.processes.beacon_server import BeaconServer, started_beacon_server
+from tests.peers.processes.consensus_client import Line, driven, genesis_file
+from tests.peers.processes.driven_geth import DrivenGeth, driven_geth
+from tests.sync.follow.beacon.test_lies_over_geth import ask
+
+SLOTS: Final = 200
+SLOT_SECONDS: Final = 2
+EPOCH_SLOTS: Final = 8
+PERIOD_SLOTS: Final = 64
+HISTORY_SLOTS: Final = 96
+"""Slots of the beacon chain before the first one of the consensus client."""
+GLOAS_EPOCH: Final = 25
+REORGANISED: Final = ("20:1", "33:3", "60:2", "97:3", "106:4", "150:3", "171:2")
+"""Slots of the consensus client, and how many of the blocks before are replaced: around both changes of the
+committee and the fork, and between them.
+"""
+
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(GETH is None, reason="no `geth` on the path")]
+
+Block = dict[str, Any]
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """An execution node, the beacon node above it, and two followers: of what is proved, and announced."""
+
+    execution: str
+    beacon: BeaconServer
+    proved: Node
+    announced: Node
+
+    @property
+    def genesis_time(self) -> int:
+        """Return when slot 0 of the beacon chain began, in seconds since 1970."""
+        with urlopen(f"{self.beacon.url}/eth/v1/beacon/genesis", timeout=PATIENCE) as reply:
+            return int(json.load(reply)["data"]["genesis_time"])
+
+    @property
+    def urls(self) -> tuple[str, str]:
+        """Return where the followers answer."""
+        proved, announced = (node.bare(node.http_url) for node in (self.proved, self.announced))
+        return proved, announced
+
+
+def block(url: str, tag: str) -> Block | None:
+    """Return a block without its transactions, None before there is one."""
+    found: Block | None = ask(url, "eth_getBlockByNumber", tag, False)
+    return found
+
+
+def marks(url: str) -> list[str | None]:
+    """Return the hashes of the head, the safe and the finalized block."""
+    found = [block(url, tag) for tag in ("latest", "safe", "finalized")]
+    return [None if each is None else each["hash"] for each in found]
+
+
+class Proofs:
+    """What the beacon node has told, and whether the followers serve it."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.by_slot: dict[int, str] = {}
+        """Hashes of proved blocks."""
+        self.dropped: set[str] = set()
+        """Hashes of blocks that have left the chain."""
+
+    def are_served(self) -> bool:
+        """Return whether both followers serve what the beacon node tells now."""
+        told = self._scene.beacon.control()
+        proved, finalized = (told[name]["block_hash"] for name in ("proved", "finalized"))
+        self.by_slot[told["proved"]["slot"]] = proved
+        (head, safe, final), by_announcement = map(marks, self._scene.urls)
+        latest = block(self._scene.execution, "latest")
+        assert latest is not None
+        if by_announcement != [latest["hash"], proved, finalized] or (head, final) != (proved, finalized):
+            return False
+        return safe is not None and self._is_safe(safe, told["proved"]["slot"] - EPOCH_SLOTS, finalized)
+
+    def _is_safe(self, safe: str, newest: int, finalized: str) -> bool:
+        """Return whether a block is the newest that was proved up to a slot, and is on the chain.
+
+        A follower may have seen a proof in between that the test has not.
+        """
+        old = [slot for slot in self.by_slot if slot <= newest and self.by_slot[slot] not in self.dropped]
+        expected = self.by_slot[max(old)] if old else finalized
+        if safe == expected:
+            return True
+        theirs, least = (
+            ask(self._scene.execution, "eth_getBlockByHash", each, False) for each in (safe, expected)
+        )
+        canonical = block(self._scene.execution, theirs["number"])
+        return (
+            canonical is not None
+            and canonical["hash"] == safe
+            and int(theirs["number"], 16) > int(least["number"], 16)
+            and int(theirs["timestamp"], 16) <= self._scene.genesis_time + newest * SLOT_SECONDS
+        )
+
+
+class Heads:
+    """When the blocks that a node announces arrive here."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.times: dict[str, float] = {}
+        self._connection = connection
+        request = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}
+        connection.send(json.dumps(request))
+        assert "result" in json.loads(connection.recv(PATIENCE))
+        Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            while True:
+                told = json.loads(self._connection.recv())
+                self.times.setdefault(told["params"]["result"]["hash"], time.monotonic())
+        except ConnectionClosed:
+            return
+
+
+@pytest.fixture
+def geths(tmp_path: Path) -> Iterator[tuple[DrivenGeth, DrivenGeth, Path]]:
+    """Run two: branches that replace others are built on the second, and shown to the first as a whole."""
+    secret = tmp_path / "jwt.hex"
+    secret.write_text("5e" * 32)
+    folders = [tmp_path / name for name in ("first", "second")]
+    with ExitStack() as stack:
+        for folder in folders:
+            folder.mkdir()
+        first, second = (stack.enter_context(driven_geth(each, genesis_file(), secret)) for each in folders)
+        yield first, second, secret
+
+
+@contextmanager
+def following(folder: Path, execution: str, beacon: BeaconServer, head: str) -> Iterator[Node]:
+    """Run a light follower of what is proved, or announced; its log is a file of the folder."""
+    upstream = ("--upstream", execution.replace("http", "ws"), "--light")
+    chain = ("--data", str(folder / head), "--genesis", str(genesis_file()))
+    proofs = ("--beacon", beacon.url, "--checkpoint", beacon.checkpoint, "--head", head)
+    served = ("--listen", "127.0.0.1:0", "--open")
+    with (
+        (folder / f"{head}.log").open("w") as log,
+        started("follow", *chain, *upstream, *proofs, *served, stderr=log) as node,
+    ):
+        yield node
+
+
+def test_head_safe_and_finalized_are_those_of_the_beacon_node_in_each_slot(
+    geths: tuple[DrivenGeth, DrivenGeth, Path], tmp_path: Path
+) -> None:
+    first, second, secret = geths
+    execution = first.endpoints.public
+    options = ("--slots", str(SLOTS), "--seconds", str(SLOT_SECONDS), "--reorganise", *REORGANISED)
+    fork = ("--fork-at", f"{GLOAS_EPOCH}:gloas", "--seconds", str(SLOT_SECONDS))
+    with ExitStack() as stack:
+        slots = stack.enter_context(driven([first.endpoints, second.endpoints], secret, *options))
+        next(slots)
+        beacon = stack.enter_context(started_beacon_server(execution, *fork))
+        nodes = (
+            stack.enter_context(following(tmp_path, execution, beacon, head))
+            for head in ("proved", "announced")
+        )
+        scene = Scene(execution, beacon, *nodes)
+        proofs = Proofs(scene)
+        upstream, announced = (
+            Heads(stack.enter_context(connect(url)))
+            for url in (execution.replace("http", "ws"), scene.announced.socket_url)
+        )
+        assert watch(slots, scene, proofs) == len(REORGANISED)
+        seen = proofs.by_slot
+        assert {slot // PERIOD_SLOTS for slot in seen} >= {1, 2, 3, 4}
+        assert min(seen) < GLOAS_EPOCH * EPOCH_SLOTS < max(seen)
+        assert proofs.dropped & set(seen.values()), "a proved block has left the chain"
+        for node, url in zip((scene.proved, scene.announced), scene.urls, strict=True):
+            require_same_chain(url, execution)
+            # No two blocks of one slot were signed.
+            with urlopen(f"{node.bare(node.http_url)}metrics", timeout=PATIENCE) as page:
+                told = re.findall(r"^wsnode_beacon_equivocations_total\S* (\S+)", page.read().decode(), re.M)
+            assert told == ["0"]
+    for head in ("proved", "announced"):
+        assert f"beacon {beacon.url}" not in (tmp_path / f"{head}.log").read_text()
+    report(proofs, upstream, announced)
+
+
+def watch(slots: Iterator[Line], scene: Scene, proofs: Proofs) -> int:
+    """Compare the followers with the beacon node after each slot; return how often a branch was replaced.
+
+    The beacon node rests while they are compared, so that a follower may wait for the processor.
+    """
+    reorganised = 0
+    for line in slots:
+        if "done" in line:
+            return reorganised
+        if "reorganised" in line:
+            reorganised += 1
+            proofs.dropped |= set(line["reorganised"]["dropped"])
+        scene.beacon.control(paused=False)
+        await_slot(scene.beacon, HISTORY_SLOTS - 1 + line["slot"])
+        scene.beacon.control(paused=True)
+        until(f"what is proved after slot {line['slot']} is served", proofs.are_served)
+    raise AssertionError("the consensus client ended early")
+
+
+def await_slot(beacon: BeaconServer, slot: int) -> None:
+    """Wait until the beacon node has a block of a slot."""
+    until(f"a block of slot {slot}", lambda: beacon.control()["head"]["slot"] >= slot)
+
+
+def require_same_chain(url: str, execution: str) -> None:
+    """Check that all blocks that a follower keeps are those of the execution node."""
+    latest, earliest = block(url, "latest"), ask(url, "wsnode_status")["earliest"]
+    assert latest is not None
+    for number in range(int(earliest, 16), int(latest["number"], 16) + 1):
+        ours, theirs = (block(each, hex(number)) for each in (url, execution))
+        assert ours is not None
+        assert theirs is not None
+        assert ours["hash"] == theirs["hash"]
+
+
+def report(proofs: Proofs, upstream: Heads, announced: Heads) -> None:
+    """Print how many slots were compared, and how far an announced head is behind the upstream's."""
+    delays = sorted(
+        announced.times[each] - at for each, at in upstream.times.items() if each in announced.times
+    )
+    print(f"the same after {len(proofs.by_slot)} proved slots, up to {max(proofs.by_slot)}")
+    print(
+        f"{len(delays)} announced heads behind the upstream's: median {1e3 * median(delays):.1f} ms, "
+        f"nine in ten {1e3 * delays[len(delays) * 9 // 10]:.1f} ms, longest {1e3 * delays[-1]:.1f} ms"
+    )
