@@ -18,6 +18,8 @@ LEAST_MEAN_BYTES: Final = 64
 MESSAGE_SECONDS: Final = 60.0
 """Maximum seconds from a message's first piece to its last."""
 HANDSHAKE_BYTES: Final = 1 << 16
+MOST_HEADER_BYTES: Final = 14
+"""Bytes of the longest frame header (RFC 6455, section 5.2)."""
 MOST_INFORMATIONAL: Final = 16
 """Maximum responses of status 1xx before the response."""
 
@@ -121,18 +123,20 @@ class MeteredStream(trio.abc.Stream):
         """Return the place in `_data` up to which bytes may be returned now."""
         if self._handshake is not None:
             place = self._read_handshake(self._handshake, place)
-        frames = 0
-        while place < len(self._data) and frames < PIECES_A_TURN:
+        data, end, frames = self._data, len(self._data), 0
+        while place < end and frames < PIECES_A_TURN:
             if self._left:
-                step = min(self._left, len(self._data) - place)
+                step = min(self._left, end - place)
                 place, self._left = place + step, self._left - step
                 continue
-            wanted = _header_size(self._head) - len(self._head)
-            self._head += self._data[place : place + wanted]
-            place = min(place + wanted, len(self._data))
-            if len(self._head) == _header_size(self._head):
-                self._begin_frame(self._head)
+            head = self._head + data[place : place + MOST_HEADER_BYTES]
+            size = _header_size(head)
+            if len(head) < size:
+                self._head, place = head, end
+            else:
+                place += size - len(self._head)
                 self._head = b""
+                self._begin_frame(head[:size])
                 frames += 1
         return place
 
@@ -167,7 +171,9 @@ def _extended(length: int) -> int:
 
     `length` is the 7-bit payload length of its second byte.
     """
-    return {126: 4, 127: 10}.get(length, 2)
+    if length < 126:
+        return 2
+    return 4 if length == 126 else 10
 
 
 def _header_size(head: bytes) -> int:
