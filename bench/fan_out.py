@@ -5,7 +5,7 @@
 
 A NODE is `[NAME=]URL[@PID]` that mines at once on `eth_sendTransaction` from an account of its own: `wsnode
 dev`, anvil, `geth --dev`. With --dev they are started here, with --durable wsnode on a folder that it keeps:
-each block is on the disk before it is published, after three syncs in a row, and what one costs is printed
+each block is on the disk before it is published, after two syncs in a row, and what one costs is printed
 too. Every block has one transaction with 100 logs. By turns: logs to 1, 100 and 1,000 subscribers, newHeads
 to 10,000, logs to 1,000 and 100 beside one that reads nothing. Lag is the time from sending the transaction
 to the last notification of the block at the last subscriber; a block that is not complete after 15 s counts

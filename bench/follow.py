@@ -5,7 +5,7 @@
 
 geth makes a block a second with transactions whose logs both nodes tell. One process subscribes to geth and
 to the follower; times count from geth's announcement of the block to its own subscriber (`newHeads`) to the
-first log of the block. A block is stored by three syncs in a row: what one costs
+first log of the block. A block is stored by two syncs in a row: what one costs
 on the disk is printed too. --hardfork is the fork whose rules hold from the genesis block on.
 With --chain, geth imports the chain of FOLDER (genesis.json, chain.rlp, meta.json) and serves it, and
 wsnode follows it from genesis; geth's import is timed too. On a machine where others compute, compare the

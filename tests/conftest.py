@@ -204,7 +204,6 @@ def import_blocks(chain: Chain, path: Path) -> None:
     assert body is not None
     execution = chain.state.execute(blocks, [(header, body)], total_difficulty=total_difficulty)
     assert execution.error is None
-    chain.state.commit(sync=False)
     chain.mark_final(chain.append(execution.verified))
 
 

@@ -100,7 +100,7 @@ FLOORS = {
         "codec state not_found",
         "head networks system_contracts",
         "storage",
-        "snapshot execution",
+        "snapshot execution pending_commit",
         "chain",
         "appender logs",
         "tree",

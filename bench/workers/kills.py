@@ -83,8 +83,7 @@ def kills(folder: Path, count: int = 100, clients: int = 30, workers: int = 4, s
         first, last = asyncio.run(_killing(node, writer, journals, count, random.Random(seed)))
         # The chain has grown since the last one was killed, which frees what it was reading.
         living = {writer.process.pid, *node.workers()}
-        stores = (data / "eth" / "chain", data / "eth" / "state")
-        stale = sum(len(readers_of(store) - living) for store in stores)
+        stale = len(readers_of(data / "eth" / "chain") - living)
     exact = sum(journal.is_exact(first, last) for journal in journals)
     return Kills(exact, clients, sum(journal.ends for journal in journals), stale)
 

@@ -94,11 +94,11 @@ def test_a_second_import_of_a_file_changes_nothing(chain: Path, genesis: Path, t
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
 def test_an_import_leaves_no_free_pages_on_the_disk(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
-    for store in (tmp_path / "eth" / "chain", tmp_path / "eth" / "state"):
-        left = disk_bytes(store)
-        assert left < (store / "data.mdb").stat().st_size
-        release_free_pages(store)
-        assert disk_bytes(store) == left
+    store = tmp_path / "eth" / "chain"
+    left = disk_bytes(store)
+    assert left < (store / "data.mdb").stat().st_size
+    release_free_pages(store)
+    assert disk_bytes(store) == left
 
 
 def test_free_pages_that_cannot_be_given_back_are_told_and_no_failure(
@@ -531,12 +531,9 @@ def test_blocks_come_at_times_that_there_are(seconds: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["chain", "state"])
-def test_a_node_whose_store_was_cut_short_does_not_start(
-    chain: Path, genesis: Path, tmp_path: Path, store: str
-) -> None:
+def test_a_node_whose_store_was_cut_short_does_not_start(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
-    file = tmp_path / "eth" / store / "data.mdb"
+    file = tmp_path / "eth/chain/data.mdb"
     os.truncate(file, file.stat().st_size // 2)
     for command in (("serve", "--listen", "127.0.0.1:0"), ("import", "eth", str(chain))):
         ended = run(*command, "--data", str(tmp_path))

@@ -5,18 +5,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from wsnode.ethereum.storage.tables import STATE_TABLES
 from wsnode.store.environment import Environment, Writer
 from wsnode.store.table import Table, scan
 
 Damage = Callable[[Writer, Table, bytes, bytes], None]
 
-STATE = tuple(
-    map(
-        Table,
-        ("meta", "accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes"),
-    )
-)
-"""The tables of a state store."""
+STATE = STATE_TABLES
+"""The tables of a chain's state: accounts first."""
 
 
 class Silence:

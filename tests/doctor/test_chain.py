@@ -1,7 +1,6 @@
 """Each table of an EVM chain's folder is damaged in turn, and the damage named."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,8 @@ from wsnode.store.environment import Writer
 from wsnode.store.progress import Progress
 from wsnode.store.table import Table
 
-WITHOUT_ROWS = (STATE[2], STATE[7])
-"""The contracts of `data` have no storage."""
+WITHOUT_ROWS = [table for table in STATE if table.name in ("storage", "storage_nodes", "patches")]
+"""Tables without rows: the contracts of `data` have no storage, and no state of it was patched."""
 LOGS: list[list[Log]] = [
     [(EMITTERS[1], TOPICS[:2]), (EMITTERS[0], ()), (EMITTERS[0], TOPICS[:1])],
     [],
@@ -76,7 +75,7 @@ def test_a_sound_folder_has_no_fault_and_is_not_changed(data: Path) -> None:
 
 @pytest.mark.parametrize("damage", [drop, flip, cut, add])
 @pytest.mark.parametrize(
-    "table", [table for table in TABLES if table not in (META, ACCESS_LISTS)], ids=lambda each: each.name
+    "table", [each for each in TABLES if each not in (META, ACCESS_LISTS, *STATE)], ids=lambda each: each.name
 )
 def test_a_damaged_row_is_named_by_its_table(data: Path, table: Table, damage: Damage) -> None:
     row = last_row(data / "eth/chain", TABLES, table)
@@ -104,32 +103,27 @@ def test_a_damaged_mark_is_named(data: Path, mark: bytes, damage: Damage) -> Non
 
 
 @pytest.mark.parametrize("damage", [drop, flip, cut, add])
-@pytest.mark.parametrize("table", STATE[1:2] + STATE[3:7], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "table", [each for each in STATE if each not in WITHOUT_ROWS], ids=lambda each: each.name
+)
 def test_a_damaged_row_of_the_state_is_named(data: Path, table: Table, damage: Damage) -> None:
-    row = last_row(data / "eth/state", STATE, table)
-    with damaged(data / "eth/state", STATE, table, damage, *row):
+    row = last_row(data / "eth/chain", TABLES, table)
+    with damaged(data / "eth/chain", TABLES, table, damage, *row):
         found = faults(data)
         # An old version of a value shows in the state after its block.
-        assert found.keys() & {f"state.{table.name}", "state.changes"}
+        assert found.keys() & {table.name, "changes"}
 
 
 @pytest.mark.parametrize(
-    ("store", "tables", "table"),
-    [
-        pytest.param(store, tables, table, id=f"{store}-{table.name}")
-        for store, tables in (("chain", TABLES), ("state", STATE))
-        for table in tables
-        if table not in (META, ACCESS_LISTS, STATE[0], *WITHOUT_ROWS)
-    ],
+    "table",
+    [each for each in TABLES if each not in (META, ACCESS_LISTS, *WITHOUT_ROWS)],
+    ids=lambda each: each.name,
 )
-def test_a_row_without_its_checksum_is_named_by_its_key(
-    data: Path, store: str, tables: Sequence[Table], table: Table
-) -> None:
-    key, value = first_row(data / "eth" / store, tables, table)
-    name = table.name if store == "chain" else f"state.{table.name}"
-    with flipped(data / "eth" / store / "data.mdb", stored(key, value), -1 % len(stored(key, value))):
+def test_a_row_without_its_checksum_is_named_by_its_key(data: Path, table: Table) -> None:
+    key, value = first_row(data / "eth/chain", TABLES, table)
+    with flipped(data / "eth/chain/data.mdb", stored(key, value), -1 % len(stored(key, value))):
         found = examine(data, Silence())["eth"]
-    assert f"row 0x{key.hex()} does not have its checksum" in map(str, found.faults[name])
+    assert f"row 0x{key.hex()} does not have its checksum" in map(str, found.faults[table.name])
 
 
 def test_one_damaged_row_hides_no_other(data: Path) -> None:

@@ -101,7 +101,6 @@ def test_the_command_prints_every_store_and_table(tmp_path: Path) -> None:
     lines = ended.stdout.splitlines()
     assert [line.split(":")[0] for line in lines if not line.startswith(" ")] == [
         "eth/chain",
-        "eth/state",
         "alt/chain",
     ]
     ended = run("doctor", "--tables", "--json", "--data", str(tmp_path))
@@ -110,7 +109,7 @@ def test_the_command_prints_every_store_and_table(tmp_path: Path) -> None:
         name for store in stores.values() for name in store["tables"]
     }
     assert stores["eth/chain"]["tables"]["headers"]["rows"] > 0
-    assert stores["eth/state"]["tables"]["accounts"]["bytes"] > 0
+    assert stores["eth/chain"]["tables"]["accounts"]["bytes"] > 0
 
 
 def test_no_chain_is_one_line_and_the_status_of_a_folder_that_cannot_be_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from wsnode.ethereum.appender import Appender
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import transaction_hashes
-from wsnode.ethereum.state import StateError
-from wsnode.ethereum.storage import canonical, meta
+from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.storage import meta
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherConfigurationError,
@@ -54,7 +55,9 @@ def chain(tmp_path: Path, genesis: bytes) -> Iterator[Chain]:
 
 
 def canonical_rows(chain: Chain) -> Rows:
-    kept = [table for table in TABLES if table not in (META, SIDE_BLOCKS)]
+    # Code stays, and a list of changes is that of a commit.
+    others = ("code", "changes")
+    kept = [table for table in TABLES if table not in (META, SIDE_BLOCKS) and table.name not in others]
     with chain.snapshot() as snapshot:
         return {table.name: list(scan(snapshot.reader, table, b"\0")) for table in kept}
 
@@ -143,19 +146,16 @@ def test_total_difficulty_adds_up(chain: Chain) -> None:
         assert snapshot.total_difficulty(54) == snapshot.total_difficulty(40) >= 4_732_352
 
 
-@pytest.mark.parametrize("ahead", [False, True], ids=["chain ahead", "state ahead"])
-def test_opening_takes_both_stores_to_the_lower_head(tmp_path: Path, genesis: bytes, *, ahead: bool) -> None:
+def test_rows_and_states_of_a_chain_that_was_unwound_go_on_together(tmp_path: Path, genesis: bytes) -> None:
     with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
         import_blocks_after(chain, 0)
-        if ahead:
-            chain.store.write(lambda writer: canonical.unwind(writer, 30))
-        else:
-            chain.state.unwind(30)
+        chain.unwind(30)
     with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
         assert chain.head.number == 30
         assert chain.state.committed_head == (30, chain.head.hash)
         import_blocks_after(chain, 30)
         assert chain.head.number == 54
+        assert chain.state.committed_head == (54, chain.head.hash)
 
 
 def test_a_reader_of_an_empty_folder_is_told_to_import(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_another_schema_is_refused(tmp_path: Path, genesis: bytes) -> None:
     store = Environment(tmp_path / "chain", TABLES, writer=True)
     store.write(lambda writer: meta.begin(writer, 99, b""))  # type: ignore[arg-type]
     store.close()
-    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 6: import again"):
+    with pytest.raises(UnknownSchemaError, match="schema 99, this program knows 9: import again"):
         Chain.open(tmp_path, genesis, writer=True)
 
 
@@ -188,21 +188,25 @@ def test_a_folder_without_checksums_is_refused(
         flipped(tmp_path / "chain/data.mdb", row, len(row)),
         pytest.raises(
             UnknownSchemaError,
-            match="an older storage schema, or a damaged one, this program knows 6: import again",
+            match="an older storage schema, or a damaged one, this program knows 9: import again",
         ),
     ):
         Chain.open(tmp_path, genesis, writer=writer)
 
 
 @pytest.mark.parametrize("writer", [True, False])
-def test_a_state_without_checksums_is_refused(tmp_path: Path, genesis: bytes, *, writer: bool) -> None:
-    Chain.open(tmp_path, genesis, writer=True).close()
-    row = b"schema" + (2).to_bytes(4, "big")
-    with (
-        flipped(tmp_path / "state/data.mdb", row, len(row)),
-        pytest.raises(StateError, match="schema 1, or a damaged one, this program knows 2: import again"),
-    ):
+@pytest.mark.parametrize("version", [4, 5, 6])
+def test_a_folder_with_its_state_in_another_store_is_refused(
+    tmp_path: Path, genesis: bytes, *, writer: bool, version: int
+) -> None:
+    """Stores of these versions have none of the state's tables; nothing is written to them."""
+    (tmp_path / "genesis.json").write_bytes(genesis)
+    with closing(Environment(tmp_path / "chain", [META], writer=True)) as store:
+        store.write(lambda writer: meta.begin(writer, version, Hash32(bytes(32))))
+    before = (tmp_path / "chain/data.mdb").read_bytes()
+    with pytest.raises(UnknownSchemaError, match=f"schema {version}, this program knows 9: import again"):
         Chain.open(tmp_path, genesis, writer=writer)
+    assert (tmp_path / "chain/data.mdb").read_bytes() == before
 
 
 @pytest.mark.parametrize("table", [HEADERS, BODIES, RECEIPTS], ids=lambda table: table.name)
@@ -269,18 +273,15 @@ def test_other_parameters_on_the_same_genesis_are_refused(tmp_path: Path, genesi
 
 
 @pytest.mark.parametrize("writer", [False, True], ids=["to read", "to write"])
-@pytest.mark.parametrize("store", ["chain", "state"])
-def test_a_store_that_was_cut_short_is_not_opened(
-    tmp_path: Path, genesis: bytes, store: str, *, writer: bool
-) -> None:
+def test_a_store_that_was_cut_short_is_not_opened(tmp_path: Path, genesis: bytes, *, writer: bool) -> None:
     with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
         import_blocks_after(chain, 0)
-    file = tmp_path / store / "data.mdb"
+    file = tmp_path / "chain/data.mdb"
     whole = file.read_bytes()
     # An empty file is a new one to a writer.
     for kept in (len(whole) - 1, len(whole) // 2, 8192, *(() if writer else (0,))):
         os.truncate(file, kept)
-        with pytest.raises((StoreError, StateError)) as refused:
+        with pytest.raises(StoreError) as refused:
             Chain.open(tmp_path, writer=writer)
         used = len(whole) if kept else 8192
         told = f"{file}: the file is cut short: it has {kept} bytes and uses {used}; put a whole copy"

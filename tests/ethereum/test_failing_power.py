@@ -1,30 +1,45 @@
-"""What is left of two stores when the power or the process ends between their commits."""
+"""What is left of a chain when the power or the process ends."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
 import sys
 import time
-from itertools import product
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.doctor.damage import Silence
+from tests.store.failing_writes import needs_compiler
+from tests.store.power_failures import (
+    NOTES,
+    SYNC,
+    SYNCED_WRITE,
+    Note,
+    build_noting_library,
+    left_on_disk,
+    read_notes,
+)
 from tests.sync.forks import genesis
+from wsnode.doctor.chain.examine import examine
+from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import address_of, sign_transaction
-from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.ethereum.storage.tables import TABLES
+from wsnode.store.row_check import check_rows
 
 SECRET = bytes([7]) * 32
 SENDER = address_of(SECRET)
 NAME = "0x" + SENDER.hex()
 KILLS = 10
 LONGEST_RUN_SECONDS = 0.3
-BLOCKS = 4
+FAILURES = [pytest.param(60, id="some"), pytest.param(1000, marks=pytest.mark.nightly, id="many")]
 
 
 def rich_genesis() -> bytes:
@@ -58,57 +73,6 @@ def sent_at(chain: Chain, head: Head) -> int:
     account = chain.state.account(SENDER, (head.number, head.hash))
     assert account is not None
     return account[0]
-
-
-def is_beside(chain: Chain, head: Head) -> bool:
-    with chain.snapshot() as view:
-        return view.header(head.number) is None and view.side_header(head.hash) is not None
-
-
-def kept(folder: ChainFolder, copies: Path, name: str) -> None:
-    """Copy both stores as they are on the disk now."""
-    for store in (folder.chain, folder.state):
-        shutil.copyfile(store / "data.mdb", copies / f"{store.name}-{name}")
-
-
-@pytest.mark.parametrize("is_patched", [False, True], ids=["plain", "patched"])
-def test_whichever_stores_commit_was_lost_both_go_back_to_the_lower_head(
-    tmp_path: Path, is_patched: bool
-) -> None:
-    folder, heads, roots = ChainFolder(tmp_path / "chain"), [], []
-    with Chain.open(folder.path, rich_genesis(), writer=True) as chain:
-        for number in range(BLOCKS):
-            heads.append(grow(chain))
-            if is_patched:
-                chain.patch(json.dumps({NAME: {"balance": hex(10**22 + number)}}).encode())
-            roots.append(chain.state.state_root)
-            kept(folder, tmp_path, str(number))
-    for pair in product(range(BLOCKS), repeat=2):
-        for store, number in zip((folder.chain, folder.state), pair, strict=True):
-            shutil.copyfile(tmp_path / f"{store.name}-{number}", store / "data.mdb")
-        with Chain.open(folder.path, writer=True) as chain:
-            lower = min(pair)
-            assert chain.head == heads[lower]
-            assert chain.state.committed_head == (heads[lower].number, heads[lower].hash)
-            assert chain.state.state_root == roots[lower]
-            assert sent_at(chain, chain.head) == lower + 1
-            # What the chain store had more is beside it, to be executed again.
-            assert all(is_beside(chain, head) for head in heads[lower + 1 : pair[0] + 1])
-            assert grow(chain).number == heads[lower].number + 1
-
-
-def test_blocks_of_a_chain_that_was_ahead_become_part_of_it_again(tmp_path: Path) -> None:
-    folder = ChainFolder(tmp_path / "chain")
-    with Chain.open(folder.path, rich_genesis(), writer=True) as chain:
-        grow(chain)
-        kept(folder, tmp_path, "before")
-        head = grow(chain)
-    shutil.copyfile(tmp_path / "state-before", folder.state / "data.mdb")
-    with Chain.open(folder.path, writer=True) as chain:
-        assert is_beside(chain, head)
-        BlockTree(chain).set_head(head.hash)
-        assert chain.head == head
-        assert sent_at(chain, head) == 2
 
 
 def check_told(chain: Chain, told: dict[int, str]) -> None:
@@ -147,3 +111,94 @@ def test_a_block_that_was_told_outlives_a_kill_at_any_moment(tmp_path: Path) -> 
         for writer in (False, True):
             with Chain.open(path, writer=writer) as chain:
                 check_told(chain, told)
+
+
+CHANGING = """
+import json, os, sys
+from pathlib import Path
+from tests.ethereum.test_failing_power import NAME, grow, rich_genesis
+from tests.store.power_failures import NOTES
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.primitives.values import hexadecimal
+notes = Path(os.environ[NOTES])
+
+def tell(chain):
+    head, root = chain.head, chain.state.state_root
+    print(notes.stat().st_size, head.number, hexadecimal(head.hash), hexadecimal(root), flush=True)
+
+with Chain.open(Path(sys.argv[1]), rich_genesis(), writer=True) as chain:
+    tell(chain)
+    for turn in range(12):
+        lower = chain.head
+        for _ in range(3):
+            grow(chain)
+            tell(chain)
+        chain.unwind(lower.number)
+        tell(chain)
+        chain.patch(json.dumps({NAME: {"balance": hex(10**22 + turn)}}).encode())
+        tell(chain)
+        for _ in range(2):
+            grow(chain)
+            tell(chain)
+        chain.unwind(lower.number)
+        tell(chain)
+        grow(chain)
+        tell(chain)
+"""
+
+
+Told = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Note], list[tuple[int, Told]]]:
+    """Return the writes of a changing chain, and its heads, each with the bytes of the notes before it."""
+    folder = tmp_path_factory.mktemp("noted")
+    notes, library = folder / "notes", build_noting_library(folder)
+    environment = {**os.environ, "LD_PRELOAD": str(library), NOTES: str(notes)}
+    command = [sys.executable, "-c", CHANGING, str(folder / "chain")]
+    lines = subprocess.check_output(command, env=environment, text=True).splitlines()
+    told = [(int(end), tuple(rest)) for end, *rest in map(str.split, lines)]
+    return list(read_notes(notes.read_bytes())), told
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_each_change_costs_two_syncs(noted: tuple[list[Note], list[tuple[int, Told]]]) -> None:
+    notes, told = noted
+    for (before, _), (after, _) in pairwise(told):
+        kinds = [note.kind for note in notes if before < note.end <= after]
+        assert [kind for kind in kinds if kind] == [SYNC, SYNCED_WRITE]
+        assert kinds[-1] == SYNCED_WRITE, "the head is written last"
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("failures", FAILURES)
+def test_what_was_told_outlives_a_power_failure_at_any_moment(
+    noted: tuple[list[Note], list[tuple[int, Told]]], tmp_path: Path, failures: int
+) -> None:
+    (notes, told), chance = noted, random.Random(failures)
+    first = next(place for place, note in enumerate(notes) if note.end >= told[0][0])
+    for number in range(failures):
+        count = chance.randrange(first + 1, len(notes) + 1)
+        place = max(place for place, (end, _) in enumerate(told) if end <= notes[count - 1].end)
+        folder = tmp_path / f"left{number}"
+        (folder / "chain").mkdir(parents=True)
+        (folder / "genesis.json").write_bytes(rich_genesis())
+        (folder / "chain/data.mdb").write_bytes(left_on_disk(notes[:count], chance))
+        for writer in (False, True):
+            with Chain.open(folder, writer=writer) as chain:
+                # What was told last, or what was about to be told.
+                found = (str(chain.head.number), *map(hexadecimal, (chain.head.hash, chain.state.state_root)))
+                assert found in [each for _, each in told[place : place + 2]]
+                check_sound(chain)
+        shutil.rmtree(folder)
+
+
+def check_sound(chain: Chain) -> None:
+    """Check every row and the state after the head."""
+    found = FaultCollector(Silence())
+    check_rows(chain.store, TABLES, Silence(), found.fault)
+    examine(chain, found)
+    assert found.faults == {}

@@ -11,9 +11,9 @@ import pytest
 from tests.file_limits import files_of_at_most
 from tests.store.disk_space import disk_bytes
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.store.environment import Environment
+from wsnode.store.errors import StoreError
 from wsnode.store.table import Table
 
 ENTRIES = Table("entries")
@@ -44,22 +44,21 @@ def with_free_pages(store: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")
-def test_free_pages_of_both_stores_are_given_back_unless_there_is_another_writer(tmp_path: Path) -> None:
+def test_free_pages_of_the_store_are_given_back_unless_there_is_another_writer(tmp_path: Path) -> None:
     folder = ChainFolder(tmp_path)
-    before = with_free_pages(folder.chain), with_free_pages(folder.state)
+    before = with_free_pages(folder.chain)
     with folder.lock():
         folder.release_free_pages()
-    assert (disk_bytes(folder.chain), disk_bytes(folder.state)) == before
+    assert disk_bytes(folder.chain) == before
     folder.release_free_pages()
-    assert disk_bytes(folder.chain) < before[0]
-    assert disk_bytes(folder.state) < before[1]
+    assert disk_bytes(folder.chain) < before
 
 
-@pytest.mark.parametrize("name", ["writer.lock", "data.mdb", "lock.mdb"])
-def test_a_pipe_in_the_state_stores_folder_is_named_and_not_waited_for(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["data.mdb", "lock.mdb"])
+def test_a_pipe_in_the_stores_folder_is_named_and_not_waited_for(tmp_path: Path, name: str) -> None:
     genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
     Chain.open(tmp_path, genesis, writer=True, durable=False).close()
-    (tmp_path / "state" / name).unlink()
-    os.mkfifo(tmp_path / "state" / name)
-    with pytest.raises(StateError, match=f"{tmp_path}/state/{name}: "):
+    (tmp_path / "chain" / name).unlink()
+    os.mkfifo(tmp_path / "chain" / name)
+    with pytest.raises(StoreError, match=f"{tmp_path}/chain/{name}: "):
         Chain.open(tmp_path, genesis, writer=True, durable=False)

@@ -80,7 +80,7 @@ class Author:
         value = self.chance.randrange(1000, 2000)
         self.branch[-1].values.add(value)
         slots = {"0x" + SLOT.hex(): f"0x{value:064x}"}
-        self.chain.state.patch(json.dumps({"0x" + COUNTER.hex(): {"stateDiff": slots}}).encode(), sync=False)
+        self.chain.patch(json.dumps({"0x" + COUNTER.hex(): {"stateDiff": slots}}).encode())
 
     def unwind(self) -> None:
         number = self.chance.randrange(max(1, len(self.branch) - 4), len(self.branch) + 1)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.file_limits import files_of_at_most
 from tests.sync.forks import genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import InvalidTransactionError, StateError
 from wsnode.ethereum.storage import state_patches
-from wsnode.ethereum.storage.tables import META
+from wsnode.store.errors import StoreError
 
 ACCOUNT = bytes([0x42]) * 20
 NAME = "0x" + ACCOUNT.hex()
@@ -99,7 +100,7 @@ def test_patches_survive_a_restart(tmp_path: Path) -> None:
 
 def test_a_root_that_the_block_never_had_is_refused(chain: Chain) -> None:
     with pytest.raises(StateError, match="never had the root"):
-        chain.state.unwind(0, state_root=bytes(32))
+        chain.state.rewind(0, state_root=bytes(32))
 
 
 @pytest.mark.parametrize(
@@ -158,32 +159,20 @@ def test_a_root_that_the_block_never_had_forgets_no_patch(chain: Chain) -> None:
     assert balance(chain) == 1
 
 
-def test_a_patch_that_was_cut_short_never_was(tmp_path: Path) -> None:
+def test_a_patch_that_was_not_committed_never_was(tmp_path: Path) -> None:
     with open_chain(tmp_path) as chain:
         patch(chain, balance="0x1")
-        # The state store is written first; then the process is killed.
-        chain.state.patch(json.dumps({NAME: {"balance": "0x2"}}).encode(), sync=False)
-    with open_chain(tmp_path) as chain:
+        _, root = chain.state.stage_patch(json.dumps({NAME: {"balance": "0x2"}}).encode())
+        assert root != chain.state.state_root
         assert balance(chain) == 1
-        assert kept(chain, 0) == ["0x1"]
-
-
-def test_a_kept_patch_that_the_state_has_lost_is_forgotten(tmp_path: Path) -> None:
+        size = (tmp_path / "chain/data.mdb").stat().st_size
+        with files_of_at_most(min(size, 8192)), pytest.raises((StateError, StoreError)):
+            patch(chain, balance="0x2")
+        assert (balance(chain), kept(chain, 0)) == (1, ["0x1"])
+        patch(chain, balance="0x3")
     with open_chain(tmp_path) as chain:
-        patch(chain, balance="0x1")
-        before = chain.state.state_root
-        patch(chain, balance="0x2")
-        chain.state.unwind(0, state_root=before)
-    with open_chain(tmp_path) as chain:
-        assert balance(chain) == 1
-        assert kept(chain, 0) == ["0x1"]
-
-
-def test_patches_of_a_folder_that_did_not_keep_them_stay(tmp_path: Path) -> None:
-    with open_chain(tmp_path) as chain:
-        chain.store.write(lambda writer: writer.delete(META, state_patches.KEPT))
-        chain.state.patch(json.dumps({NAME: {"balance": "0x2"}}).encode(), sync=False)
-    with open_chain(tmp_path) as chain:
-        patch(chain, nonce="0x1")
-        assert balance(chain) == 2
-        assert kept(chain, 0) == []
+        assert balance(chain) == 3
+        assert kept(chain, 0) == ["0x1", "0x3"]
+        extend(chain)
+        chain.unwind(0)
+        assert balance(chain) == 3

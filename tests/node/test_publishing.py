@@ -12,9 +12,7 @@ from wsnode.cluster.publisher import JournalPublisher
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.storage import state_patches
 from wsnode.ethereum.storage.folder_kind import FolderKind
-from wsnode.ethereum.storage.tables import META
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import ConfigurationError, JournalConfig
 from wsnode.node.config_check import served
@@ -47,15 +45,6 @@ def test_a_folder_with_a_window_cannot_be_published(tmp_path: Path) -> None:
         Chain.open(tmp_path, genesis, writer=True, durable=False, kind=FolderKind(10)) as chain,
         pytest.raises(ConfigurationError, match="replicas begin with all blocks"),
     ):
-        publisher(chain, is_development=False)
-
-
-def test_a_development_chain_whose_patches_were_not_kept_cannot_be_published() -> None:
-    with new_chain() as chain:
-        chain.store.write(lambda writer: writer.delete(META, state_patches.KEPT))
-        with pytest.raises(ConfigurationError, match="begun by an earlier version"):
-            publisher(chain)
-        # Other chains have none.
         publisher(chain, is_development=False)
 
 

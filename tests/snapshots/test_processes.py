@@ -57,7 +57,7 @@ def test_damage_is_one_line_and_exit_status_1(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
     with started("dev", "--data", str(data), "--listen", "127.0.0.1:0"):
         assert run("snapshot", "--data", str(data), str(copy)).returncode == 0
-    piece = copy / "eth-state-000000.zst"
+    piece = copy / "eth-chain-000000.zst"
     content = bytearray(piece.read_bytes())
     content[-1] ^= 0x80
     piece.write_bytes(content)

@@ -95,10 +95,12 @@ import sys
 from pathlib import Path
 from tests.ethereum.live.growing import emitting_genesis
 from tests.store.failing_writes import order_failure
-from wsnode.ethereum.state import ChainSpec, State, StateError
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage.folder_kind import FolderKind
 
 folder, order = Path(sys.argv[1]), Path(sys.argv[2])
-state = State(str(folder / "state"), ChainSpec(emitting_genesis()), writer=True, proved=True)
+state = Chain.open(folder, emitting_genesis(), writer=True, kind=FolderKind(10, is_light=True)).state
 block, parent = bytes(32), b"1" * 32
 order_failure(order, "/proved/data.mdb")
 try:

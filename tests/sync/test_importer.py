@@ -55,8 +55,10 @@ async def take(chain: Chain, tmp_path: Path, content: bytes) -> Head:
 
 
 def tables(chain: Chain) -> dict[str, list[tuple[bytes, bytes]]]:
+    """Return all rows but the lists of changes, of which each commit has one."""
+    kept = [table for table in TABLES if table.name != "changes"]
     with chain.snapshot() as snapshot:
-        return {table.name: list(scan(snapshot.reader, table, b"\0")) for table in TABLES}
+        return {table.name: list(scan(snapshot.reader, table, b"\0")) for table in kept}
 
 
 async def test_the_whole_chain_is_imported(chain: Chain, tmp_path: Path, blocks: list[bytes]) -> None:

@@ -10,11 +10,13 @@ State overrides and block overrides are JSON objects as `eth_call` takes them. O
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import final
 
 from typing_extensions import disjoint_base
 
 from wsnode._native.chain import Header
+from wsnode._native.store import Environment, Writer
 
 GAS_PER_BLOB: int
 """Blob gas of one blob."""
@@ -47,19 +49,16 @@ class InvalidTransactionError(EngineError):
     kind: str
 
 class StateError(EngineError):
-    """The state store cannot be read or written."""
+    """The state cannot be read or written."""
 
 class DamagedStateError(StateError):
-    """A row of the state store does not have its checksum, or is behind a damaged page.
+    """A row of the state does not have its checksum, or is behind a damaged page.
 
     `table` is the table's name; `key` is empty where a walk met a damaged page.
     """
 
     table: str
     key: bytes
-
-class StateBusyError(StateError):
-    """Another process writes to the state store."""
 
 class HistoryError(StateError):
     """No state of block `requested` is stored, only of `earliest` to `latest`."""
@@ -756,25 +755,39 @@ class Interrupted:
         """Return whether its `CancelFlag` was set; if not, the run exceeded its budget."""
 
 @final
+class StateChange:
+    """Change of a state that waits to be written."""
+
+    def write(self, writer: Writer, /) -> None:
+        """Write the change; it may be written again if the transaction is begun again. Releases the lock.
+
+        Raises:
+            StateError, StoreError: The store cannot be read or written.
+        """
+
+@final
 class State:
-    """EVM state of one chain after every block, in its own folder.
+    """EVM state of one chain after every block, in tables of the chain's store.
 
     A process that forks opens it afterwards. One process writes, any number read beside it. Any thread may
-    call any method. The methods that write (`execute`, `commit`, `sync_now`, `unwind`, `patch`) wait for each
-    other without the interpreter's lock, and belong in a worker thread; in a reader they raise EngineError.
-    Reads never wait for them, and see committed blocks only.
+    call any method. Blocks are executed, accepted and unwound in memory. `stage` returns these changes, to be
+    written in a transaction of the store beside the chain's other rows, and `settle` notes that it was
+    committed; until then `discard` drops them. The methods that change the state wait for each other without
+    the interpreter's lock, and belong in a worker thread; in a reader they raise EngineError. Reads never
+    wait for them, and see committed blocks only.
 
-    Opening releases the lock, and writes the genesis state if a writer's folder is empty.
-
-    With `proved` nothing is executed, and the state after any block consists of its proved values. A read of
-    an unknown value raises MissingStateError, and UnprovedError if no proof can give the result.
+    Values that are known by proofs are in the folder `proved`. With `is_proved` nothing is executed, and the
+    state after any block consists of its proved values. A read of an unknown value raises MissingStateError,
+    and UnprovedError if no proof can give the result. Opening releases the lock.
 
     Raises:
-        StateBusyError: Another process writes.
-        StateError: The folder holds the state of another chain, none yet for a reader, or cannot be read.
+        StateError: The store holds the state of another chain, none yet for a reader, or cannot be read.
+        StoreError: The store has no tables for a state.
     """
 
-    def __new__(cls, path: str, spec: ChainSpec, *, writer: bool, proved: bool = False) -> State: ...
+    def __new__(
+        cls, environment: Environment, proved: Path, spec: ChainSpec, *, writer: bool, is_proved: bool = False
+    ) -> State: ...
     def pin(self) -> State:
         """Return the same state with its reads, which must not overlap, fixed to the last commit."""
 
@@ -786,42 +799,6 @@ class State:
     def committed_head(self) -> tuple[int, bytes]:
         """Return number and hash of the head on the disk, whichever process wrote it."""
 
-    def require_usable(self) -> None:
-        """Return if the state's file is where it was opened and can be written, as far as is known.
-
-        Raises:
-            StoreMovedError: The file's path leads to it no more; a change raises StateError then.
-            StoreFailedError: The file cannot be opened again after a failed write.
-        """
-
-    def require_undamaged(self) -> None:
-        """Return if no read has met a damaged row since the state was opened.
-
-        Raises:
-            DamagedRowError: A read has; the error names the first row.
-        """
-
-    @property
-    def damaged(self) -> int:
-        """Return the number of reads that have met a damaged row since the state was opened."""
-
-    def committed(self) -> tuple[int, int, bytes, bytes]:
-        """Return the version of the store, and number, hash and state root of the head in that version.
-
-        Versions ascend with each commit, of any process.
-        """
-
-    def copy(self, descriptor: int) -> None:
-        """Write the state that is committed at some moment of the call to an open file.
-
-        The file is a store without free pages. The call takes as long as the reader of the file, a pipe say;
-        until then its version is in use. Values that are known by proofs alone are left out. Releases the
-        lock.
-
-        Raises:
-            StateError: The file cannot be written, or nobody reads it any more.
-        """
-
     def execute(
         self,
         blocks: Sequence[UnverifiedBlock],
@@ -832,9 +809,10 @@ class State:
     ) -> Execution:
         """Return the blocks that keep every rule, each on top of the one before, and the first violation.
 
-        The first block follows the head. They are executed in memory until `commit`. `ancestors` are header
-        and body row of the head and of up to six blocks before it, the nearest first; `total_difficulty` is
-        the head's. With `attributes`, the first block has the gas limit and base fee that its maker chose.
+        The first block follows the head. They are executed in memory until they are staged. `ancestors` are
+        header and body row of the head and of up to six blocks before it, the nearest first;
+        `total_difficulty` is the head's. With `attributes`, the first block has the gas limit and base fee
+        that its maker chose.
         Releases the lock.
         """
 
@@ -873,7 +851,7 @@ class State:
         """
 
     def accept(self, block: BuiltBlock) -> None:
-        """Put a built block on top of the head, its parent, in memory until `commit`.
+        """Put a built block on top of the head, its parent, in memory until it is staged.
 
         It is not executed again. Releases the lock.
 
@@ -881,51 +859,53 @@ class State:
             EngineError: The head is not its parent, or, by a bug, the state root differs from the one before.
         """
 
-    def commit(self, *, sync: bool) -> None:
-        """Write every executed block. Without `sync` a power cut may lose it, a killed process does not.
+    def stage_genesis(self) -> StateChange | None:
+        """Return the change that begins a chain with the genesis state, or None if it has begun.
 
         Releases the lock.
         """
 
-    def commit_whole(self) -> None:
-        """Write every executed block for all processes at once.
+    def stage(self) -> StateChange | None:
+        """Return the change that writes what was executed, accepted or rewound, or None if there is none.
 
-        A killed process loses nothing of it. A power cut before `sync_now` returns may undo this commit, and
-        leaves the store as it was before. Releases the lock.
+        Blocks can be put on top meanwhile, but nothing else is staged until this change is settled or
+        discarded. Releases the lock.
+
+        Raises:
+            StateError: An earlier change is neither settled nor discarded, or the state cannot be read.
         """
 
-    def sync_now(self) -> None:
-        """Bring everything committed to the disk. Releases the lock."""
+    def settle(self, change: StateChange, /) -> None:
+        """Take note that a change was committed. Releases the lock."""
+
+    def discard(self) -> None:
+        """Drop all that was not committed. Releases the lock."""
 
     @property
     def state_root(self) -> bytes:
         """Return the state root after the head on the disk, patches included."""
 
-    def prune(self, number: int, *, most: int, sync: bool) -> bool:
-        """Delete the states before a committed block, and return whether there may be more to delete.
+    def stage_pruning(self, most: int, /) -> StateChange | None:
+        """Return the change that deletes states before the chain's first block, or None if there are none.
 
-        One call looks at `most` values, each an account or a slot. The block itself and later ones can be
-        read and unwound to as before, earlier ones no more from the first call on. Releases the lock.
-
-        Raises:
-            HistoryError: There is no such block from the first state to the committed head.
+        It looks at `most` values at most, each an account or a slot. Releases the lock.
         """
 
-    def unwind(self, number: int, *, state_root: bytes | None = None) -> bytes:
-        """Go back to block `number`, committed and synced, and return its hash.
+    def rewind(self, number: int, *, state_root: bytes | None = None) -> None:
+        """Drop all that was not committed, and go back to block `number`, in memory until that is staged.
 
-        Uncommitted blocks are dropped. With `state_root`, patches of that block are undone until its state
-        has this root again. Releases the lock.
+        With `state_root`, patches of that block are undone until its state has this root again. After an
+        error the head is the committed one. Releases the lock.
 
         Raises:
             HistoryError: There is no such block up to the head.
             StateError: Its state never had that root.
         """
 
-    def patch(self, changes: bytes, *, sync: bool = True) -> bytes:
-        """Change the state after the head by state overrides, and return the new state root.
+    def stage_patch(self, accounts: bytes, /) -> tuple[StateChange, bytes]:
+        """Return the change of the state after the head by state overrides, and the new state root.
 
-        The change is committed, with `sync` as by `commit`. Releases the lock.
+        Releases the lock.
 
         Raises:
             InvalidTransactionError: The overrides are wrong, or move a precompiled contract.
@@ -1162,14 +1142,6 @@ class State:
             ValueError: `senders` are not as many as the transactions.
             EngineError: A system call of the block fails, or `parent` is not the head.
         """
-
-def check_state_rows(
-    state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /
-) -> int:
-    """Return the number of rows of the state store that do not have their checksums.
-
-    `progress` and `fault` are called as by `inspect_state`. Releases the lock.
-    """
 
 def inspect_state(
     state: State, progress: Callable[[str, int, int], object], fault: Callable[[str, str], object], /

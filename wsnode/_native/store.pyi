@@ -84,7 +84,7 @@ class Environment:
             DiskFullError: The file system is full.
             StoreMovedError: The file was deleted, moved or replaced.
             StoreFailedError: The file cannot be opened again after a failed write.
-            StoreError: The map has to grow, but values in it were viewed for five seconds; or LMDB failed.
+            StoreError: The map has to grow, but values in it were viewed for six seconds; or LMDB failed.
             SnapshotLostError: The file is closed.
         """
 

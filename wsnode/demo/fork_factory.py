@@ -48,7 +48,7 @@ def begin_fork(
     shutil.rmtree(draft.path, ignore_errors=True)
     make_private_folder(draft.path)
     if not is_kept:
-        link_proved(draft.state, point.proved)
+        link_proved(draft, point.proved)
     with Chain.open(draft.path, genesis, writer=True, durable=is_kept) as chain:
         patch(chain, [client_of(url) for url in source.urls], funds_of(genesis, *funds))
         chain.mark_final(chain.head)

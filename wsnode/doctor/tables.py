@@ -9,7 +9,7 @@ import msgspec
 from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.store.environment import inspect_pages
 
-STORES: Final = ("eth/chain", "eth/state", "alt/chain", "filters")
+STORES: Final = ("eth/chain", "alt/chain", "filters")
 """Paths of the stores that a data folder may have."""
 FILE: Final = "data.mdb"
 _BRIEF: Final = ("B", "kB", "MB", "GB", "TB")

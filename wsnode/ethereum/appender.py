@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Final
 
@@ -11,6 +10,8 @@ import msgspec
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.pending_commit import PendingCommit
+from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 
@@ -42,6 +43,7 @@ class Appender:
             self._recent: deque[BlockRows] = deque(recent_rows(snapshot), maxlen=ANCESTORS)
         self.pending: list[VerifiedBlock] = []
         self.pending_bytes = 0
+        self._root: BlockNumber | None = None
         self._storing: frozenset[bytes] = frozenset()
         self._hashes: set[bytes] = set()
 
@@ -92,52 +94,51 @@ class Appender:
             raise error
         self.accept(block)
 
-    def take_pending(self) -> list[VerifiedBlock]:
-        """Commit the state of all pending blocks and return these blocks, for `store`."""
-        blocks = self._taken()
-        if blocks:
-            self._commit_state()
-        return blocks
+    def take_pending(self) -> PendingCommit:
+        """Return the change made by all pending blocks, for `store`; blocks may follow meanwhile.
 
-    def store(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> None:
-        """Write the rows of blocks from `take_pending`, with the safe and finalized marks."""
-        if blocks:
-            self.chain.append(blocks, marks)
-        self._storing = frozenset()
-
-    def store_pending(self, marks: FinalityMarks | None = None) -> None:
-        """Commit the state of all pending blocks, and write their rows with the safe and finalized marks."""
-        blocks = self._taken()
-        if blocks and self.chain.durable:
-            self._store_synced(blocks, marks)
-        elif blocks:
-            self._commit_state()
-            self.chain.append(blocks, marks)
-        self._storing = frozenset()
-
-    def _store_synced(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None) -> None:
-        """Commit both stores and sync them.
-
-        The rows are prepared while the values of the state are synced, and committed once these can be read.
-        Meanwhile the state's new head is synced. So only three of the four syncs follow one another.
+        Raises:
+            StateError: The state cannot be read.
         """
-        executor = self.chain.executor
-        with ThreadPoolExecutor(1) as beside:
-            committed = beside.submit(executor.commit_whole)
-            synced = beside.submit(executor.sync_now)
-            self.chain.append(blocks, marks, committed.result)
-            synced.result()
-
-    def _taken(self) -> list[VerifiedBlock]:
         blocks, self.pending = self.pending, []
+        root, self._root = self._root, None
         if blocks:
             self.pending_bytes = 0
             self._storing = frozenset(self._hashes)
             self._hashes.clear()
-        return blocks
+        change = self.chain.executor.stage() if blocks or root is not None else None
+        return PendingCommit(blocks, change, root)
 
-    def _commit_state(self) -> None:
-        self.chain.executor.commit(sync=self.chain.durable)
+    def store(self, pending: PendingCommit, marks: FinalityMarks | None = None) -> list[Head]:
+        """Commit a change from `take_pending` with the safe and finalized marks.
+
+        Return the blocks that it removes from the chain, highest first.
+        """
+        removed = list[Head]()
+        if pending.blocks or pending.root is not None:
+            removed = self.chain.commit(pending, marks)
+        self._storing = frozenset()
+        return removed
+
+    def store_pending(self, marks: FinalityMarks | None = None) -> list[Head]:
+        """Commit all pending blocks with the safe and finalized marks, and return the removed ones as `store`
+        does.
+        """
+        return self.store(self.take_pending(), marks)
+
+    def rewind(self, head: Head) -> None:
+        """Make a lower block the head, on which blocks can be put; those above it leave the chain with the
+        next commit. No blocks are pending.
+
+        Raises:
+            StateError: The state after it cannot be restored.
+        """
+        self.chain.rewind(head.number)
+        with self.chain.snapshot() as snapshot:
+            self.head = head
+            self._total_difficulty = snapshot.total_difficulty(head.number)
+            self._recent = deque(recent_rows(snapshot, head.hash), maxlen=ANCESTORS)
+        self._root = head.number
 
     def _execute(
         self, run: Sequence[UnverifiedBlock], attributes: BlockAttributes | None

@@ -1,4 +1,4 @@
-"""Chain on disk: its blocks in the chain store, its EVM state in the state store, with one head."""
+"""Chain on disk: its blocks and their EVM state, in tables of one store that each change commits together."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ import msgspec
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
 from wsnode.ethereum.execution import Executor, ReceiptVerifier
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import CallerContext, ForkBackend, Snapshot
 from wsnode.ethereum.state import ChainSpec, MissingStateError, State
@@ -25,7 +26,6 @@ from wsnode.ethereum.storage import (
 from wsnode.ethereum.storage.errors import (
     NoChainError,
     OtherKindError,
-    StoreMismatchError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
@@ -76,7 +76,6 @@ class Chain:
         self.store = store
         self.state = state
         with store.read() as reader:
-            self._keeps_patches = state_patches.are_kept(reader)
             self.kind = window.kind(reader)
         self.window = self.kind.window
         """Number of blocks kept, None for all."""
@@ -113,13 +112,14 @@ class Chain:
         Raises:
             ChainError: The folder holds no chain, another chain or an unknown schema, has a writer already,
                 or is of a kind that `kind` does not admit.
-            CorruptHeadError: The stores do not agree at the head.
+            CorruptHeadError: The rows of the head do not agree.
             InvalidGenesisError: `genesis` cannot be understood.
-            StateError, StoreError: A store cannot be opened.
+            StateError, StoreError: The store cannot be opened.
         """
         place = ChainFolder(folder)
         lock = place.lock() if writer else None
         try:
+            creation.require_known_schema(place, writer=writer)
             spec = creation.agreed_spec(place, genesis, writer=writer, durable=durable)
             return cls._open(place, spec, lock, durable=durable, kind=kind, is_examined=is_examined)
         except BaseException:
@@ -144,7 +144,7 @@ class Chain:
         store = Environment(place.chain, TABLES, writer=writer, durable=durable)
         try:
             if writer:
-                store.write(lambda transaction: creation.begin(transaction, place.path, spec, kind))
+                creation.begin(store, place, spec, kind)
             with store.read() as reader:
                 creation.require_known(reader, place.path, spec)
                 creation.require_kind(reader, place.path, kind)
@@ -152,10 +152,8 @@ class Chain:
                 is_light = window.kind(reader).is_light
                 if not is_examined:
                     head_check.require_head_rows(reader, place.path, spec, is_light=is_light)
-            state = State(str(place.state), spec, writer=writer, proved=is_light)
+            state = State(store, place.proved, spec, writer=writer, is_proved=is_light)
             chain = cls(place, spec, store, state, lock, durable=durable)
-            if writer:
-                chain.agree_on_head()
             if not is_light and not is_examined:
                 head_check.require_state(store, state, place.path)
         except BaseException:
@@ -165,26 +163,24 @@ class Chain:
 
     @property
     def written_elsewhere(self) -> Path | None:
-        """Return the folder of the chain store if another process may write it, None in the writer."""
+        """Return the folder of the store if another process may write it, None in the writer."""
         return self.folder.chain if self._lock is None else None
 
     def require_usable(self) -> None:
-        """Check that both stores are in their place, usable and undamaged.
+        """Check that the store is in its place, usable and undamaged.
 
         Raises:
-            StoreMovedError: A file was deleted, moved or replaced.
-            StoreFailedError: A write of a file failed, and it cannot be opened again.
+            StoreMovedError: The file was deleted, moved or replaced.
+            StoreFailedError: A write of the file failed, and it cannot be opened again.
             DamagedRowError: A read has met a damaged row.
         """
         self.store.require_usable()
-        self.state.require_usable()
         self.store.require_undamaged()
-        self.state.require_undamaged()
 
     @property
     def damaged(self) -> int:
         """Return the number of reads of damaged rows by this process."""
-        return self.store.damaged + self.state.damaged
+        return self.store.damaged
 
     def snapshot(self, caller: CallerContext = LOCAL_CALLER) -> Snapshot:
         """Return a view of the chain as of now, for one request or one batch."""
@@ -206,7 +202,7 @@ class Chain:
 
     @property
     def version(self) -> int:
-        """Return the version of the chain store; each commit changes it."""
+        """Return the version of the store; each commit changes it."""
         with self.store.read() as reader:
             return reader.version
 
@@ -284,14 +280,17 @@ class Chain:
     def prune_state(self, most: int) -> bool:
         """Drop states of blocks below the first one, and return whether there may be more to drop.
 
-        At most `most` values are examined. The states of all blocks in the chain store stay readable.
+        At most `most` values are examined. The states of all blocks of the chain stay readable.
 
         Raises:
-            StateError: The state store cannot be written.
+            StateError, StoreError: The store cannot be written.
         """
-        with self.store.read() as reader:
-            first = self.earliest_in(reader)
-        return self.state.prune(first, most=most, sync=self.durable)
+        change = self.state.stage_pruning(most)
+        if change is None:
+            return False
+        self.store.write(change.write)
+        self.state.settle(change)
+        return True
 
     def prune_side(self, start: bytes, most: int) -> bytes:
         """Remove side blocks below the chain's first block, and return the key to continue from.
@@ -302,54 +301,85 @@ class Chain:
             lambda writer: window.prune_side(writer, start, self.earliest_in(writer), most)
         )
 
-    def append(
-        self,
-        blocks: Sequence[VerifiedBlock],
-        marks: FinalityMarks | None = None,
-        wait_state: Callable[[], None] | None = None,
-    ) -> Head:
-        """Append verified blocks after the head in one transaction and return the new head.
+    def append(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> Head:
+        """Append blocks that were verified after the head, with their state, and return the new head.
 
-        The chain store must not be ahead of the state: commit the state of these blocks first, or give a
-        `wait_state` that returns once it is committed.
+        Raises:
+            StateError, StoreError: The blocks cannot be written; `discard` drops their state.
+        """
+        self.commit(PendingCommit(blocks, self.executor.stage()), marks)
+        return Head.of(blocks[-1])
+
+    def commit(self, pending: PendingCommit, marks: FinalityMarks | None = None) -> list[Head]:
+        """Commit a change with safe and finalized marks, in one transaction; return the blocks removed by it,
+        highest first.
+
+        Raises:
+            StateError, StoreError: The change cannot be written; `discard` drops it.
         """
 
-        def change(writer: Writer) -> Head:
+        def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
+            removed = self._remove_blocks(writer, pending)
             if marks is not None:
                 _mark(writer, marks)
-            head = canonical.append(writer, blocks)
-            if wait_state is not None:
-                wait_state()
-            return head
+            if pending.blocks:
+                canonical.append(writer, pending.blocks)
+            if pending.change is not None:
+                pending.change.write(writer)
+            return removed
 
-        return self.store.write(change)
+        removed, ids = self.store.write(change)
+        if pending.root is not None:
+            self.spec.set_chain_ids(ids)
+        if pending.change is not None:
+            self.executor.settle(pending.change)
+        return removed
+
+    def rewind(self, number: int) -> None:
+        """Go back to block `number` in memory: blocks can be put on it, and a commit with it as root follows.
+
+        Raises:
+            StateError: Its state cannot be restored; nothing has changed.
+        """
+        self.executor.rewind(number)
+        with self.store.read() as reader:
+            self.spec.set_chain_ids(chain_ids.unwound(reader, number))
+
+    def discard(self) -> None:
+        """Drop all that was not committed.
+
+        Raises:
+            StateError, StoreError: The store cannot be read.
+        """
+        self.executor.discard()
+        with self.store.read() as reader:
+            self.spec.set_chain_ids(chain_ids.chain_ids(reader))
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        """Remove the blocks above `number` from the chain, then from the state; return them, highest first.
+        """Remove the blocks above `number` and their states; return them, highest first.
 
         With `state_root`, patches of block `number` are undone until its state has this root again.
 
         Raises:
-            StateError: The state of block `number` never had this root; the blocks above it are removed
-                nevertheless.
+            StateError, StoreError: The state of block `number` never had this root, or the change cannot be
+                written; nothing was removed.
         """
-        removed = self._take_off(number, state_root)
-        if not self.is_light:
-            self.state.unwind(number, state_root=state_root)
-        return removed
+        try:
+            self.executor.rewind(number, state_root=state_root)
+            pending = PendingCommit((), self.executor.stage(), BlockNumber(number), state_root)
+            return self.commit(pending)
+        except BaseException:
+            self.executor.discard()
+            raise
 
-    def _take_off(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
-        def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
-            first = self.earliest_in(writer)
-            removed = canonical.unwind(writer, number, first)
-            state_patches.unwind(writer, number)
-            if state_root is not None:
-                state_patches.undo(writer, number, state_root)
-            return removed, chain_ids.unwind(writer, number)
-
-        removed, changes = self.store.write(change)
-        self.spec.set_chain_ids(changes)
-        return removed
+    def _remove_blocks(self, writer: Writer, pending: PendingCommit) -> tuple[list[Head], chain_ids.ChainIds]:
+        if pending.root is None:
+            return [], chain_ids.chain_ids(writer)
+        removed = canonical.unwind(writer, pending.root, self.earliest_in(writer))
+        state_patches.unwind(writer, pending.root)
+        if pending.state_root is not None:
+            state_patches.undo(writer, pending.root, pending.state_root)
+        return removed, chain_ids.unwind(writer, pending.root)
 
     def set_chain_id(self, chain_id: int) -> None:
         """Set the chain id of the blocks after the head; blocks up to the head keep theirs.
@@ -371,13 +401,18 @@ class Chain:
         Raises:
             InvalidTransactionError: `accounts` is not of that form.
             MissingStateError: The chain is a fork, and a value of the state before is not known yet.
-            StateError, StoreError: A store cannot be written; `agree_on_head` restores agreement.
+            StateError, StoreError: The store cannot be written; nothing has changed.
         """
         number = self.head.number
-        root = self.state.patch(accounts, sync=self.durable)
+        staged, root = self.state.stage_patch(accounts)
         made = state_patches.StatePatch(accounts, Hash32(root))
-        if self._keeps_patches:
-            self.store.write(lambda writer: state_patches.add(writer, number, made))
+
+        def change(writer: Writer) -> None:
+            state_patches.add(writer, number, made)
+            staged.write(writer)
+
+        self.store.write(change)
+        self.state.settle(staged)
 
     def store_side_block(self, blocks: Sequence[tuple[UnverifiedBlock | VerifiedBlock, int]]) -> None:
         """Store blocks that were never canonical, each with its total difficulty."""
@@ -417,51 +452,13 @@ class Chain:
             self.store.write(lambda writer: _mark(writer, marks))
 
     def sync(self) -> None:
-        """Flush both stores to the disk."""
-        self.state.sync_now()
+        """Flush the store to the disk."""
         self.store.sync()
 
-    def agree_on_head(self) -> None:
-        """Unwind both stores to the lower of their heads and patches, and drop uncommitted changes.
-
-        The state is committed before the chain, so after a crash or a failed write it may be ahead. It is
-        behind only after a power failure that lost its last commits.
-
-        Raises:
-            StateError, StoreError: A store cannot be written.
-            StoreMismatchError: The stores hold different blocks at the lower head.
-        """
-        if self.is_light:
-            return
-        chain, state_number = self.head, self.state.committed_head[0]
-        number = min(chain.number, state_number)
-        if number < chain.number:
-            self._take_off(number)
-        state_hash = self.state.unwind(number)
-        if state_hash != self.head.hash:
-            raise StoreMismatchError(self.folder.path, number, self.head.hash, state_hash)
-        if self._keeps_patches:
-            self._agree_on_patches(number)
-
-    def stored_root(self, reader: Reader, number: int) -> Hash32 | None:
-        """Return the state root after block `number` and its patches, in the snapshot `reader`.
-
-        None in a folder of an earlier version, which does not store patches.
-        """
-        return state_patches.state_root(reader, number) if self._keeps_patches else None
-
-    def _agree_on_patches(self, number: int) -> None:
-        with self.store.read() as reader:
-            expected, found = self.stored_root(reader, number), self.state.state_root
-        if found != expected:
-            self.store.write(lambda writer: state_patches.undo(writer, number, found))
-            with self.store.read() as reader:
-                self.state.unwind(number, state_root=state_patches.state_root(reader, number))
-
     def become(self, other: Self) -> None:
-        """Replace this chain's folder, rules and stores by those of `other`, which has no other user.
+        """Replace this chain's folder, rules and store by those of `other`, which has no other user.
 
-        `fetch` and `below` are kept. The old stores are closed with the last snapshot that reads from them.
+        `fetch` and `below` are kept. The old store is closed with the last snapshot that reads from them.
         """
         fetch, below = self.fetch, self.below
         self.give_up()
@@ -469,14 +466,13 @@ class Chain:
         self.fetch, self.below = fetch, below
 
     def give_up(self) -> None:
-        """Release the writer's lock; the stores are closed with the last snapshot that reads from them."""
+        """Release the writer's lock; the store is closed with the last snapshot that reads from them."""
         if self._lock is not None:
             self._lock.close()
 
     def close(self) -> None:
-        """Close both stores and release the writer's lock."""
+        """Close the store and release the writer's lock."""
         self.store.close()
-        # The engine closes its store with the last reference.
         if self.below is not None:
             self.below.close()
         self.fetch = self.below = None

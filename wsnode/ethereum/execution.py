@@ -10,7 +10,7 @@ import msgspec
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, verify_with_receipts
 from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidBlockError, State
+from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidBlockError, State, StateChange
 from wsnode.ethereum.storage import side_blocks
 from wsnode.store.environment import Environment
 
@@ -73,16 +73,22 @@ class Executor(Protocol):
     def accept(self, block: BuiltBlock) -> None:
         """Put a verified block on the head."""
 
-    def commit(self, *, sync: bool) -> None:
-        """Write the blocks put on the head."""
-
-    def commit_whole(self) -> None:
-        """Write the blocks put on the head; until `sync_now` returns, a power failure may undo this write as
-        a whole.
+    def stage(self) -> StateChange | None:
+        """Return the change of the store made by the blocks put on the head since the last one, and by
+        `rewind`; None if there is none.
         """
 
-    def sync_now(self) -> None:
-        """Flush all writes to the disk."""
+    def settle(self, change: StateChange, /) -> None:
+        """Take note that a change from `stage` was committed."""
+
+    def discard(self) -> None:
+        """Drop all that was not committed."""
+
+    def rewind(self, number: int, *, state_root: bytes | None = None) -> None:
+        """Drop all that was not committed, and go back to block `number` in memory.
+
+        With `state_root`, patches of that block are undone until its state has this root again.
+        """
 
 
 class ReceiptVerifierOutcome(msgspec.Struct, frozen=True):
@@ -181,13 +187,16 @@ class ReceiptVerifier:
     def accept(self, block: BuiltBlock) -> None:
         """Do nothing: without a state a block has no changes."""
 
-    def commit(self, *, sync: bool) -> None:
+    def stage(self) -> None:
+        """Return None: there are no changes."""
+
+    def settle(self, change: StateChange, /) -> None:
         """Do nothing: there are no changes."""
 
-    def commit_whole(self) -> None:
+    def discard(self) -> None:
         """Do nothing: there are no changes."""
 
-    def sync_now(self) -> None:
+    def rewind(self, number: int, *, state_root: bytes | None = None) -> None:
         """Do nothing: there are no changes."""
 
     def _forget(self, block_hash: Hash32) -> BuiltBlock | None:

@@ -25,7 +25,7 @@ from wsnode._native.evm import (
     Revert,
     Simulation,
     State,
-    StateBusyError,
+    StateChange,
     StateError,
     StoppedError,
     Success,
@@ -61,10 +61,7 @@ from wsnode._native.evm import (
     unsigned_transaction,
     with_supplied_gas,
 )
-from wsnode._native.evm import check_state_rows as _check_state_rows
 from wsnode._native.wire import HeadSnapshot, estimate_call_text, read_log_filter, run_call_text
-from wsnode.store.progress import Progress
-from wsnode.store.row_check import ReportFault
 
 __all__ = [
     "GAS_PER_BLOB",
@@ -92,7 +89,7 @@ __all__ = [
     "Revert",
     "Simulation",
     "State",
-    "StateBusyError",
+    "StateChange",
     "StateError",
     "StoppedError",
     "Success",
@@ -102,7 +99,6 @@ __all__ = [
     "block_rewards",
     "call_gas_cap",
     "changed_keys",
-    "check_state_rows",
     "console_messages",
     "create_access_list",
     "estimate_call_text",
@@ -132,16 +128,3 @@ __all__ = [
     "unsigned_transaction",
     "with_supplied_gas",
 ]
-
-
-def check_state_rows(state: State, progress: Progress, fault: ReportFault) -> int:
-    """Check the checksums of all rows of a state, call `fault` for each damaged row, and return their number.
-
-    Raises:
-        StateError: The state cannot be read.
-    """
-    return _check_state_rows(
-        state,
-        lambda table, done, total: progress.advanced(f"checksums: state.{table}", done, total),
-        lambda table, text: fault(f"state.{table}", text),
-    )

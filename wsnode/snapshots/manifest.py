@@ -10,12 +10,12 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_file
 
 NAME: Final = "manifest.json"
-VERSION: Final = 1
+VERSION: Final = 2
 MOST_BYTES: Final = 1 << 26
 """Most bytes of a manifest: a copy of 20 TB has one of half that."""
 PIECE_BYTES: Final = 1 << 26
 """Bytes of a file in one piece, before compression."""
-ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb", "eth/state/data.mdb")
+ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb")
 STARKNET_FILES: Final = ("alt/chain/data.mdb",)
 
 Size = Annotated[int, msgspec.Meta(ge=0)]

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.state import check_state_rows
+from wsnode.ethereum.storage import state_patches
 from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.ethereum.storage.tables import TABLES as ETHEREUM_TABLES
 from wsnode.snapshots import manifest
@@ -66,8 +64,6 @@ def _require_content(draft: Path, given: Manifest, progress: Progress) -> None:
     if given.eth is not None:
         with Chain.open(draft / ETHEREUM, writer=False) as chain:
             check_rows(chain.store, ETHEREUM_TABLES, progress, _refuse_damage)
-            if not chain.is_light:
-                check_state_rows(chain.state, progress, _refuse_damage)
             _require_chain(chain, given.eth)
     if given.alt is not None:
         with StarknetChain.open(draft, writer=False) as starknet:
@@ -80,10 +76,9 @@ def _refuse_damage(table: str, fault: str) -> None:
 
 
 def _require_chain(chain: Chain, wanted: ManifestChain) -> None:
-    _, number, block_hash, root = chain.state.committed()
-    _require(ETHEREUM, chain_contents(chain, chain.head, root), wanted)
-    if not chain.is_light:
-        _require(ETHEREUM, Head(BlockNumber(number), Hash32(block_hash)), chain.head)
+    with chain.snapshot() as view:
+        root = state_patches.state_root(view.reader, view.number)
+        _require(ETHEREUM, chain_contents(chain, view.head, root), wanted)
 
 
 def _require_starknet(starknet: StarknetChain, wanted: ManifestStarknet) -> None:

@@ -1,4 +1,4 @@
-"""Copies of stores as streams of bytes, and the moment at which those of a chain begin."""
+"""Copies of stores as streams of bytes, and the moment at which they begin."""
 
 import os
 import time
@@ -14,7 +14,7 @@ import msgspec
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.state import StateError
+from wsnode.ethereum.storage import state_patches
 from wsnode.snapshots.errors import WriterBusyError
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.snapshot import StarknetSnapshot
@@ -56,7 +56,7 @@ class PieceStream:
         """Return the next bytes, fewer than `most` only at the end.
 
         Raises:
-            StateError, StoreError: The store cannot be copied.
+            StoreError: The store cannot be copied.
         """
         found = self._file.read(most)
         if len(found) < most:
@@ -69,18 +69,17 @@ class PieceStream:
     def __exit__(self, *error: object) -> None:
         # Without a reader the copy ends with an error, which is not ours.
         self._file.close()
-        with suppress(StateError, StoreError):
+        with suppress(StoreError):
             self._written.result()
         self._beside.shutdown()
 
 
-class ChainStreams(msgspec.Struct, frozen=True):
-    """Copies of a chain's two stores with the same head, and the root of the state after it."""
+class ChainStream(msgspec.Struct, frozen=True):
+    """Copy of a chain's store, its head, and the root of the state after it."""
 
     head: Head
     state_root: Hash32
-    chain: PieceStream
-    state: PieceStream
+    store: PieceStream
 
 
 class StarknetStream(msgspec.Struct, frozen=True):
@@ -92,18 +91,17 @@ class StarknetStream(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def chain_streams(chain: Chain) -> Iterator[ChainStreams]:
-    """Yield copies of a chain's stores that were begun when both had the same head.
+def chain_stream(chain: Chain) -> Iterator[ChainStream]:
+    """Yield a copy of a chain's store, and its head.
 
-    A store's version at the beginning of a copy is known if it is the same before and after. Versions of one
-    head belong together whenever they were committed: a state has no data of blocks beyond its head.
+    The store's version at the beginning of the copy is known if it is the same before and after.
 
     Raises:
-        WriterBusyError: Its writer left no such moment.
-        StateError, StoreError: A store cannot be read.
+        WriterBusyError: Its writer left no moment to begin it.
+        StoreError: The store cannot be read.
     """
-    with _once_begun(chain.folder.path, lambda opened: _begin_chain(chain, opened)) as streams:
-        yield streams
+    with _once_begun(chain.folder.path, lambda opened: _begin_chain(chain, opened)) as stream:
+        yield stream
 
 
 @contextmanager
@@ -130,21 +128,15 @@ def _once_begun(folder: Path, begin: Callable[[ExitStack], Begun | None]) -> Ite
     raise WriterBusyError(folder, PATIENCE_SECONDS)
 
 
-def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStreams | None:
+def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStream | None:
     with chain.store.read() as reader:
         version, head = reader.version, chain.head_in(reader)
-        stored_root = chain.stored_root(reader, head.number)
-    state_version, number, block_hash, root = chain.state.committed()
-    # A light folder executes nothing: its state has no head.
-    is_one = (number, block_hash) == (head.number, head.hash) and stored_root in (None, root)
-    if not chain.is_light and not is_one:
-        return None
-    streams = [opened.enter_context(PieceStream(store)) for store in (chain.store, chain.state)]
-    for stream in streams:
-        stream.wait_begun()
+        root = state_patches.state_root(reader, head.number)
+    stream = opened.enter_context(PieceStream(chain.store))
+    stream.wait_begun()
     with chain.store.read() as reader:
-        is_still = reader.version == version and chain.state.committed()[0] == state_version
-    return ChainStreams(head, Hash32(root), *streams) if is_still else None
+        is_still = reader.version == version
+    return ChainStream(head, root, stream) if is_still else None
 
 
 def _begin_starknet(starknet: StarknetChain, opened: ExitStack) -> StarknetStream | None:

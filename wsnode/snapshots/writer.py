@@ -13,7 +13,7 @@ from wsnode.snapshots import manifest
 from wsnode.snapshots.contents import chain_contents, starknet_contents
 from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
 from wsnode.snapshots.pieces import ByteSource, split
-from wsnode.snapshots.streams import chain_streams, starknet_stream
+from wsnode.snapshots.streams import chain_stream, starknet_stream
 from wsnode.snapshots.target_dir import claimed, sync_folder, write_whole
 from wsnode.starknet.chain import FOLDER as STARKNET
 from wsnode.starknet.chain import StarknetChain
@@ -71,12 +71,11 @@ class SnapshotWriter:
 
     def take_chain(self, chain: Chain) -> ManifestChain:
         """Copy the Ethereum chain, and return its members of the manifest."""
-        genesis, rows, state = manifest.ETHEREUM_FILES
+        genesis, rows = manifest.ETHEREUM_FILES
         self._split(io.BytesIO(chain.folder.read_genesis()), genesis)
-        with chain_streams(chain) as streams:
-            self._split(streams.chain, rows)
-            self._split(streams.state, state)
-        return chain_contents(chain, streams.head, streams.state_root)
+        with chain_stream(chain) as stream:
+            self._split(stream.store, rows)
+        return chain_contents(chain, stream.head, stream.state_root)
 
     def take_starknet(self, starknet: StarknetChain) -> ManifestStarknet:
         """Copy the Starknet chain, and return its members of the manifest."""

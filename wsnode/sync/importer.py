@@ -13,10 +13,12 @@ import trio
 from msgspec import structs
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock, decode_blocks
+from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.head import Head
+from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import SourceError
@@ -172,19 +174,19 @@ class Importer:
         await self._stored.wait()
         if self._failure is not None:
             raise self._failure
-        blocks = await trio.to_thread.run_sync(self._tree.take_pending)
+        pending = await trio.to_thread.run_sync(self._tree.take_pending)
         self._stored = trio.Event()
-        nursery.start_soon(self._store, blocks)
+        nursery.start_soon(self._store, pending)
         self._last_commit = trio.current_time()
 
-    async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
+    async def _store(self, pending: PendingCommit) -> None:
         self._intact = False
         try:
-            # The state of these blocks is committed, so a cancelled import stores them as well.
+            # These blocks were verified, so a cancelled import stores them as well.
             with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(self._tree.store, blocks)
+                await trio.to_thread.run_sync(self._tree.store, pending)
             self._intact = True
-        except StoreError as error:
+        except (StateError, StoreError) as error:
             self._failure = self._failure or error
         finally:
             self._stored.set()

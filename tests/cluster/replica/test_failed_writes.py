@@ -22,10 +22,10 @@ def test_a_record_whose_commit_failed_is_stored_after_all(
         environment.setenv("LD_PRELOAD", str(library))
         environment.setenv(ORDER, str(order))
         with replica(redis, tmp_path, "replica", "127.0.0.1:0", *options) as second:
-            for store, fault, pages in product(("chain", "state"), FAULTS, PAGES):
+            for fault, pages in product(FAULTS, PAGES):
                 come_together(first, second)
-                order_failure(order, f"replica/eth/{store}/data.mdb", fault, pages)
+                order_failure(order, "replica/eth/chain/data.mdb", fault, pages)
                 first("evm_mine")
                 come_together(first, second)
-                assert not order.exists(), f"no write has failed: {store}, {fault}, {pages}"
+                assert not order.exists(), f"no write has failed: {fault}, {pages}"
     assert run("doctor", "--data", str(tmp_path / "replica")).returncode == 0

@@ -223,7 +223,7 @@ def test_every_kind_of_answer_sees_what_waits(stood: Stage) -> None:
 def test_a_change_of_the_heads_state_is_seen_at_once(stood: Stage) -> None:
     stood.add(("transfer", ALICE, NOBODY, 4))
     assert stood.ask("eth_getBalance", hexed(NOBODY), "pending") == {"result": "0x4"}
-    stood.playground.chain.state.patch(json.dumps({hexed(NOBODY): {"balance": "0x10"}}).encode())
+    stood.playground.chain.patch(json.dumps({hexed(NOBODY): {"balance": "0x10"}}).encode())
     assert stood.ask("eth_getBalance", hexed(NOBODY), "pending") == {"result": "0x14"}
     assert stood.ask("eth_getBalance", hexed(NOBODY), "latest") == {"result": "0x10"}
 

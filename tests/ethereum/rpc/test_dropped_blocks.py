@@ -112,7 +112,7 @@ def test_traces_begin_on_the_parent_and_nowhere_else(chain: Chain, kept: Keeping
     assert kept.ask("debug_traceBlockByNumber", "0x3") == NOT_FOUND
 
 
-def test_answers_are_exact_while_the_state_is_ahead(chain: Chain, kept: Keeping) -> None:
+def test_answers_are_exact_while_a_block_is_committed(chain: Chain, kept: Keeping) -> None:
     answers = {method: kept.ask(method, *question("0x3")) for method, question in QUESTIONS.items()}
     appender = Appender(chain)
     attributes = BlockAttributes(
@@ -124,8 +124,12 @@ def test_answers_are_exact_while_the_state_is_ahead(chain: Chain, kept: Keeping)
     )
     built = chain.state.build_block(appender.tip, attributes, [sending(3, 9)])[0]
     assert appender.extend([block_from_rows(chain.spec, built.header, built.body)]).error is None
-    assert appender.take_pending()
-    assert chain.state.committed_head[0] == 4
+    pending = appender.take_pending()
+    assert chain.state.committed_head[0] == 3
+    for method, question in QUESTIONS.items():
+        assert kept.ask(method, *question("latest")) == answers[method]
+    appender.store(pending)
+    assert (chain.head.number, chain.state.committed_head[0]) == (4, 4)
     for method, question in QUESTIONS.items():
         assert kept.ask(method, *question("latest")) == answers[method]
 

@@ -2,7 +2,6 @@ import random
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,35 +91,32 @@ def test_an_unknown_block_is_no_head(tree: BlockTree, chain: Chain) -> None:
     assert chain.head == before
 
 
-@pytest.mark.parametrize("store", ["chain", "state"])
-def test_without_room_on_the_disk_the_head_stays_on_what_both_branches_have(
-    tmp_path: Path, store: str
-) -> None:
+def test_without_room_on_the_disk_the_head_stays_what_it_was(tmp_path: Path) -> None:
     nodes = random_tree(4, [1, 2, 1, 1, 1], transactions=12)
-    first, old, new = nodes[0], nodes[1:5], nodes[5:]
+    old, new = nodes[1:5], nodes[5:]
     with Chain.open(tmp_path, GENESIS, writer=True, durable=False) as chain:
         tree = BlockTree(chain)
         judged(tree, nodes)
         tree.set_head(old[-1].hash)
-        size = (tmp_path / store / "data.mdb").stat().st_size
+        size = (tmp_path / "chain/data.mdb").stat().st_size
         with files_of_at_most(min(size, 8192)), pytest.raises((StateError, StoreError)):
             tree.set_head(new[-1].hash)
-        assert chain.head.hash in (first.hash, old[-1].hash)
+        assert chain.head.hash == old[-1].hash
+        assert chain.state.committed_head == (old[-1].number, old[-1].hash)
         assert moved(tree.set_head(new[-1].hash))[1][-1] == new[-1].hash
         assert chain.state.committed_head == (5, new[-1].hash)
 
 
-@pytest.mark.parametrize("part", ["state", "rows"])
-def test_executed_blocks_without_room_are_forgotten_and_can_be_given_again(tmp_path: Path, part: str) -> None:
+def test_executed_blocks_without_room_are_forgotten_and_can_be_given_again(tmp_path: Path) -> None:
     blocks = [node.block for node in random_tree(4, [1, 1, 1, 1], transactions=12)]
     with Chain.open(tmp_path, GENESIS, writer=True, durable=False) as chain:
         tree = BlockTree(chain)
         tree.extend(blocks[:2])
-        write = tree.take_pending if part == "state" else partial(tree.store, tree.take_pending())
-        # Rows may be written beside the execution of what follows.
+        pending = tree.take_pending()
+        # Blocks may be written beside the execution of what follows.
         tree.extend(blocks[2:3])
         with files_of_at_most(4096), pytest.raises((StateError, StoreError)):
-            write()
+            tree.store(pending)
         assert chain.head.number == 0
         assert tree.extend(blocks[2:]).taken == 0
         assert tree.extend(blocks).taken == 4
@@ -150,10 +146,17 @@ with Chain.open(folder, genesis.read_bytes(), writer=True) as chain:
 """
 
 
-def check_opened(folder: Path, branches: list[dict[int, Node]], *, writer: bool) -> None:
-    """Open what a killed process left: one of the branches up to some block."""
+def tips_of(nodes: list[Node]) -> list[Node]:
+    """Return the blocks between which `SWITCHING` moves the head."""
+    return [nodes[len(nodes) // 2 - 1], nodes[-1], nodes[len(nodes) // 4]]
+
+
+def check_opened(folder: Path, nodes: list[Node], *, writer: bool) -> None:
+    """Open what a killed process left: the branch to one of the tips, or no block yet."""
+    branches = [{each.number: each for each in nodes[:6]}, {each.number: each for each in nodes[6:]}]
     with Chain.open(folder, writer=writer) as chain, chain.snapshot() as view:
         number = view.number
+        assert view.head.hash in [SPEC.genesis_hash, *(tip.hash for tip in tips_of(nodes))]
         branch = next(each for each in branches if not number or each[number].hash == view.head.hash)
         for below in range(1, number + 1):
             rows = (view.header(below), view.body(below), view.receipts(below))
@@ -163,9 +166,8 @@ def check_opened(folder: Path, branches: list[dict[int, Node]], *, writer: bool)
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments_leave_a_head_of_one_of_the_branches(tmp_path: Path) -> None:
+def test_kills_at_random_moments_leave_the_head_before_or_after(tmp_path: Path) -> None:
     nodes, chance = random_tree(9, [2, 1, 1, 1, 1, 1]), random.Random(9)
-    branches = [{each.number: each for each in nodes[:6]}, {each.number: each for each in nodes[6:]}]
     (tmp_path / "genesis.json").write_bytes(GENESIS)
     files = []
     for place, node in enumerate(nodes):
@@ -180,10 +182,56 @@ def test_kills_at_random_moments_leave_a_head_of_one_of_the_branches(tmp_path: P
             time.sleep(chance.uniform(0, LONGEST_RUN_SECONDS))
             process.kill()
         for writer in (False, True):
-            check_opened(tmp_path / "chain", branches, writer=writer)
+            check_opened(tmp_path / "chain", nodes, writer=writer)
     with Chain.open(tmp_path / "chain", writer=True) as chain:
         tree = BlockTree(chain)
         for node in nodes:
             assert isinstance(tree.judge(decoded(node.encoded)), ValidBlock)
         tree.set_head(nodes[-1].hash)
         assert chain.head.hash == nodes[-1].hash
+
+
+READING = """
+import sys
+from collections import Counter
+from pathlib import Path
+from threading import Event, Thread
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.state import ReorganisedError
+seen, over = Counter(), Event()
+with Chain.open(Path(sys.argv[1]), writer=False) as chain:
+    print("ready", flush=True)
+    Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    while True:
+        with chain.snapshot() as view:
+            head, version = view.head, view.reader.version
+        try:
+            chain.state.account(bytes(20), (head.number, head.hash))
+        except ReorganisedError:
+            assert chain.version != version, "the head had no state"
+        seen[head.hash.hex()] += 1
+        if over.is_set():
+            break
+print(*seen)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switches", [100, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_other_processes_see_the_head_before_a_switch_or_after_it(tmp_path: Path, switches: int) -> None:
+    nodes = random_tree(9, [2, 1, 1, 1, 1, 1])
+    tips = tips_of(nodes)
+    with Chain.open(tmp_path, GENESIS, writer=True, durable=False) as chain:
+        tree = BlockTree(chain)
+        judged(tree, nodes)
+        tree.set_head(tips[0].hash)
+        command = [sys.executable, "-c", READING, str(tmp_path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "ready\n"
+            for number in range(1, switches + 1):
+                tree.set_head(tips[number % len(tips)].hash)
+            seen = set(reader.communicate()[0].split())
+        assert reader.returncode == 0
+    assert seen
+    assert seen <= {tip.hash.hex() for tip in tips}

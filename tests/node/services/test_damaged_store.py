@@ -74,9 +74,9 @@ def in_chain(data: Path, table: Table) -> tuple[str, bytes, Row]:
 
 
 def balance_row(data: Path) -> tuple[str, bytes, Row]:
-    with closing(Environment(data / "eth/state", STATE, writer=False)) as store, store.read() as reader:
-        key, value = next(row for row in scan(reader, STATE[1], SENDER) if row[0].startswith(SENDER))
-    return "state.accounts", key, (data / "eth/state/data.mdb", stored(key, value))
+    with closing(Environment(data / "eth/chain", TABLES, writer=False)) as store, store.read() as reader:
+        key, value = next(row for row in scan(reader, STATE[0], SENDER) if row[0].startswith(SENDER))
+    return "accounts", key, (data / "eth/chain/data.mdb", stored(key, value))
 
 
 def last_transaction(ask: Ask) -> Any:
@@ -118,7 +118,7 @@ def test_a_call_that_meets_a_damaged_row_is_an_error_and_the_network_not_ready(
         assert damaged_reads(network) >= 1
         reason = network.not_ready_reason()
         assert reason is not None
-        assert f"the store is damaged: table {table.removeprefix('state.')}, row {hexadecimal(key)}" in reason
+        assert f"the store is damaged: table {table}, row {hexadecimal(key)}" in reason
         assert ask(method, *params) == before, "the byte is right again"
     with served(data) as (network, ask):
         assert network.not_ready_reason() is None, "the folder was opened again"
@@ -159,13 +159,11 @@ def test_a_row_that_a_search_of_logs_needs_and_does_not_find_counts_as_damaged(
         assert ask("eth_getLogs", wanted) == before
 
 
-def rows_of(
-    data: Path, store: str, tables: tuple[Table, ...], wanted: tuple[Table, ...]
-) -> list[tuple[Path, bytes, int]]:
-    """Return the file of each row, by which bytes it is found there, and where its value begins in them."""
-    file = data / "eth" / store / "data.mdb"
-    with closing(Environment(file.parent, tables, writer=False)) as opened, opened.read() as reader:
-        found = [row for table in wanted for row in scan(reader, table, b"")]
+def rows_of(data: Path, table: Table) -> list[tuple[Path, bytes, int]]:
+    """Return the file of each row of a table, the bytes by which it is found, and where its value begins."""
+    file = data / "eth/chain/data.mdb"
+    with closing(Environment(file.parent, TABLES, writer=False)) as opened, opened.read() as reader:
+        found = list(scan(reader, table, b""))
     return [(file, stored(*row), len(stored(*row)) - len(row[1])) for row in found]
 
 
@@ -198,8 +196,9 @@ def look_ups(ask: Ask, hashes: list[str], transactions: list[str]) -> list[str]:
 @pytest.mark.parametrize("flips", [40, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
     rows = [
-        *rows_of(data, "chain", TABLES, (META, HEADERS, BODIES, RECEIPTS, TRANSACTIONS, LOG_INDEX)),
-        *rows_of(data, "state", STATE, STATE),
+        row
+        for table in (META, HEADERS, BODIES, RECEIPTS, TRANSACTIONS, LOG_INDEX, *STATE)
+        for row in rows_of(data, table)
     ]
     chance, errors = Random(flips), 0
     with served(data) as (_, ask):

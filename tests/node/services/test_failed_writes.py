@@ -20,8 +20,6 @@ from tests.store.failing_writes import (
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 
-STORES = "chain", "state"
-
 pytestmark = needs_compiler
 
 
@@ -36,12 +34,12 @@ def test_a_block_whose_commit_failed_is_stored_after_all(
         environment.setenv("LD_PRELOAD", str(library))
         environment.setenv(ORDER, str(order))
         with started(*command(data, upstream, genesis=genesis), *options) as node:
-            for store, fault, pages in product(STORES, FAULTS, PAGES):
+            for fault, pages in product(FAULTS, PAGES):
                 wait_for_head_of(node, upstream)
-                order_failure(order, f"ours/eth/{store}/data.mdb", fault, pages)
+                order_failure(order, "ours/eth/chain/data.mdb", fault, pages)
                 result(upstream, "evm_mine")
                 wait_for_head_of(node, upstream)
-                assert not order.exists(), f"no write has failed: {store}, {fault}, {pages}"
+                assert not order.exists(), f"no write has failed: {fault}, {pages}"
             until("ready", lambda node=node: readiness(node) == (200, "ready\n"))  # type: ignore[misc]
     assert run("doctor", "--data", str(data)).returncode == 0
 
@@ -50,9 +48,8 @@ def test_a_block_whose_commit_failed_is_stored_after_all(
 @pytest.mark.parametrize(
     "fault", [pytest.param(each, marks=[pytest.mark.nightly] if each != "EIO" else []) for each in FAULTS]
 )
-@pytest.mark.parametrize("store", STORES)
 def test_an_import_whose_commit_failed_ends_with_a_line_and_can_be_repeated(
-    tmp_path: Path, store: str, fault: Fault, pages: Pages, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fault: Fault, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors, order, data = require_vectors("execution-apis"), tmp_path / "order", tmp_path / "data"
     genesis, blocks = vectors / "genesis.json", [vectors / "chain.rlp"]
@@ -61,11 +58,11 @@ def test_an_import_whose_commit_failed_ends_with_a_line_and_can_be_repeated(
     with monkeypatch.context() as environment:
         environment.setenv("LD_PRELOAD", str(build_library(tmp_path)))
         environment.setenv(ORDER, str(order))
-        order_failure(order, f"/eth/{store}/data.mdb", fault, pages)
+        order_failure(order, "/eth/chain/data.mdb", fault, pages)
         failed = import_chain(data, genesis, blocks)
     assert not order.exists(), "no write has failed"
     assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
-    assert f"{data}/eth/{store}" in failed.stderr
+    assert f"{data}/eth/chain" in failed.stderr
     assert run("doctor", "--data", str(data)).returncode == 0
     again = import_chain(data, genesis, blocks)
     assert again.returncode == 0, again.stderr

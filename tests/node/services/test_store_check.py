@@ -40,7 +40,7 @@ def network(tmp_path: Path) -> Iterator[Network]:
         yield network
 
 
-@pytest.mark.parametrize("store", ["eth/chain", "eth/state", "alt/chain"])
+@pytest.mark.parametrize("store", ["eth/chain", "alt/chain"])
 def test_a_network_is_not_ready_while_a_file_of_its_stores_is_elsewhere(
     network: Network, tmp_path: Path, store: str
 ) -> None:
@@ -136,14 +136,13 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[N
 
 
 @needs_compiler
-@pytest.mark.parametrize("store", ["chain", "state"])
 def test_a_node_whose_store_has_failed_opens_it_again_and_goes_on(
-    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with failing(tmp_path, monkeypatch) as (node, order):
         assert "result" in sent(node)
         for fault, pages in product(FAULTS, PAGES):
-            order_failure(order, f"/{store}/data.mdb", fault, pages)
+            order_failure(order, "/chain/data.mdb", fault, pages)
             assert sent(node)["error"] == NOT_WRITTEN
             assert not order.exists(), f"no write has failed: {fault}, {pages}"
             assert "result" in sent(node)

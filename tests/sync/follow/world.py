@@ -17,7 +17,7 @@ from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.registry import build_registry
-from wsnode.ethereum.state import StateBusyError
+from wsnode.ethereum.storage.errors import ChainBusyError
 from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
@@ -168,7 +168,7 @@ async def opened_chain(folder: Path, genesis: bytes, kind: FolderKind) -> Chain:
         while True:
             try:
                 return Chain.open(folder, genesis, writer=True, durable=False, kind=kind)
-            except StateBusyError:
+            except ChainBusyError:
                 await trio.sleep(0.01)
 
 

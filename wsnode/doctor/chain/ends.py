@@ -22,7 +22,6 @@ KEYS: Final = frozenset(
         b"window_seconds",
         b"first",
         b"chain_ids",
-        state_patches.KEPT,
         meta.LIGHT_CLIENT,
     )
 )

@@ -1,4 +1,4 @@
-"""Check of an EVM chain's folder, in one snapshot of its chain store."""
+"""Check of an EVM chain's folder, in one snapshot of its store."""
 
 from wsnode.doctor.chain.access_lists import AccessListCheck
 from wsnode.doctor.chain.contents import ContentCheck
@@ -16,10 +16,10 @@ from wsnode.ethereum.storage.folder import IMPORT
 
 
 def examine(chain: Chain, findings: FaultCollector) -> None:
-    """Check all stores in a chain's folder.
+    """Check all tables in a chain's folder.
 
     Raises:
-        EngineError, StoreError: A store cannot be read at all.
+        EngineError, StoreError: The store cannot be read at all.
     """
     with findings.up_to_damage("blocks and state"):
         with chain.store.read() as reader:

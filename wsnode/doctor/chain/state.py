@@ -1,7 +1,7 @@
-"""Check of the state store: its blocks against those of the chain, and the state after its head by itself.
+"""Check of the state: its blocks against those of the chain, and the state after its head by itself.
 
 Beside a node that writes, blocks may change during the check: a difference is looked at again, in one version
-of the chain store.
+of the store.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +14,12 @@ from wsnode.ethereum.state import (
     EngineError,
     State,
     StateError,
-    check_state_rows,
     inspect_past,
     inspect_state,
     state_blocks,
 )
 from wsnode.ethereum.storage import meta
-from wsnode.ethereum.storage.tables import HEADERS, number_key
+from wsnode.ethereum.storage.tables import HEADERS, STATE_TABLES, number_key
 from wsnode.store.environment import Reader
 
 AT_ONCE: Final = 4096
@@ -33,14 +32,13 @@ Found = TypeVar("Found")
 
 
 def check_state(chain: Chain, first: int, last: int, findings: FaultCollector) -> None:
-    """Check the state store of a chain whose blocks are `first` to `last`."""
+    """Check the state of a chain whose blocks are `first` to `last`."""
     if chain.is_light:
         findings.note("a light folder has no state of its own: values of it are proved as they are read")
         return
-    if check_state_rows(chain.state, findings.progress, findings.fault):
+    if any(table.name in findings.counts for table in STATE_TABLES):
         findings.note("the state was not checked further, because of damaged rows")
         return
-    _check_heads(chain, findings)
     _check_blocks(chain, first, last, findings)
     if chain.spec.begins_elsewhere:
         findings.note("the state begins with another chain's: what is known of that is proved as it is read")
@@ -49,35 +47,20 @@ def check_state(chain: Chain, first: int, last: int, findings: FaultCollector) -
         _, (accounts, slots, nodes, codes) = inspect_state(
             chain.state,
             lambda table, done, total: findings.progress.advanced(f"state: {table}", done, total),
-            lambda table, text: findings.fault(f"state.{table}", text),
+            findings.fault,
         )
     except EngineError as error:
         findings.fault("state", str(error))
         return
     findings.checked.update({"accounts": accounts, "slots": slots, "trie nodes": nodes, "codes": codes})
-    if not any(table.startswith("state") for table in findings.counts):
+    if not any(table in findings.counts for table in ("state", *(each.name for each in STATE_TABLES))):
         _check_history(chain.state, first, findings)
-
-
-def _check_heads(chain: Chain, findings: FaultCollector) -> None:
-    for (number, block_hash), reader in _beside(chain, lambda: chain.state.committed_head, findings):
-        head = meta.marked_head(reader, meta.HEAD)
-        if head is not None and number < head.number:
-            text = f"the state is that of this block, and the chain's head is {head.number}"
-            findings.fault("state", text, number, block_hash)
-        elif head is not None and number > head.number:
-            findings.note(
-                f"the state is at block {number} and the chain at {head.number}: a writer is at work, or it "
-                "was killed between two commits, and the next one takes the state back"
-            )
 
 
 def _beside(
     chain: Chain, look: Callable[[], Found], findings: FaultCollector
 ) -> Iterator[tuple[Found, Reader]]:
-    """Yield once the result of `look`, and a reader of the chain store whose version was unchanged
-    meanwhile.
-    """
+    """Yield once the result of `look`, and a reader of the store whose version was unchanged meanwhile."""
     for _ in range(TRIES):
         with chain.store.read() as before:
             found = look()
@@ -104,7 +87,7 @@ def _check_blocks(chain: Chain, first: int, last: int, findings: FaultCollector)
 
 
 def _readable_blocks(state: State, number: int, limit: int) -> list[tuple[int, bytes, bytes, bytes]]:
-    """Return the state store's blocks from `number` on, at most `limit`, before the first unreadable row."""
+    """Return the state's blocks from `number` on, at most `limit`, before the first unreadable row."""
     try:
         return state_blocks(state, number, limit)
     except StateError:
@@ -113,7 +96,7 @@ def _readable_blocks(state: State, number: int, limit: int) -> list[tuple[int, b
 
 def _is_of_chain(header: bytes | None, block: tuple[int, bytes, bytes, bytes]) -> bool:
     if header is None:
-        # That it is missing is a fault of the chain store.
+        # That it is missing is a fault of another table.
         return True
     try:
         fields = header_fields(header)
@@ -131,7 +114,7 @@ def _look_again(chain: Chain, number: int, findings: FaultCollector) -> None:
         found = "there is no row that can be read"
         if blocks:
             found = f"hash 0x{blocks[0][1].hex()} and root 0x{blocks[0][3].hex()}"
-        findings.fault("state.hashes", f"{found}, not those of the block", number)
+        findings.fault("hashes", f"{found}, not those of the block", number)
 
 
 def _check_history(state: State, first: int, findings: FaultCollector) -> None:
@@ -143,11 +126,11 @@ def _check_history(state: State, first: int, findings: FaultCollector) -> None:
             first,
             NODES,
             lambda _, done, total: findings.progress.advanced("state: history", done, total),
-            lambda table, text: findings.fault(f"state.{table}", text),
+            findings.fault,
         )
     except EngineError as error:
-        findings.fault("state.changes", str(error))
+        findings.fault("changes", str(error))
         return
     findings.checked["earlier states"] += max(0, head - reached)
-    if reached > first and "state.changes" not in findings.counts:
+    if reached > first and "changes" not in findings.counts:
         findings.note(f"states before that of block {reached} are too far back to be put together again")

@@ -1,1 +1,1 @@
-"""The tables of an EVM chain in the chain store."""
+"""The tables of an EVM chain's store."""

@@ -33,12 +33,18 @@ def change(writer: Writer, first_block: int, chain_id: int) -> ChainIds:
     Raises:
         ChainIdsError: The id was changed `MOST` times before.
     """
-    changes = [kept for kept in chain_ids(writer) if kept[0] < first_block]
-    if not changes or changes[-1][1] != chain_id:
-        changes.append((first_block, chain_id))
+    changes = _changed(chain_ids(writer), first_block, chain_id)
     if len(changes) > MOST:
         raise ChainIdsError(MOST)
     writer.put(META, _KEY, b"".join(_CHANGE.pack(*each) for each in changes))
+    return changes
+
+
+def unwound(reader: Reader, number: int) -> ChainIds:
+    """Return all changes as `unwind` would leave them."""
+    changes = chain_ids(reader)
+    if changes and changes[-1][0] > number + 1:
+        return _changed(changes, number + 1, changes[-1][1])
     return changes
 
 
@@ -48,3 +54,8 @@ def unwind(writer: Writer, number: int) -> ChainIds:
     if changes and changes[-1][0] > number + 1:
         return change(writer, number + 1, changes[-1][1])
     return changes
+
+
+def _changed(changes: ChainIds, first_block: int, chain_id: int) -> ChainIds:
+    kept = [each for each in changes if each[0] < first_block]
+    return kept if kept and kept[-1][1] == chain_id else [*kept, (first_block, chain_id)]

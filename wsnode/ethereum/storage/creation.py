@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.state import ChainSpec
-from wsnode.ethereum.storage import canonical, hardfork_schedule, meta, state_patches, window
+from wsnode.ethereum.state import ChainSpec, State
+from wsnode.ethereum.storage import canonical, hardfork_schedule, meta, window
 from wsnode.ethereum.storage.errors import (
     NoAllocationError,
     NoChainError,
@@ -18,6 +18,7 @@ from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.storage.tables import (
     LIGHT_SCHEMA_VERSION,
+    META,
     SCHEMA_VERSION,
     TABLES,
     WINDOW_SCHEMA_VERSION,
@@ -63,33 +64,69 @@ def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, dura
 def _head_position(
     place: ChainFolder, *, writer: bool, durable: bool
 ) -> hardfork_schedule.HeadPosition | None:
-    if not place.chain.exists():
+    if not (place.chain / "data.mdb").exists():
         return None
     store = Environment(place.chain, TABLES, writer=writer, durable=durable)
     try:
         with store.read() as reader:
-            schema_version(reader, place.path)
             return hardfork_schedule.head_position(reader)
     finally:
         store.close()
 
 
-def begin(writer: Writer, folder: Path, spec: ChainSpec, kind: FolderKind) -> None:
-    """Write the genesis block to an empty store; any other store is left unchanged.
+def require_known_schema(place: ChainFolder, *, writer: bool) -> None:
+    """Check the schema version of a folder's store, if there is one, without opening its other tables.
+
+    Raises:
+        UnknownSchemaError: This program cannot read that version.
+        StoreError: The file cannot be opened.
+    """
+    if not (place.chain / "data.mdb").exists():
+        return
+    store = Environment(place.chain, (META,), writer=writer, durable=False)
+    try:
+        with store.read() as reader:
+            schema_version(reader, place.path)
+    finally:
+        store.close()
+
+
+def _require_executable(folder: Path, spec: ChainSpec, kind: FolderKind) -> None:
+    """Check that a chain can begin in a folder of a kind.
 
     Raises:
         UnsupportedExecutionError: The folder is to be full, and blocks of this family are not executed.
         NoAllocationError: The folder is to be full, and the genesis has a state root but no accounts.
-        UnknownSchemaError: Another version wrote the store.
     """
-    if schema_version(writer, folder) is not None:
-        return
     if not kind.is_light and spec.family != _EXECUTED:
         raise UnsupportedExecutionError(folder, spec.family)
     if not kind.is_light and not spec.is_allotted:
         raise NoAllocationError(folder)
-    if not kind.is_light:
-        state_patches.begin(writer)
+
+
+def begin(store: Environment, place: ChainFolder, spec: ChainSpec, kind: FolderKind) -> None:
+    """Write the genesis block and the state after it to an empty store; any other store is left unchanged.
+
+    Raises:
+        UnsupportedExecutionError, NoAllocationError: As in `_require_executable`.
+        StateError, StoreError: The store cannot be written.
+    """
+    with store.read() as reader:
+        if schema_version(reader, place.path) is not None:
+            return
+    _require_executable(place.path, spec, kind)
+    state = State(store, place.proved, spec, writer=True, is_proved=kind.is_light)
+    staged = state.stage_genesis()
+
+    def change(writer: Writer) -> None:
+        _put_genesis(writer, spec, kind)
+        if staged is not None:
+            staged.write(writer)
+
+    store.write(change)
+
+
+def _put_genesis(writer: Writer, spec: ChainSpec, kind: FolderKind) -> None:
     meta.begin(writer, kind.schema_version, Hash32(spec.genesis_hash))
     if spec.first_number:
         canonical.begin_at(writer, spec.first_number)

@@ -18,7 +18,6 @@ __all__ = [
     "OtherKindError",
     "PassedForkError",
     "StoreError",
-    "StoreMismatchError",
     "UnknownSchemaError",
 ]
 
@@ -129,7 +128,7 @@ class ChainBusyError(ChainError):
 
 
 class CorruptHeadError(ChainError):
-    """Folder with two stores that do not agree at the head, as after a copy beside their writer."""
+    """Folder with rows that do not agree at the head, as after a copy beside its writer."""
 
     def __init__(self, folder: Path, fault: str) -> None:
         super().__init__(
@@ -137,14 +136,3 @@ class CorruptHeadError(ChainError):
             "copy a folder by `wsnode snapshot`, or import again"
         )
         self.folder, self.fault = folder, fault
-
-
-class StoreMismatchError(ChainError):
-    """Folder with another block in its chain store than in its state store."""
-
-    def __init__(self, folder: Path, number: int, chain: bytes, state: bytes) -> None:
-        super().__init__(
-            f"{folder}: block {number} is {hexadecimal(chain)} in the chain store "
-            f"but {hexadecimal(state)} in the state store: import again into an empty folder"
-        )
-        self.folder, self.number, self.chain, self.state = folder, number, chain, state

@@ -37,13 +37,13 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
     @property
     def chain(self) -> Path:
-        """Return the path of the chain store's folder."""
+        """Return the path of the store's folder."""
         return self.path / "chain"
 
     @property
-    def state(self) -> Path:
-        """Return the path of the state store's folder."""
-        return self.path / "state"
+    def proved(self) -> Path:
+        """Return the path of the folder with values of states that are known by proofs."""
+        return self.path / "proved"
 
     @property
     def genesis(self) -> Path:
@@ -82,17 +82,16 @@ class ChainFolder(msgspec.Struct, frozen=True):
         return next((name for name in MAKERS if extra == f"0x{name.encode().hex()}"), IMPORT)
 
     def release_free_pages(self) -> None:
-        """Return free pages of both stores to the file system, after this process has closed the stores.
+        """Return free pages of the store to the file system, after this process has closed the store.
 
         Nothing is done if another process writes to the folder: it reuses the pages.
 
         Raises:
             OSError: The lock file cannot be written.
-            StoreError: A store is missing, or LMDB cannot open it.
+            StoreError: The store is missing, or LMDB cannot open it.
         """
         with suppress(ChainBusyError), self.lock():
-            for store in (self.chain, self.state):
-                release_free_pages(store)
+            release_free_pages(self.chain)
 
     def lock(self) -> IO[str]:
         """Return the lock file, locked until it is closed or the process ends, however it ends.

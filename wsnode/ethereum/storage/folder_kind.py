@@ -39,7 +39,7 @@ class FolderKind(msgspec.Struct, frozen=True):
 
     @property
     def schema_version(self) -> int:
-        """Return the schema version of the chain store; older releases refuse the versions of newer kinds."""
+        """Return the schema version of the store; older releases refuse the versions of newer kinds."""
         if self.is_light:
             return LIGHT_SCHEMA_VERSION
         return SCHEMA_VERSION if self.window is None else WINDOW_SCHEMA_VERSION

@@ -1,4 +1,4 @@
-"""Checks that a folder's two stores agree at the head; they do not after a copy beside their writer."""
+"""Checks of the rows of a folder's head; they do not agree after a copy beside the writer."""
 
 from pathlib import Path
 from typing import Final
@@ -66,7 +66,7 @@ def require_state(store: Environment, state: State, folder: Path) -> None:
                 is_same = after.version == before.version
         if fault is None:
             return
-        # A writer takes blocks off the chain before it takes off their states.
+        # The state is read in a snapshot of its own, which may be of a later version.
         if is_same:
             raise CorruptHeadError(folder, fault)
 

@@ -1,7 +1,7 @@
 """Patches of a development chain's state: changes without a block, made to the state after the head.
 
-The state store has the values that a patch replaced; these rows have the new values, by which replicas
-repeat it.
+The engine's table of patches has the values that a patch replaced; these rows have the new values, by which
+replicas repeat it.
 """
 
 import struct
@@ -18,8 +18,8 @@ from wsnode.store.environment import Reader, Writer
 from wsnode.store.table import scan
 
 PREFIX: Final = b"patch"
-KEPT: Final = b"patches"
-"""Key set in a store with all patches of its chain from the beginning."""
+_END: Final = PREFIX + bytes([255] * 9)
+"""Key after those of all patches."""
 _INDEX: Final = struct.Struct(">I")
 _ROOT: Final = 32
 
@@ -30,16 +30,6 @@ class StatePatch(msgspec.Struct, frozen=True):
     accounts: bytes
     """JSON in the form of state overrides."""
     state_root: Hash32
-
-
-def begin(writer: Writer) -> None:
-    """Mark a new store as one with all patches."""
-    writer.put(META, KEPT, b"")
-
-
-def are_kept(reader: Reader) -> bool:
-    """Return whether the store has every patch of the chain; folders of an earlier version do not."""
-    return reader.get(META, KEPT) is not None
 
 
 def patches(reader: Reader, number: int) -> Sequence[StatePatch]:
@@ -86,7 +76,7 @@ def add(writer: Writer, number: int, patch: StatePatch) -> None:
 
 def unwind(writer: Writer, number: int) -> None:
     """Delete the patches of all blocks above `number`."""
-    for key in [key for key, _row in scan(writer, META, _prefix(number + 1), KEPT)]:
+    for key in [key for key, _row in scan(writer, META, _prefix(number + 1), _END)]:
         writer.delete(META, key)
 
 

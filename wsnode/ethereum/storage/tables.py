@@ -1,4 +1,4 @@
-"""Tables of the chain store and the form of their keys; `docs/reference/storage.md` describes each."""
+"""Tables of a chain's store and the form of their keys; `docs/reference/storage.md` describes each."""
 
 import struct
 from collections.abc import Callable
@@ -8,11 +8,14 @@ from wsnode.ethereum.codec.chain_tables import TABLES as NAMES
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.table import Table
 
-SCHEMA_VERSION: Final = 4
-"""Schema version of full folders with all blocks; rows of versions 1 to 3 have no checksums."""
-LIGHT_SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 7
+"""Schema version of full folders with all blocks.
+
+Up to version 6 the state was in a store of its own, and up to version 3 rows had no checksums.
+"""
+LIGHT_SCHEMA_VERSION: Final = 8
 """Schema version of light folders, which begin above their genesis block."""
-WINDOW_SCHEMA_VERSION: Final = 6
+WINDOW_SCHEMA_VERSION: Final = 9
 """Schema version of full folders with a window of blocks; their genesis block is pruned in time."""
 
 TABLES: Final = tuple(map(Table, NAMES))
@@ -28,6 +31,7 @@ TABLES: Final = tuple(map(Table, NAMES))
     LOG_INDEX,
     SIDE_BLOCKS,
     ACCESS_LISTS,
+    *STATE_TABLES,
 ) = TABLES
 
 _NUMBER = struct.Struct(">Q")

@@ -10,17 +10,18 @@ from typing import Final, Protocol, TypeVar
 import trio
 
 from wsnode.ethereum.appender import ExtendOutcome
-from wsnode.ethereum.codec.blocks import UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.codec.rows import CorruptRowError
 from wsnode.ethereum.head import HeadChange
+from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.state import StateError
-from wsnode.ethereum.storage.errors import StoreError, StoreMismatchError
+from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.statuses import InvalidBlock, Status
 from wsnode.ethereum.tree.tree import BlockTree
 
 Result = TypeVar("Result")
 
-STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError, StoreMismatchError)
+STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError)
 """Exceptions of a change of a chain that cannot be read or written: its disk is full, failing or damaged."""
 
 
@@ -43,7 +44,7 @@ class LiveTree:
         self.lock = trio.Lock()
         """Lock held by each change of the chain, through all its steps."""
         self._stored = trio.Event()
-        """Event set unless rows of committed blocks are being written."""
+        """Event set unless executed blocks are being written."""
         self._stored.set()
 
     @asynccontextmanager
@@ -93,21 +94,21 @@ class LiveTree:
             return await in_thread(partial(self.tree.extend, blocks))
 
     async def commit(self, nursery: trio.Nursery) -> None:
-        """Commit the state after all executed blocks; `nursery` writes their rows beside further work.
+        """Have `nursery` commit all executed blocks, beside further work.
 
         Raises:
-            StateError: The state cannot be written.
+            StateError: The state cannot be read.
         """
         async with self.turn() as tree:
-            blocks = await in_thread(tree.take_pending)
+            pending = await in_thread(tree.take_pending)
             self._stored = trio.Event()
-            nursery.start_soon(self._store, blocks)
+            nursery.start_soon(self._store, pending)
 
-    async def _store(self, blocks: Sequence[VerifiedBlock]) -> None:
+    async def _store(self, pending: PendingCommit) -> None:
         try:
-            # The state is ahead of the rows until they are written, so a cancellation waits for that.
+            # What was taken is stored before the tree is used otherwise, so a cancellation waits for that.
             with trio.CancelScope(shield=True):
-                await in_thread(partial(self.tree.store, blocks))
+                await in_thread(partial(self.tree.store, pending))
         finally:
             self._stored.set()
         self.tell()

@@ -9,8 +9,9 @@ from typing import Final
 
 from wsnode.ethereum.appender import Appender, ExtendOutcome
 from wsnode.ethereum.chain import Chain, FinalityMarks
-from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
+from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
 from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
@@ -26,7 +27,7 @@ from wsnode.ethereum.tree.statuses import (
 )
 from wsnode.ethereum.tree.validator import BlockValidator
 
-# A branch becomes canonical in pieces, so that a long one does not fill memory.
+# A branch on the head becomes canonical in pieces, so that a long one does not fill memory.
 _PIECE_BLOCKS: Final = 64
 _PIECE_BYTES: Final = 1 << 23
 
@@ -44,7 +45,7 @@ class BlockTree(Appender):
         self._spilled: dict[Hash32, BlockNumber] = {}
         """Numbers of blocks stored because memory was full, by hash; they may still become canonical."""
         self.is_torn = False
-        """True if a change failed half-way and the stores have not been unwound yet."""
+        """True if a change failed half-way and what it made in memory has not been dropped yet."""
 
     def extend(
         self, blocks: Sequence[UnverifiedBlock], attributes: BlockAttributes | None = None
@@ -52,29 +53,29 @@ class BlockTree(Appender):
         """Execute consecutive blocks on the head, as `Appender.extend`.
 
         Raises:
-            StateError, StoreError: A store cannot be read; blocks that are not stored are dropped.
+            StateError, StoreError: The store cannot be read; blocks that are not stored are dropped.
         """
         self._mend()
         with self._tearing():
             return super().extend(blocks, attributes)
 
-    def take_pending(self) -> list[VerifiedBlock]:
-        """Commit the state of all executed blocks, and return those that are not in the chain store.
+    def take_pending(self) -> PendingCommit:
+        """Return the change made by all executed blocks that are not stored.
 
         Raises:
-            StateError: The state cannot be written; these blocks are dropped.
+            StateError: The state cannot be read; these blocks are dropped.
         """
         with self.whole():
             return super().take_pending()
 
-    def store(self, blocks: Sequence[VerifiedBlock], marks: FinalityMarks | None = None) -> None:
-        """Write the blocks from `take_pending`, with the safe and finalized marks.
+    def store(self, pending: PendingCommit, marks: FinalityMarks | None = None) -> list[Head]:
+        """Commit a change from `take_pending`, with the safe and finalized marks.
 
         Raises:
-            StoreError: The blocks cannot be written; they and all that follow are dropped.
+            StateError, StoreError: The change cannot be written; it and all that follow are dropped.
         """
         with self._tearing():
-            super().store(blocks, marks)
+            return super().store(pending, marks)
 
     def judge(self, block: UnverifiedBlock) -> Status:
         """Execute a block on its parent and return its status; the head does not change.
@@ -154,8 +155,7 @@ class BlockTree(Appender):
         Raises:
             UnknownForkchoiceBlockError: The head is unknown, or safe or finalized block are off its branch.
             BelowFinalizedError: The finalized block would leave the chain.
-            StateError, StoreError: The change cannot be stored. The chain is unchanged, or ends at the last
-                block common to both branches.
+            StateError, StoreError: The change cannot be stored; the chain is unchanged.
         """
         wanted = Hash32(block_hash)
         with self.whole():
@@ -190,10 +190,9 @@ class BlockTree(Appender):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Make the change within the block atomic: after a failure the stores are unwound to their lower
-        head.
+        """Make the change within the block atomic: after a failure all that was not committed is dropped.
 
-        If that fails too, for instance on a full disk, it is done before the next change.
+        If that fails too, for instance on a failing disk, it is done before the next change.
         """
         self._mend()
         try:
@@ -207,7 +206,7 @@ class BlockTree(Appender):
 
     @contextmanager
     def _tearing(self) -> Iterator[None]:
-        """Mark the stores as torn if the block fails, for the next change to unwind: `extend` and `store` may
+        """Mark the tree as torn if the block fails, for the next change to mend: `extend` and `store` may
         run at once.
         """
         try:
@@ -220,8 +219,7 @@ class BlockTree(Appender):
         if self.is_torn:
             # The reset, which only reads, comes first: no reader may see a block that is not stored.
             self.reset()
-            self.chain.agree_on_head()
-            self.reset()
+            self.chain.discard()
             self.is_torn = False
 
     def _store_pending(self) -> None:
@@ -229,42 +227,40 @@ class BlockTree(Appender):
             self.store_pending()
 
     def _switch(self, branch: Branch, marks: FinalityMarks) -> HeadChange | InvalidBlock:
-        removed = self._unwind_to(branch.root)
-        invalid = self._append(branch, marks)
-        if invalid is not None:
-            self._restore(branch, removed)
-            return invalid
-        if not branch.blocks:
+        is_above = branch.root == self.head
+        if not is_above:
+            self.rewind(branch.root)
+        for place, block_hash in enumerate(branch.blocks):
+            # Blocks that replace others are committed as one, so that no reader sees a part of them.
+            if is_above and (len(self.pending) >= _PIECE_BLOCKS or self.pending_bytes >= _PIECE_BYTES):
+                self._store_pending()
+            error = self._put(block_hash)
+            if error is not None:
+                self._drop(branch)
+                return self._refuse(branch, place, error)
+        if not branch.blocks and is_above:
             self.chain.mark(marks)
+        removed = self.store_pending(marks)
+        self._forget_canonical(branch)
         added = [
             Head(BlockNumber(branch.root.number + place), each) for place, each in enumerate(branch.blocks, 1)
         ]
         return HeadChange(tuple(removed), tuple(added))
 
-    def _unwind_to(self, root: Head) -> list[Head]:
-        if root.number == self.head.number:
-            return []
-        removed = self.chain.unwind(root.number)
+    def _drop(self, branch: Branch) -> None:
+        """Drop the blocks of a branch that were put on the head or on an earlier block, committed or not."""
+        self.chain.discard()
         self.reset()
-        return removed
+        if self.head.hash in branch.blocks:
+            self.chain.unwind(branch.root.number)
+            self.reset()
 
-    def _append(self, branch: Branch, marks: FinalityMarks) -> InvalidBlock | None:
-        """Append a branch's blocks to the head in pieces, the last one with the safe and finalized marks."""
-        last = len(branch.blocks) - 1
-        for place, block_hash in enumerate(branch.blocks):
-            error = self._put(block_hash)
-            if error is not None:
-                self._store_pending()
-                return self._refuse(branch, place, error)
-            if place == last:
-                self.store_pending(marks)
-            elif len(self.pending) >= _PIECE_BLOCKS or self.pending_bytes >= _PIECE_BYTES:
-                self._store_pending()
+    def _forget_canonical(self, branch: Branch) -> None:
+        """Drop the blocks of a branch from memory, where its blocks have become canonical."""
         for block_hash in branch.blocks:
             self._judge.candidates.pop(block_hash)
             self._spilled.pop(block_hash, None)
         self._judge.candidates.rebase(frozenset[bytes](branch.blocks))
-        return None
 
     def _put(self, block_hash: Hash32) -> InvalidBlockError | None:
         """Put a known block on the head, executing it if it has not been executed."""
@@ -284,15 +280,6 @@ class BlockTree(Appender):
             self._judge.forget(block_hash, invalid)
         self.chain.forget(branch.blocks[place:])
         return invalid
-
-    def _restore(self, branch: Branch, removed: Sequence[Head]) -> None:
-        """Make the blocks canonical again that a branch was to replace."""
-        if self.head != branch.root:
-            self.chain.unwind(branch.root.number)
-            self.reset()
-        old = Branch(branch.root, tuple(head.hash for head in reversed(removed)))
-        invalid = self._append(old, FinalityMarks())
-        assert invalid is None, f"a block that was verified before is refused: {invalid}"
 
     def _spill(self) -> None:
         """Store the blocks for which memory has no room."""

@@ -1,7 +1,6 @@
 //! State of one chain for one process: a writer's store behind a lock, and readers that never wait for it.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,15 +20,12 @@ use crate::evm::execute::{
 };
 use crate::evm::rules::{verify_body, Ancestor, Chosen, GENERATIONS};
 use crate::state::{
-    AccountPatch, Backing, BlockStates, Bounds, Durability, ForkBase, Head, StateError, StateReader,
-    StateStore,
+    AccountPatch, Backing, BlockStates, Bounds, ForkBase, Head, Staged, StateError, StateReader, StateStore,
+    Tables,
 };
-use crate::store::{file, FileError, StoreError};
+use crate::store::Environment;
 
-/// Name of the subfolder for values that are known by proofs.
-const PROVED: &str = "proved";
-
-/// State of one chain in its own folder.
+/// State of one chain, in tables beside those of its rows.
 #[derive(Debug)]
 pub struct Engine {
     pub spec: Arc<ChainSpec>,
@@ -40,7 +36,6 @@ pub struct Engine {
     is_writer: bool,
     /// Console messages of calls.
     pub console: Arc<ConsoleLog>,
-    _lock: Option<Arc<File>>,
 }
 
 #[derive(Debug)]
@@ -53,32 +48,33 @@ struct EngineWriter {
 }
 
 impl Engine {
-    /// Open the state in the folder `path`. A writer takes the folder's lock, and writes the genesis state if
-    /// the folder is empty. With `is_proved`, the state after every block is known by proofs alone.
-    pub fn open(path: &Path, spec: Arc<ChainSpec>, is_writer: bool, is_proved: bool) -> Result<Self, Error> {
-        let lock = if is_writer { Some(Arc::new(lock(path)?)) } else { None };
+    /// Open the state in the tables of an environment. A writer's may be empty until `stage_genesis`.
+    ///
+    /// Values known by proofs are in the folder `proved`. With `is_proved`, the state after every block is
+    /// known by proofs alone.
+    pub fn open(
+        (environment, tables): (Arc<Environment>, Tables),
+        proved: &Path,
+        spec: Arc<ChainSpec>,
+        is_writer: bool,
+        is_proved: bool,
+    ) -> Result<Self, Error> {
         let genesis = spec.genesis();
         let backing = match is_proved {
-            true => Backing::PerBlock(BlockStates::open(&path.join(PROVED))?),
+            true => Backing::PerBlock(BlockStates::open(proved)?),
             false if genesis.elsewhere.is_some() => {
-                Backing::ForkBase(ForkBase::open(&path.join(PROVED), genesis.head())?)
+                Backing::ForkBase(ForkBase::open(proved, genesis.head())?)
             }
             false => Backing::None,
         };
-        let mut store = StateStore::open_on(path, is_writer, backing)?;
-        if is_writer && genesis.elsewhere.is_some() {
-            store.init_after(genesis.head())?;
-        } else if is_writer {
-            store.init_genesis(
-                genesis.hash,
-                genesis.alloc.iter().map(|(address, account)| (*address, account)),
-            )?;
+        let store = StateStore::open(environment, tables, is_writer, backing)?;
+        if is_writer {
+            check_genesis(&store, &spec)?;
         }
-        check_genesis(&store, &spec)?;
         let head = Arc::new(Mutex::new(store.head()));
         let reader = store.reader();
         let writer = Arc::new(Mutex::new(EngineWriter { store, cache: ReadCache::default(), tried: None }));
-        Ok(Self { spec, reader, writer, head, is_writer, console: Arc::default(), _lock: lock })
+        Ok(Self { spec, reader, writer, head, is_writer, console: Arc::default() })
     }
 
     /// Return the same chain with its reads fixed to the version of the last commit.
@@ -90,7 +86,6 @@ impl Engine {
             head: self.head.clone(),
             is_writer: self.is_writer,
             console: self.console.clone(),
-            _lock: self._lock.clone(),
         })
     }
 
@@ -105,12 +100,6 @@ impl Engine {
     /// Return the head on the disk, whichever process wrote it.
     pub fn committed_head(&self) -> Result<Head, Error> {
         Ok(self.reader.committed_head()?)
-    }
-
-    /// Check that the file of the state is where it was opened, and can be used or may soon be again after a
-    /// failed write.
-    pub fn require_usable(&self) -> Result<(), StoreError> {
-        self.reader.require_usable()
     }
 
     /// Verify and execute `blocks` on top of the head, up to the first invalid one.
@@ -212,41 +201,65 @@ impl Engine {
         })
     }
 
-    /// Write every executed block.
-    pub fn commit(&self, durability: impl Into<Durability>) -> Result<(), Error> {
-        self.write(|writer| Ok(writer.store.commit(durability)?))
-    }
-
-    /// Bring everything committed to the disk.
-    pub fn sync_now(&self) -> Result<(), Error> {
-        self.write(|writer| Ok(writer.store.sync_now()?))
-    }
-
-    /// Go back to block `number`, or to its earlier state `root`, and return the block's hash. Blocks that
-    /// are not committed are dropped.
-    pub fn unwind(&self, number: u64, root: Option<B256>) -> Result<B256, Error> {
-        self.write(|EngineWriter { store, cache, .. }| {
-            cache.clear();
-            store.discard_uncommitted();
-            Ok(store.unwind(number, root)?.hash)
+    /// Stage the state of the genesis block; return None if the chain has begun.
+    pub fn stage_genesis(&self) -> Result<Option<Staged>, Error> {
+        let genesis = self.spec.genesis();
+        self.write(|EngineWriter { store, .. }| match genesis.elsewhere.is_some() {
+            true => Ok(store.stage_after(genesis.head())?),
+            false => {
+                let alloc = genesis.alloc.iter().map(|(address, account)| (*address, account));
+                Ok(store.stage_genesis(genesis.hash, alloc)?)
+            }
         })
     }
 
-    /// Delete the states before a committed block, looking at up to `most` values. Return whether there may
-    /// be more.
-    pub fn prune(&self, number: u64, most: usize, sync: bool) -> Result<bool, Error> {
+    /// Stage every executed block, after the way back if there is one; return None if there is no change.
+    pub fn stage(&self) -> Result<Option<Staged>, Error> {
+        self.write(|writer| Ok(writer.store.stage()?))
+    }
+
+    /// Take note that a staged change was committed.
+    pub fn settle(&self, staged: &Staged) -> Result<(), Error> {
         self.write_after(|writer, tried| {
             // The head is what it was.
             writer.tried = tried;
-            Ok(writer.store.prune(number, most, sync)?)
+            Ok(writer.store.settle(staged)?)
         })
     }
 
-    /// Change the state after the head, commit it, and return its new root.
-    pub fn patch(&self, patches: &[AccountPatch], sync: bool) -> Result<B256, Error> {
+    /// Drop all that was not committed, staged or not.
+    pub fn discard(&self) -> Result<(), Error> {
         self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
-            Ok(store.patch(patches, sync)?)
+            Ok(store.discard_uncommitted()?)
+        })
+    }
+
+    /// Drop all that was not committed, and go back to block `number`, or to its earlier state `root`, in
+    /// memory until that is staged and committed.
+    pub fn rewind(&self, number: u64, root: Option<B256>) -> Result<(), Error> {
+        self.write(|EngineWriter { store, cache, .. }| {
+            cache.clear();
+            store.rewind(number, root)?;
+            Ok(())
+        })
+    }
+
+    /// Stage the deletion of states before the first block of the chain, looking at up to `most` values;
+    /// return None if there are none.
+    pub fn stage_pruning(&self, most: usize) -> Result<Option<Staged>, Error> {
+        self.write_after(|writer, tried| {
+            // The head is what it was.
+            writer.tried = tried;
+            Ok(writer.store.stage_pruning(most)?)
+        })
+    }
+
+    /// Stage a change of the state after the head, and return its new root and the change.
+    pub fn stage_patch(&self, patches: &[AccountPatch]) -> Result<(B256, Staged), Error> {
+        self.write(|EngineWriter { store, cache, .. }| {
+            cache.clear();
+            Ok(store.stage_patch(patches)?)
         })
     }
 
@@ -384,25 +397,11 @@ fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {
     Ok(Ancestor { header: row.header()?, hash: *row.hash(), ommers: BodyRow::new(body)?.ommers()? })
 }
 
-/// Take the lock that keeps a second writer out. It ends with the process.
-fn lock(path: &Path) -> Result<File, Error> {
-    file::make_folder(path).map_err(StateError::from)?;
-    let lock = path.join("writer.lock");
-    let opened = file::open_regular(&lock, OpenOptions::new().write(true).create(true));
-    let file = opened.map_err(StateError::from)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy(path.display().to_string())),
-        Err(TryLockError::Error(reason)) => Err(StateError::from(FileError::new(&lock, reason)).into()),
-    }
-}
-
 fn check_genesis(store: &StateStore, spec: &ChainSpec) -> Result<(), Error> {
     let expected = spec.genesis_hash();
     match store.genesis_hash()? {
-        Some(found) if found == expected => Ok(()),
-        Some(found) => Err(StateError::OtherGenesis { expected, found }.into()),
-        None => Err(StateError::NotInitialised.into()),
+        Some(found) if found != expected => Err(StateError::OtherGenesis { expected, found }.into()),
+        _ => Ok(()),
     }
 }
 

@@ -11,6 +11,9 @@ use crate::error::Rule;
 use crate::evm::block::{decode_blocks, genesis, UnsignedPolicy, UnverifiedBlock};
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::Chosen;
+use crate::state::{Staged, Tables, NAMES};
+use crate::store::file::FIRST_MAP_SIZE;
+use crate::store::{Durability, Environment, Opening};
 
 type OwnedRows = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -59,6 +62,25 @@ fn split(mut chain: &[u8]) -> Vec<&[u8]> {
     blocks
 }
 
+/// Return the engine of a new chain that has its genesis state, and its store.
+pub fn begun(path: &Path, spec: Arc<ChainSpec>) -> (Engine, Arc<Environment>) {
+    let names: Vec<String> = ["meta"].iter().chain(&NAMES).map(ToString::to_string).collect();
+    let tables = Tables::among(&names).unwrap();
+    let (folder, durability) = (path.join("chain"), Durability::NoSync);
+    let opening =
+        Opening { path: folder, names, writer: true, durability, map_size: FIRST_MAP_SIZE, grows: true };
+    let environment = Arc::new(Environment::open(opening).unwrap());
+    let engine =
+        Engine::open((environment.clone(), tables), &path.join("proved"), spec, true, false).unwrap();
+    put(&environment, &engine, &engine.stage_genesis().unwrap().unwrap());
+    (engine, environment)
+}
+
+fn put(environment: &Environment, engine: &Engine, staged: &Staged) {
+    environment.change(Durability::NoSync, |txn| staged.write(txn)).unwrap();
+    engine.settle(staged).unwrap();
+}
+
 struct Folder(PathBuf);
 
 impl Folder {
@@ -82,32 +104,25 @@ fn borrowed(rows: &OwnedRows) -> Vec<(&[u8], &[u8])> {
 #[test]
 fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
     let (vectors, folder) = (Vectors::load(), Folder::new("forks"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
+    let (engine, environment) = begun(&folder.0, vectors.spec.clone());
     for start in [0, 30, 3] {
         if start > 0 {
-            assert_eq!(engine.unwind(start as u64, None).unwrap(), vectors.blocks[start - 1].hash);
+            engine.rewind(start as u64, None).unwrap();
+            assert_eq!(engine.head().unwrap().hash, vectors.blocks[start - 1].hash);
         }
         let (rows, total) = (vectors.ancestors(start + 1), vectors.total_difficulty(start));
         let execution =
             engine.execute(&vectors.blocks[start..], &borrowed(&rows), total, Chosen::default()).unwrap();
         assert_eq!(execution.error, None);
-        engine.commit(false).unwrap();
+        put(&environment, &engine, &engine.stage().unwrap().unwrap());
         assert_eq!(engine.committed_head().unwrap().hash, vectors.blocks.last().unwrap().hash);
     }
 }
 
 #[test]
-fn a_second_writer_is_kept_out() {
-    let (vectors, folder) = (Vectors::load(), Folder::new("writers"));
-    let _first = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
-    let second = Engine::open(&folder.0, vectors.spec.clone(), true, false);
-    assert!(matches!(second, Err(crate::error::Error::Busy(_))));
-}
-
-#[test]
 fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_before() {
     let (vectors, folder) = (Vectors::load(), Folder::new("merge"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
+    let (engine, _) = begun(&folder.0, vectors.spec.clone());
     let first = vectors.blocks.iter().position(|block| block.header.difficulty.is_zero()).unwrap();
     let rows = vectors.ancestors(first + 1);
     let total = vectors.total_difficulty(first);
@@ -122,7 +137,7 @@ fn a_block_of_proof_of_stake_comes_at_the_terminal_total_difficulty_and_not_befo
 #[test]
 fn a_wrong_root_is_named_and_the_blocks_before_stay() {
     let (vectors, folder) = (Vectors::load(), Folder::new("root"));
-    let engine = Engine::open(&folder.0, vectors.spec.clone(), true, false).unwrap();
+    let (engine, _) = begun(&folder.0, vectors.spec.clone());
     let mut blocks = vectors.blocks[..5].to_vec();
     let mut wrong =
         decode_blocks(&vectors.spec, &[&encoded(&blocks[4])], UnsignedPolicy::Refused).0.remove(0);

@@ -17,8 +17,6 @@ pub enum Error {
     State(#[from] crate::state::StateError),
     #[error(transparent)]
     CorruptRow(#[from] crate::chain::rows::RowError),
-    #[error("another process writes to the state in {0}")]
-    Busy(String),
     #[error("{0}")]
     Internal(String),
 }

@@ -3,7 +3,7 @@
 use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
 use alloy_primitives::{address, hex, TxKind, B256, U256};
 
-use crate::engine::Engine;
+use crate::engine_tests::begun;
 use crate::error::{Rule, RuleViolation};
 use crate::evm::block::{decode_blocks, UnsignedPolicy, UnverifiedBlock};
 use crate::evm::build::Base;
@@ -139,7 +139,7 @@ fn from_prague_on_a_block_needs_the_contracts_of_requests() {
         header.requests_hash = Some(alloy_eips::eip7685::EMPTY_REQUESTS_HASH);
     });
     let folder = std::env::temp_dir().join(format!("wsnode-contracts-{}", std::process::id()));
-    let engine = Engine::open(&folder, chain.clone(), true, false).unwrap();
+    let (engine, _store) = begun(&folder, chain.clone());
     let start = crate::evm::block::genesis(&chain).unwrap();
     let rows: [(&[u8], &[u8]); 1] = [(&start.header_row, &start.body_row)];
     let executed = engine.execute(&[block.into()], &rows, U256::ZERO, Chosen::default()).unwrap();
@@ -162,7 +162,7 @@ fn run_message(message: &Message, overrides: Overrides, work_budget: &WorkBudget
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("wsnode-run-{}-{run}", std::process::id()));
     let chain = std::sync::Arc::new(spec(&format!(", {MERGED}"), "").unwrap());
-    let engine = Engine::open(&folder, chain.clone(), true, false).unwrap();
+    let (engine, _store) = begun(&folder, chain.clone());
     let header = crate::evm::block::genesis(&chain).unwrap().header_row;
     let work = |site: crate::evm::call::CallSite<'_>| call(site, message, u64::MAX >> 1, work_budget);
     let outcome = engine.at_block(Base::Row(&header), overrides, work).unwrap();

@@ -23,6 +23,7 @@ from wsnode.ethereum.networks.rules import fork_config, rules_at
 from wsnode.ethereum.networks.table import known_network
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
+from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
@@ -158,11 +159,11 @@ async def _fork_point(url: str, number: int | None) -> ForkPoint:
         return ForkPoint(block, folder / PROVED)
 
 
-def link_proved(state: Path, proved: Path) -> None:
-    """Link the folder of proved values in a new state to `proved`, so that later starts find them there."""
-    make_private_folder(state)
+def link_proved(place: ChainFolder, proved: Path) -> None:
+    """Link the folder of proved values in a new chain to `proved`, so that later starts find them there."""
+    make_private_folder(place.path)
     proved.mkdir(exist_ok=True)
-    (state / PROVED).symlink_to(proved, target_is_directory=True)
+    place.proved.symlink_to(proved, target_is_directory=True)
 
 
 def _kept(url: str, number: int) -> ForkPoint | None:

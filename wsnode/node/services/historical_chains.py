@@ -23,7 +23,6 @@ from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.node.config import ConfigurationError
 from wsnode.node.services.fork_point import (
-    PROVED,
     ForkBlock,
     UpstreamBlock,
     fetch_block,
@@ -298,7 +297,7 @@ class HistoricalChains:
         if len(self._open_chains) >= MOST_OPEN:
             raise limit_exceeded(f"more than {MOST_OPEN} blocks below the fork are read at once, try again")
         folder = self._folder / f"{first.number}-{next(self._numbers)}"
-        link_proved(ChainFolder(folder).state, (self._chain.folder.state / PROVED).resolve())
+        link_proved(ChainFolder(folder), self._chain.folder.proved.resolve())
         genesis = past_genesis(self._chain.folder.read_genesis(), first)
         chain = Chain.open(folder, genesis, writer=True, durable=False)
         past = ProvedHistoricalChain(chain, self._provers, len(first.encoded) + len(first.receipts) + more)

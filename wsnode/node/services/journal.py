@@ -13,7 +13,6 @@ from wsnode.cluster.journal import Journal
 from wsnode.cluster.membership import ClusterMembership
 from wsnode.cluster.publisher import ChangeWatcher, JournalPublisher
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.storage import state_patches
 from wsnode.node.config import ConfigurationError, JournalConfig
 from wsnode.node.services.journal_client import opener, opener_of
 from wsnode.server.access.router import Network
@@ -44,18 +43,8 @@ def publisher_of(
         raise ConfigurationError("a light folder cannot be published: nobody can execute its blocks")
     if chain.spec.first_number:
         raise ConfigurationError("a forked chain cannot be published: its state is another chain's")
-    if is_development and not _has_its_patches(chain):
-        raise ConfigurationError(
-            f"{chain.folder.path} was begun by an earlier version, which did not keep changes of accounts: "
-            "begin a new chain to publish"
-        )
     open_journal = opener(chain, config.address, config.bounds)
     return JournalPublisher(EthereumSource(chain, is_development=is_development), changes, open_journal)
-
-
-def _has_its_patches(chain: Chain) -> bool:
-    with chain.store.read() as reader:
-        return state_patches.are_kept(reader)
 
 
 def published(

@@ -123,8 +123,8 @@ def damage_error(error: Exception) -> RpcError | None:
     """Return the error of a call that has met a damaged row, None for any other exception."""
     if not isinstance(error, DamagedRowError | DamagedStateError):
         return None
-    table = f"state.{error.table}" if isinstance(error, DamagedStateError) else error.table
-    return RpcError(INTERNAL_ERROR, "the store is damaged", {"table": table, "key": hexadecimal(error.key)})
+    place = {"table": error.table, "key": hexadecimal(error.key)}
+    return RpcError(INTERNAL_ERROR, "the store is damaged", place)
 
 
 def checked(network: Network, check: StoreCheck) -> Network:

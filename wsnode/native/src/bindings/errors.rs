@@ -34,12 +34,6 @@ create_exception!(
     StateError,
     "A row of the state store does not have its checksum, or is behind a damaged page."
 );
-create_exception!(
-    wsnode._native.evm,
-    StateBusyError,
-    StateError,
-    "Another process writes to the state store."
-);
 create_exception!(wsnode._native.evm, HistoryError, StateError, "A block is outside the stored history.");
 create_exception!(
     wsnode._native.evm,
@@ -97,7 +91,6 @@ impl From<Error> for PyErr {
             Error::InvalidBlock(invalid) => Python::attach(|py| invalid_block(py, &invalid)),
             Error::InvalidTransaction { kind, .. } => refused(message, kind),
             Error::State(error) => state_error(message, &error),
-            Error::Busy(_) => StateBusyError::new_err(message),
             Error::CorruptRow(_) => CorruptRowError::new_err(message),
             Error::Internal(_) => EngineError::new_err(message),
         }
@@ -237,7 +230,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let damaged = py.get_type::<DamagedStateError>();
     set_damage(&damaged, "", &[])?;
     module.add("DamagedStateError", damaged)?;
-    module.add("StateBusyError", py.get_type::<StateBusyError>())?;
     let history = py.get_type::<HistoryError>();
     ["requested", "earliest", "latest"].iter().try_for_each(|name| history.setattr(*name, 0))?;
     module.add("HistoryError", history)?;

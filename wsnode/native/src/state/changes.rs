@@ -12,6 +12,7 @@ use super::environment::Snapshot;
 use super::layout::keys::{changes_key, LATEST};
 use super::StateError;
 use alloy_primitives::{Address, U256};
+use std::sync::Arc;
 
 /// Bytes of one part of a list; three parts fill a page.
 const PART: usize = 1330;
@@ -59,12 +60,14 @@ pub(super) fn parts(number: u64, list: &[u8]) -> impl Iterator<Item = ([u8; 12],
 type ChangeList = (u64, Vec<u8>);
 
 /// Change list that ends below every block still kept, with the values not yet pruned.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Outdated {
     /// Number of the list's last block.
     pub(super) last: u64,
-    /// Accounts (None) and slots of accounts whose older versions are still to be dropped, sorted.
-    pub(super) values: Vec<(Address, Option<U256>)>,
+    /// Accounts (None) and slots of accounts, sorted.
+    pub(super) values: Arc<[(Address, Option<U256>)]>,
+    /// Number of them, from the first on, whose older versions are still to be dropped.
+    pub(super) left: usize,
 }
 
 impl Snapshot<'_> {
@@ -80,7 +83,7 @@ impl Snapshot<'_> {
         }
         // Neighbours are on one page.
         values.sort_unstable();
-        Ok(Some(Outdated { last, values }))
+        Ok(Some(Outdated { last, left: values.len(), values: values.into() }))
     }
 
     /// Return the lists that end above block `number`, oldest first; the first one may also cover blocks

@@ -1,20 +1,18 @@
-//! Environment of the state's tables: read snapshots with their head, and write transactions.
+//! Environment of the state's tables: read snapshots with their head.
 
 use super::layout::tables::{Head, Tables};
 use super::proved::{Backing, BlockStates, ForkBase, ProvedView};
 use super::StateError;
-use crate::store::{self, Durability, Opening, Pin, PinnedTxn, ReadTxn, SharedReadTxn, StoreError, WriteTxn};
+use crate::store::{self, Pin, PinnedTxn, ReadTxn, SharedReadTxn, StoreError};
 use alloy_eips::BlockNumHash;
-use std::fs::File;
 use std::ops::Deref;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// LMDB environment with its tables.
+/// LMDB environment of a chain with the tables of its state.
 #[derive(Debug)]
 pub(super) struct Environment {
-    store: store::Environment,
-    tables: Tables,
+    store: Arc<store::Environment>,
+    pub(super) tables: Tables,
     /// Head of the latest snapshot, with the number of the transaction that committed it.
     head: Mutex<Option<(usize, Head)>>,
     backing: Backing,
@@ -79,28 +77,9 @@ pub(super) struct Snapshot<'e> {
 }
 
 impl Environment {
-    /// Open the environment in the folder `path`; a writer creates missing files and tables.
-    pub(super) fn open(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        let names = Tables::names();
-        let (path, durability) = (path.to_owned(), Durability::Full);
-        let opening = Opening { path, names, writer, durability, map_size, grows: true };
-        let store = store::Environment::open(opening).map_err(|error| match error {
-            StoreError::NoTables(_) => StateError::NotInitialised,
-            error => error.into(),
-        })?;
-        let (tables, head, backing) = (Tables::new(), Mutex::default(), Backing::None);
-        let found = tables.schema(&*store.read_alone()?)?;
-        match (found, writer) {
-            (Some(found), _) => tables.require_schema(found)?,
-            (None, true) => store.change(Durability::Full, |txn| tables.put_schema(txn))?,
-            (None, false) => return Err(StateError::NotInitialised),
-        }
-        Ok(Self { store, tables, head, backing })
-    }
-
-    /// Set the source of values that the tables do not have.
-    pub(super) fn set_backing(&mut self, backing: Backing) {
-        self.backing = backing;
+    /// Return the tables of an open environment; `backing` supplies the values that they lack.
+    pub(super) fn new(store: Arc<store::Environment>, tables: Tables, backing: Backing) -> Self {
+        Self { store, tables, head: Mutex::default(), backing }
     }
 
     /// Return the state below the first block, if the first block is another chain's.
@@ -181,42 +160,9 @@ impl Environment {
         Ok(Snapshot { txn, tables: &self.tables, head, base, is_proved: false })
     }
 
-    /// Run `write` in a transaction and commit it; a full map is enlarged and `write` run again.
-    pub(super) fn write<T>(
-        &self,
-        durability: impl Into<Durability>,
-        write: impl Fn(&mut WriteTxn<'_>, &Tables) -> Result<T, StateError>,
-    ) -> Result<T, StateError> {
-        let written = self.store.change(durability.into(), |txn| write(txn, &self.tables));
-        written.map_err(|error| match error {
-            StateError::Store(error) => self.store.explained(error).into(),
-            error => error,
-        })
-    }
-
-    /// Check that the file is in its place and usable: open, or soon open again after a failed write.
-    pub(super) fn require_usable(&self) -> Result<(), StoreError> {
-        self.store.require_usable()
-    }
-
-    /// Check that no read has met a damaged row since the file was opened.
-    pub(super) fn require_undamaged(&self) -> Result<(), StoreError> {
-        self.store.require_undamaged()
-    }
-
-    /// Return the number of reads of damaged rows since the file was opened.
-    pub(super) fn damaged(&self) -> u64 {
-        self.store.damaged()
-    }
-
-    /// Flush all committed changes to the disk.
-    pub(super) fn sync(&self) -> Result<(), StateError> {
-        Ok(self.store.sync()?)
-    }
-
-    /// Copy the last commit to the file `target`, without free pages.
-    pub(super) fn copy(&self, target: &mut File) -> Result<(), StateError> {
-        Ok(self.store.copy(target)?)
+    #[cfg(test)]
+    pub(super) fn store(&self) -> &store::Environment {
+        &self.store
     }
 
     #[cfg(test)]

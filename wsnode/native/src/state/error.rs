@@ -23,10 +23,6 @@ pub enum StateError {
     Store(#[from] StoreError),
     #[error("state store: {0}")]
     Trie(#[from] TrieError),
-    #[error("state store has schema {found}, this program knows {known}: import again")]
-    UnknownSchema { found: u32, known: u32 },
-    #[error("state store has schema 1, or a damaged one, this program knows {known}: import again")]
-    OldSchema { known: u32 },
     #[error("state store belongs to another chain: genesis {found}, expected {expected}")]
     OtherGenesis { expected: B256, found: B256 },
     #[error("state store holds no state yet")]

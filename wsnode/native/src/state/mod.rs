@@ -24,11 +24,10 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
-pub use crate::store::Durability;
 pub use bounds::Bounds;
 pub use error::{Miss, StateError};
 pub use layout::account::Account;
-pub use layout::tables::Head;
+pub use layout::tables::{Head, Tables, NAMES};
 pub use modified::ChangedKeys;
 pub use proofs::inspection::{Inspected, Watcher};
 pub use proofs::proof::{AccountProof, SlotProof};
@@ -42,3 +41,4 @@ pub use view::{HistoryView, StateAfter, Uncommitted};
 pub use writing::commit::GenesisAccount;
 pub use writing::latest::LatestView;
 pub use writing::patch::AccountPatch;
+pub use writing::staged::Staged;

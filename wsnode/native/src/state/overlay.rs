@@ -35,10 +35,11 @@ impl Overlay {
         self.code.extend(delta.code.iter().cloned());
     }
 
-    /// Drop all values if there are more than `KEPT`; call it only when all are committed.
-    pub(super) fn shrink(&mut self) {
+    /// Drop all values but the uncommitted ones if there are more than `KEPT`.
+    pub(super) fn shrink<'d>(&mut self, uncommitted: impl Iterator<Item = &'d Delta>) {
         if self.size > KEPT {
             *self = Self::default();
+            uncommitted.for_each(|delta| self.add(delta));
         }
     }
 

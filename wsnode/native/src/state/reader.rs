@@ -1,6 +1,5 @@
 //! Reads of committed blocks, beside a store that may be writing.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use alloy_eips::BlockNumHash;
@@ -12,7 +11,6 @@ use super::layout::tables::Head;
 use super::proved::{BlockStates, ForkBase};
 use super::view::{HistoryView, StateAfter};
 use super::StateError;
-use crate::store::StoreError;
 
 /// Reader of a store's committed blocks, for any thread.
 #[derive(Debug, Clone)]
@@ -80,31 +78,5 @@ impl StateReader {
     /// Return the last committed head, whichever process wrote it; for a pinned reader, the pinned one.
     pub fn committed_head(&self) -> Result<Head, StateError> {
         Ok(self.read()?.head)
-    }
-
-    /// Return the number of the LMDB transaction of the last commit, and the committed head.
-    pub fn committed(&self) -> Result<(usize, Head), StateError> {
-        let snapshot = self.read()?;
-        Ok((snapshot.txn.id(), snapshot.head))
-    }
-
-    /// Check that the file is in its place and usable: open, or soon open again after a failed write.
-    pub fn require_usable(&self) -> Result<(), StoreError> {
-        self.environment.require_usable()
-    }
-
-    /// Check that no read has met a damaged row since the file was opened.
-    pub fn require_undamaged(&self) -> Result<(), StoreError> {
-        self.environment.require_undamaged()
-    }
-
-    /// Return the number of reads of damaged rows since the file was opened.
-    pub fn damaged(&self) -> u64 {
-        self.environment.damaged()
-    }
-
-    /// Copy the last commit to the file `target`, without free pages.
-    pub fn copy(&self, target: &mut File) -> Result<(), StateError> {
-        self.environment.copy(target)
     }
 }

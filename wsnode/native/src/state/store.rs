@@ -4,18 +4,18 @@ use super::caches::code::CodeCache;
 use super::caches::hashes::Hashes;
 use super::changes::Outdated;
 use super::delta::{Delta, TouchedState};
-use super::environment::Environment;
-use super::layout::tables::Head;
+use super::environment::{Environment, Snapshot};
+use super::layout::tables::{Head, Tables};
 use super::overlay::Overlay;
 use super::proved::Backing;
 use super::reader::StateReader;
 use super::StateError;
-use crate::store::file::FIRST_MAP_SIZE;
+use crate::store::{self, WriteTxn};
 use crate::trie::{NodeStore, StateTries, TrieError};
 use alloy_primitives::B256;
 use alloy_trie::EMPTY_ROOT_HASH;
 use revm::database::BundleState;
-use std::path::Path;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Committed state in LMDB, with the latest blocks in memory on top.
@@ -28,12 +28,43 @@ pub struct StateStore {
     /// Tries of the latest state, behind a lock so that a root can be computed in the middle of a block while
     /// views read.
     pub(super) working: Mutex<Working>,
-    /// Sealed blocks above `committed`, ascending.
+    /// Way back to an earlier state, not committed; the sealed blocks are on top of that state.
+    pub(super) unwinding: Option<Unwinding>,
+    /// Sealed blocks above the committed head, or above the target of `unwinding`, ascending.
     pub(super) sealed: Vec<Sealed>,
-    /// Last head that this process read or wrote.
+    /// Number of sealed blocks in the staged change; None if nothing is staged.
+    pub(super) staged: Option<usize>,
+    /// Last head that this process read or wrote; the default one in a reader.
     pub(super) committed: Head,
     /// Change list being pruned.
     pub(super) outdated: Option<Outdated>,
+}
+
+/// Function that writes a change in a transaction.
+pub(super) type Write = dyn Fn(&mut WriteTxn<'_>, &Tables) -> Result<(), StateError> + Send + Sync;
+
+/// Way back from the committed head to an earlier state.
+#[derive(Clone)]
+pub(super) struct Unwinding {
+    pub(super) target: Head,
+    /// Earlier values of what later blocks changed, then of what undone patches of the target changed.
+    pub(super) before: Arc<[Delta; 2]>,
+    /// Function that writes everything but the nodes of the tries.
+    pub(super) write: Arc<Write>,
+}
+
+impl Unwinding {
+    /// Take the tries of the committed head back, and return the state root.
+    pub(super) fn apply(&self, snapshot: &Snapshot<'_>, working: &mut Working) -> Result<B256, TrieError> {
+        working.apply(snapshot, &self.before[0])?;
+        working.apply(snapshot, &self.before[1])
+    }
+}
+
+impl fmt::Debug for Unwinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unwinding").field("target", &self.target).finish_non_exhaustive()
+    }
 }
 
 /// Accepted block that is not committed.
@@ -74,31 +105,25 @@ impl Working {
 }
 
 impl StateStore {
-    /// Open the store in the folder `path`; a writer creates it.
-    pub fn open(path: &Path, writer: bool) -> Result<Self, StateError> {
-        Self::open_sized(path, writer, FIRST_MAP_SIZE)
-    }
-
-    /// Open the store of a chain that lacks some values; `backing` supplies them.
-    pub fn open_on(path: &Path, writer: bool, backing: Backing) -> Result<Self, StateError> {
-        Self::open_with(path, writer, FIRST_MAP_SIZE, backing)
-    }
-
-    pub(super) fn open_sized(path: &Path, writer: bool, map_size: usize) -> Result<Self, StateError> {
-        Self::open_with(path, writer, map_size, Backing::None)
-    }
-
-    fn open_with(path: &Path, writer: bool, map_size: usize, backing: Backing) -> Result<Self, StateError> {
-        let mut environment = Environment::open(path, writer, map_size)?;
-        environment.set_backing(backing);
-        let head = environment.read()?.head;
+    /// Open the state in the tables of an open environment; they may be empty.
+    pub fn open(
+        environment: Arc<store::Environment>,
+        tables: Tables,
+        writer: bool,
+        backing: Backing,
+    ) -> Result<Self, StateError> {
+        let environment = Environment::new(environment, tables, backing);
+        // A reader finds the head with each read, so that a damaged one does not keep the rest from being read.
+        let head = if writer { environment.read()?.head } else { Head::default() };
         Ok(Self {
             environment: Arc::new(environment),
             writer,
             overlay: Overlay::default(),
             codes: Arc::default(),
             working: Working::at(&head),
+            unwinding: None,
             sealed: Vec::new(),
+            staged: None,
             committed: head,
             outdated: None,
         })
@@ -120,7 +145,12 @@ impl StateStore {
         if !self.writer {
             return self.committed_head().unwrap_or(self.committed);
         }
-        self.sealed.last().map_or(self.committed, |sealed| sealed.head)
+        self.sealed.last().map_or_else(|| self.base(), |sealed| sealed.head)
+    }
+
+    /// Return the block below the sealed ones.
+    pub(super) fn base(&self) -> Head {
+        self.unwinding.as_ref().map_or(self.committed, |unwinding| unwinding.target)
     }
 
     /// Return the last committed head, whichever process wrote it.
@@ -137,7 +167,8 @@ impl StateStore {
     ///
     /// The changes stay in the tries alone until the block is applied as a whole or rolled back.
     pub fn intermediate_root(&self, changes: &BundleState) -> Result<B256, StateError> {
-        self.update_tries(Delta::of(changes, &self.latest())?)
+        let delta = Delta::of(changes, &self.latest())?;
+        self.update_tries(delta)
     }
 
     /// Apply block `number`, the one after the head, and return its state root; `seal` accepts it.
@@ -149,7 +180,8 @@ impl StateStore {
         if number != head + 1 {
             return Err(StateError::NotNext { head, found: number });
         }
-        self.update_tries(Delta::of(changes, &self.latest())?)
+        let delta = Delta::of(changes, &self.latest())?;
+        self.update_tries(delta)
     }
 
     /// Accept the applied block as the head, to be committed later.
@@ -169,11 +201,14 @@ impl StateStore {
         Ok(())
     }
 
-    /// Drop every sealed block that is not committed.
-    pub fn discard_uncommitted(&mut self) {
+    /// Drop all that was not committed, staged or not, and return to the committed head.
+    pub fn discard_uncommitted(&mut self) -> Result<(), StateError> {
         self.sealed.clear();
+        (self.unwinding, self.staged, self.outdated) = (None, None, None);
         self.overlay = Overlay::default();
+        self.committed = self.environment.read()?.head;
         self.working = Working::at(&self.committed);
+        Ok(())
     }
 
     /// Bring the tries to the head's state changed by `delta`, whatever part of this block was applied
@@ -206,13 +241,22 @@ impl StateStore {
         Ok(working.apply(&snapshot, delta)?)
     }
 
+    /// Build the tries again from the last commit, which may or may not include the staged change.
     fn rebuild(&self, working: &mut Working) -> Result<(), StateError> {
         let snapshot = self.environment.read()?;
-        working.tries = StateTries::new(root_of(&self.committed));
-        for sealed in &self.sealed {
-            working.apply(&snapshot, &sealed.delta)?;
-        }
+        let done = self.sealed.iter().position(|sealed| sealed.head == snapshot.head);
+        let done = done.map_or(0, |place| place + 1);
+        working.tries = StateTries::new(root_of(&snapshot.head));
         working.open = OpenBlock::default();
+        if let Some(unwinding) = self.unwinding.as_ref().filter(|_| snapshot.head == self.committed) {
+            unwinding.apply(&snapshot, working)?;
+        }
+        for (place, sealed) in self.sealed.iter().enumerate().skip(done) {
+            working.apply(&snapshot, &sealed.delta)?;
+            if self.staged == Some(place + 1) {
+                working.tries.saved();
+            }
+        }
         Ok(())
     }
 
@@ -225,7 +269,7 @@ impl StateStore {
     }
 
     pub(super) fn sealed_block(&self, number: u64) -> Option<Head> {
-        let above = number.checked_sub(self.committed.number + 1)?;
+        let above = number.checked_sub(self.base().number + 1)?;
         Some(self.sealed.get(usize::try_from(above).ok()?)?.head)
     }
 }

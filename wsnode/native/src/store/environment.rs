@@ -205,10 +205,7 @@ impl Environment {
                 Err(failure) => failure,
             };
             match self.wanted_size(&failure)? {
-                Some(size) => self.patiently(|| match self.grow(size, &turn)? {
-                    true => Ok(()),
-                    false => Err(StoreError::MapBusy),
-                })?,
+                Some(size) => self.grow(size, &turn)?,
                 None => return Err(self.explained(failure).into()),
             }
         }
@@ -310,9 +307,14 @@ impl Environment {
         }
     }
 
-    /// Enlarge the map between two changes; return false if a thread reads in it at this moment.
-    pub fn grow(&self, size: usize, _turn: &WriteGuard<'_>) -> Result<bool, StoreError> {
-        self.with_open(|open| Ok(!self.pins.are_held() && open.try_resize(size)?))
+    /// Enlarge the map between two changes, once no thread reads in it; fail with `MapBusy` after 6 seconds.
+    pub fn grow(&self, size: usize, _turn: &WriteGuard<'_>) -> Result<(), StoreError> {
+        self.patiently(|| {
+            match self.with_open(|open| Ok(!self.pins.are_held() && open.try_resize(size)?))? {
+                true => Ok(()),
+                false => Err(StoreError::MapBusy),
+            }
+        })
     }
 
     /// Enlarge the map outside of changes; return false during a change, or if a thread reads in it at this

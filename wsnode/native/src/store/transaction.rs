@@ -174,15 +174,17 @@ impl Transaction {
         matches!(&*self.locked(), TransactionState::Writing(change) if change.txn.is_cut_short())
     }
 
-    fn change<T>(
+    /// Run `write` in a change, in the thread that makes it, and return its result; `write` must not use this
+    /// transaction.
+    pub fn change<T, E: From<StoreError>>(
         &self,
-        write: impl FnOnce(&mut WriteTxn<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        write: impl FnOnce(&mut WriteTxn<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut moment = self.locked();
         let change = match &mut *moment {
             TransactionState::Writing(change) => change,
-            TransactionState::Reading(_) => return Err(StoreError::ReadOnly),
-            TransactionState::Ended => return Err(StoreError::Ended),
+            TransactionState::Reading(_) => return Err(StoreError::ReadOnly.into()),
+            TransactionState::Ended => return Err(StoreError::Ended.into()),
         };
         change.seen()?;
         write(&mut change.txn)

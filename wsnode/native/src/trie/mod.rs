@@ -75,15 +75,29 @@ impl Trie {
         self.root.reference.as_hash().unwrap_or(EMPTY_ROOT_HASH)
     }
 
-    /// Drop every node from memory. All nodes must have been saved.
+    /// Drop every saved node from memory.
     pub fn unload(&mut self) {
-        self.root = root_child(self.root());
-        self.held = 0;
+        self.root();
+        self.held = unload(&mut self.root);
     }
 
     /// Return an upper bound of the nodes in memory.
     pub fn held(&self) -> usize {
         self.held
+    }
+}
+
+/// Drop the saved nodes from `link` down, and return how many stay.
+fn unload(link: &mut Child) -> usize {
+    let Some(node) = link.node.as_mut() else { return 0 };
+    if !node.unsaved {
+        link.node = None;
+        return 0;
+    }
+    1 + match &mut node.kind {
+        NodeKind::Leaf { .. } => 0,
+        NodeKind::Extension { child, .. } => unload(child),
+        NodeKind::Branch(children) => children.iter_mut().map(unload).sum(),
     }
 }
 

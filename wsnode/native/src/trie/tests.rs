@@ -212,7 +212,8 @@ fn the_state_root_follows_accounts_and_storage_also_under_a_small_memory_limit()
             assert_eq!(root, model_root(&model), "round {round}");
             if numbers.below(3) == 0 {
                 tries.rows().into_iter().for_each(|rows| store.write(rows));
-                tries.saved(limit);
+                tries.saved();
+                tries.shrink(limit);
             }
         }
     }

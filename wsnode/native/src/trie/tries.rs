@@ -183,30 +183,36 @@ impl StateTries {
         rows
     }
 
-    /// Mark all nodes as saved after their rows were written. If more than `limit` nodes are in memory, drop
-    /// the storage tries with the oldest last use until half of it is left.
-    pub fn saved(&mut self, limit: usize) {
+    /// Mark all nodes as saved while their rows are being written. `shrink` must not be called before these
+    /// are committed.
+    pub fn saved(&mut self) {
         for owner in self.unsaved.drain() {
             if let Some(used) = self.storage.get_mut(&owner) {
                 used.trie.saved();
             }
         }
         self.accounts.saved();
-        if self.accounts.held() + self.held > limit {
-            self.shrink(limit / 2);
+    }
+
+    /// If more than `limit` nodes are in memory, drop the saved storage tries with the oldest last use until
+    /// half of it is left.
+    pub fn shrink(&mut self, limit: usize) {
+        if self.held() > limit {
+            self.drop_nodes(limit / 2);
         }
     }
 
-    fn shrink(&mut self, limit: usize) {
-        let mut ages: Vec<_> = self.storage.iter().map(|(owner, used)| (used.at, *owner)).collect();
+    fn drop_nodes(&mut self, limit: usize) {
+        let resting = self.storage.iter().filter(|(owner, _)| !self.unsaved.contains(*owner));
+        let mut ages: Vec<_> = resting.map(|(owner, used)| (used.at, *owner)).collect();
         ages.sort_unstable();
         for (_, owner) in ages {
-            if self.accounts.held() + self.held <= limit {
+            if self.held() <= limit {
                 return;
             }
             self.held -= self.storage.remove(&owner).map_or(0, |used| used.trie.held());
         }
-        if self.accounts.held() > limit {
+        if self.held() > limit {
             self.accounts.unload();
         }
     }

@@ -9,9 +9,10 @@ use crate::bindings::numbers::Number;
 use crate::bindings::store::{Reader, Writer};
 use crate::chain::append::BlockRows;
 use crate::chain::tables;
+use crate::state;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("TABLES", PyTuple::new(module.py(), tables::NAMES)?)?;
+    module.add("TABLES", PyTuple::new(module.py(), [&tables::NAMES[..], &state::NAMES].concat())?)?;
     module.add_function(wrap_pyfunction!(append_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(remove_last_block, module)?)?;
     module.add_function(wrap_pyfunction!(prepend_block, module)?)?;

@@ -16,10 +16,9 @@ use super::building::{Block, BlockAttributes, BuiltBlock, Header};
 use super::messages::{console_tuple, outcome, CancelFlag, Message};
 use super::simulate::Simulation;
 use super::spec::ChainSpec;
-use crate::bindings::descriptors::duplicate;
 use crate::bindings::errors::{guard, guard_collecting_misses, values, MissedValues};
 use crate::bindings::numbers::{address, hash, Number};
-use crate::bindings::store;
+use crate::bindings::store::{PyEnvironment, Writer};
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
 use crate::evm::build::{self, Candidate, Refused};
@@ -27,13 +26,36 @@ use crate::evm::call::{
     self, parse_patches, CallSite, ConsoleMessages, Estimate, Outcome, Overrides, WorkBudget,
 };
 use crate::evm::simulate::simulate;
-use crate::state::{Bounds, Durability, Head, Miss, Proved, SlotProof, Step};
+use crate::state::{Bounds, Head, Miss, Proved, SlotProof, Staged, StateError, Step};
 
-/// EVM state of one chain in its own folder. A process that forks opens it afterwards.
+/// EVM state of one chain, in tables beside those of its rows. A process that forks opens it afterwards.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct State(pub Arc<Engine>);
 
-type CommittedTuple<'py> = (usize, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+/// Change of a state that waits to be written.
+#[pyclass(frozen, module = "wsnode._native.evm")]
+pub struct StateChange(Arc<Staged>);
+
+impl StateChange {
+    fn of(staged: Option<Staged>) -> Option<Self> {
+        staged.map(|staged| Self(Arc::new(staged)))
+    }
+}
+
+#[pymethods]
+impl StateChange {
+    /// Write the change, in a transaction of the chain's store.
+    #[pyo3(signature = (writer, /))]
+    fn write(&self, writer: &Bound<'_, Writer>) -> PyResult<()> {
+        let (reader, staged) = (writer.as_super().get(), &self.0);
+        let transaction = &reader.transaction;
+        match writer.py().detach(|| transaction.change(|txn| staged.write(txn))) {
+            Err(StateError::Store(failure)) => Err(reader.raised(failure)),
+            written => guard(|| Ok(written?)),
+        }
+    }
+}
+
 type HeadTuple<'py> = (u64, Bound<'py, PyBytes>);
 type Nodes<'py> = Vec<Bound<'py, PyBytes>>;
 type ProofTuple<'py> = (Nodes<'py>, Vec<(Bound<'py, PyBytes>, Nodes<'py>)>, Bound<'py, PyBytes>);
@@ -42,32 +64,23 @@ type AccountTuple<'py> = (u64, Number, Bound<'py, PyBytes>);
 #[pymethods]
 impl State {
     #[new]
-    #[pyo3(signature = (path, spec, *, writer, proved=false))]
-    fn new(py: Python<'_>, path: PathBuf, spec: &ChainSpec, writer: bool, proved: bool) -> PyResult<Self> {
-        let spec = spec.0.clone();
-        py.detach(|| guard(|| Engine::open(&path, spec, writer, proved))).map(|engine| Self(Arc::new(engine)))
+    #[pyo3(signature = (environment, proved, spec, *, writer, is_proved=false))]
+    fn new(
+        py: Python<'_>,
+        environment: &PyEnvironment,
+        proved: PathBuf,
+        spec: &ChainSpec,
+        writer: bool,
+        is_proved: bool,
+    ) -> PyResult<Self> {
+        let (place, spec) = (environment.state()?, spec.0.clone());
+        py.detach(|| guard(|| Engine::open(place, &proved, spec, writer, is_proved)))
+            .map(|engine| Self(Arc::new(engine)))
     }
 
     /// Return the same state with its reads, which must not overlap, fixed to the last commit.
     fn pin(&self) -> PyResult<Self> {
         guard(|| self.0.pin()).map(|engine| Self(Arc::new(engine)))
-    }
-
-    /// Return if the state's file is where it was opened, and can be used or may soon be again after a failed
-    /// write.
-    fn require_usable(&self) -> PyResult<()> {
-        self.0.require_usable().map_err(store::raised)
-    }
-
-    /// Return if no read has met a damaged row since the state was opened.
-    fn require_undamaged(&self) -> PyResult<()> {
-        self.0.reader.require_undamaged().map_err(store::raised)
-    }
-
-    /// Return the number of reads that have met a damaged row since the state was opened.
-    #[getter]
-    fn damaged(&self) -> u64 {
-        self.0.reader.damaged()
     }
 
     /// Return number and hash of the head, blocks that are not committed included.
@@ -143,34 +156,26 @@ impl State {
         py.detach(|| guard(|| self.0.accept(&built)))
     }
 
-    /// Write every executed block. Without `sync` a power cut may lose it, a killed process does not.
-    #[pyo3(signature = (*, sync))]
-    fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
-        py.detach(|| guard(|| self.0.commit(sync)))
+    /// Return the change that begins a chain with the genesis state, or None if the chain has begun.
+    fn stage_genesis(&self, py: Python<'_>) -> PyResult<Option<StateChange>> {
+        py.detach(|| guard(|| self.0.stage_genesis())).map(StateChange::of)
     }
 
-    /// Write every executed block for all readers at once. Until `sync_now` a power cut may undo the commit.
-    fn commit_whole(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| guard(|| self.0.commit(Durability::NoMetaSync)))
+    /// Return the change that writes what was executed, accepted or rewound, or None if there is none.
+    fn stage(&self, py: Python<'_>) -> PyResult<Option<StateChange>> {
+        py.detach(|| guard(|| self.0.stage())).map(StateChange::of)
     }
 
-    /// Bring everything committed to the disk.
-    fn sync_now(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| guard(|| self.0.sync_now()))
+    /// Take note that a change was committed.
+    #[pyo3(signature = (change, /))]
+    fn settle(&self, py: Python<'_>, change: &StateChange) -> PyResult<()> {
+        let staged = change.0.clone();
+        py.detach(|| guard(|| self.0.settle(&staged)))
     }
 
-    /// Return the store's version, and number, hash and state root of the head in that version.
-    fn committed<'py>(&self, py: Python<'py>) -> PyResult<CommittedTuple<'py>> {
-        let (version, head) = guard(|| Ok(self.0.reader.committed()?))?;
-        let root = PyBytes::new(py, head.state_root.as_slice());
-        Ok((version, head.number, PyBytes::new(py, head.hash.as_slice()), root))
-    }
-
-    /// Write the state that is committed at some moment of the call to an open file, as a store without free
-    /// pages.
-    fn copy(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
-        let mut target = duplicate(descriptor)?;
-        py.detach(|| guard(|| Ok(self.0.reader.copy(&mut target)?)))
+    /// Drop all that was not committed.
+    fn discard(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| guard(|| self.0.discard()))
     }
 
     /// Return the state root after the head on the disk, patches included.
@@ -180,33 +185,32 @@ impl State {
         Ok(PyBytes::new(py, head.state_root.as_slice()))
     }
 
-    /// Go back to an earlier block and return its hash. Uncommitted blocks are dropped.
+    /// Drop all that was not committed, and go back to an earlier block, in memory until that is staged and
+    /// committed.
     ///
     /// With a state root, patches of that block are undone until its state has this root again.
     #[pyo3(signature = (number, *, state_root=None))]
-    fn unwind<'py>(
+    fn rewind(&self, py: Python<'_>, number: u64, state_root: Option<&[u8]>) -> PyResult<()> {
+        let root = state_root.map(|root| hash("state_root", root)).transpose()?;
+        py.detach(|| guard(|| self.0.rewind(number, root)))
+    }
+
+    /// Return the change that deletes states before the first block of the chain, or None if there are none.
+    /// It looks at `most` values at most.
+    #[pyo3(signature = (most, /))]
+    fn stage_pruning(&self, py: Python<'_>, most: usize) -> PyResult<Option<StateChange>> {
+        py.detach(|| guard(|| self.0.stage_pruning(most))).map(StateChange::of)
+    }
+
+    /// Return the change of the state after the head by state overrides, and the new root.
+    #[pyo3(signature = (accounts, /))]
+    fn stage_patch<'py>(
         &self,
         py: Python<'py>,
-        number: u64,
-        state_root: Option<&[u8]>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let root = state_root.map(|root| hash("state_root", root)).transpose()?;
-        let hash = py.detach(|| guard(|| self.0.unwind(number, root)))?;
-        Ok(PyBytes::new(py, hash.as_slice()))
-    }
-
-    /// Delete the states before a committed block, looking at up to `most` values. Return whether there may
-    /// be more.
-    #[pyo3(signature = (number, *, most, sync))]
-    fn prune(&self, py: Python<'_>, number: u64, most: usize, sync: bool) -> PyResult<bool> {
-        py.detach(|| guard(|| self.0.prune(number, most, sync)))
-    }
-
-    /// Change the state after the head by state overrides, and return its new root.
-    #[pyo3(signature = (changes, *, sync=true))]
-    fn patch<'py>(&self, py: Python<'py>, changes: &[u8], sync: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let root = py.detach(|| guard(|| self.0.patch(&parse_patches(changes)?, sync)))?;
-        Ok(PyBytes::new(py, root.as_slice()))
+        accounts: &[u8],
+    ) -> PyResult<(StateChange, Bound<'py, PyBytes>)> {
+        let (root, staged) = py.detach(|| guard(|| self.0.stage_patch(&parse_patches(accounts)?)))?;
+        Ok((StateChange(Arc::new(staged)), PyBytes::new(py, root.as_slice())))
     }
 
     /// Verify proofs of another node for the state after the first block, and keep the values: all, or none
@@ -647,5 +651,6 @@ fn rows(pairs: &[(PyBackedBytes, PyBackedBytes)]) -> Vec<Rows<'_>> {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<State>()
+    module.add_class::<State>()?;
+    module.add_class::<StateChange>()
 }

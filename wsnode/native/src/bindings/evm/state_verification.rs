@@ -68,15 +68,6 @@ fn inspect_state(
     Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
 }
 
-/// Return the number of rows that do not have their checksums.
-#[pyfunction]
-#[pyo3(signature = (state, progress, fault, /))]
-fn check_state_rows(py: Python<'_>, state: &State, progress: Py<PyAny>, fault: Py<PyAny>) -> PyResult<u64> {
-    let mut caller = Caller { progress, fault, raised: None };
-    let damaged = py.detach(|| guard(|| Ok(state.0.reader.check_rows(&mut caller)?)));
-    caller.raised.map_or(damaged, Err)
-}
-
 /// Return the number of the earliest block to which the state was taken back.
 #[pyfunction]
 #[pyo3(signature = (state, first, nodes, progress, fault, /))]
@@ -112,7 +103,6 @@ fn state_blocks<'py>(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inspect_state, module)?)?;
-    module.add_function(wrap_pyfunction!(check_state_rows, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_past, module)?)?;
     module.add_function(wrap_pyfunction!(state_blocks, module)?)
 }

@@ -13,12 +13,11 @@ use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
 use crate::bindings::descriptors::duplicate;
 use crate::chain::tables::ChainTables;
+use crate::state::Tables as StateTables;
 use crate::store::file::FIRST_MAP_SIZE;
 use crate::store::{Environment, Opening, StoreError as Failure, Transaction, WriteGuard};
 
-/// Time for which a change waits for views of the old map to end, if it needs a larger one.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for which a snapshot waits for them: shorter, because views of the waiting thread itself do not end
+/// Time for which a snapshot waits for views of the old map. Views of the waiting thread itself do not end
 /// meanwhile.
 const READING_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -29,6 +28,12 @@ impl PyEnvironment {
     /// Return the version of the file: the number of the last change by any process.
     pub fn version(&self) -> Result<usize, Failure> {
         self.0.environment.version()
+    }
+
+    /// Return the environment and its tables of a state; fail with `StoreError` if it has none.
+    pub fn state(&self) -> PyResult<(Arc<Environment>, StateTables)> {
+        let tables = self.0.state.ok_or_else(|| StoreError::new_err("the store keeps no state"))?;
+        Ok((self.0.environment.clone(), tables))
     }
 }
 
@@ -44,11 +49,11 @@ impl PyEnvironment {
         map_size: usize,
     ) -> PyResult<Self> {
         let names = tables.iter().map(name_of).collect::<PyResult<Vec<_>>>()?;
-        let chain = ChainTables::among(&names);
+        let (chain, state) = (ChainTables::among(&names), StateTables::among(&names));
         let opening = Opening { path, names, writer, durability: durable.into(), map_size, grows: true };
-        let environment = Environment::open(opening).map_err(raised)?;
+        let environment = Arc::new(Environment::open(opening).map_err(raised)?);
         let names = tables.into_iter().map(Bound::unbind).collect();
-        Ok(Self(Arc::new(Store { environment, names, chain })))
+        Ok(Self(Arc::new(Store { environment, names, chain, state })))
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<Reader> {
@@ -71,7 +76,10 @@ impl PyEnvironment {
                 Err(failure) => failure,
             };
             match environment.wanted_size(&failure).map_err(raised)? {
-                Some(size) => self.grow(py, size, &turn)?,
+                Some(size) => {
+                    let grown = py.detach(|| environment.grow(size, &turn));
+                    grown.map_err(|failure| self.0.raised(failure))?;
+                }
                 None => return Err(self.0.raised(failure)),
             }
         }
@@ -150,16 +158,6 @@ impl PyEnvironment {
         let committed = py.detach(|| environment.commit(&transaction, turn).inspect(|()| environment.ring()));
         drop(undoing);
         Ok(committed.map(|()| value))
-    }
-
-    /// Enlarge the map once nothing reads in it; a view lasts for the writing of a reply at most.
-    fn grow(&self, py: Python<'_>, size: usize, turn: &WriteGuard<'_>) -> PyResult<()> {
-        // A new view needs the interpreter's lock, which this has outside of pauses.
-        let grown = waiting(py, PATIENCE, || match self.0.environment.grow(size, turn)? {
-            true => Ok(()),
-            false => Err(Failure::MapBusy),
-        });
-        grown.map_err(|failure| self.0.raised(failure))
     }
 }
 

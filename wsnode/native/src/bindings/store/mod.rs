@@ -20,6 +20,7 @@ pub use writer::Writer;
 
 use super::errors::{damaged, set_damage};
 use crate::chain::tables::ChainTables;
+use crate::state::Tables as StateTables;
 use crate::store::{free_pages, inspection, Environment, StoreError as Failure, Table};
 
 create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");
@@ -101,10 +102,12 @@ fn inspect_pages(py: Python<'_>, path: PathBuf) -> PyResult<InspectionTuple> {
 
 /// Open file, with the Python objects of its tables.
 struct Store {
-    environment: Environment,
+    environment: Arc<Environment>,
     names: Vec<Py<PyAny>>,
     /// Tables of a chain; None in a store of another kind.
     chain: Option<ChainTables>,
+    /// Tables of a chain's state; None in a store of another kind.
+    state: Option<StateTables>,
 }
 
 type Shared = Arc<Store>;

@@ -15,6 +15,7 @@ use revm::state::AccountInfo;
 
 use super::run::{env_after, run, Bounds, Ran};
 use crate::engine::Engine;
+use crate::engine_tests::begun;
 use crate::evm::call::{call, CallSite, Layer, Message, Outcome, Overrides, Read, WorkBudget};
 use crate::evm::chain_spec::ChainSpec;
 use crate::state::HistoryView;
@@ -320,7 +321,7 @@ impl Chain {
         let folder = std::env::temp_dir().join(format!("wsnode-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let spec = Arc::new(ChainSpec::from_json(FORKS.as_bytes()).unwrap());
-        let engine = Engine::open(&folder, spec, true, false).unwrap();
+        let (engine, _) = begun(&folder, spec);
         Self { folder, engine }
     }
 

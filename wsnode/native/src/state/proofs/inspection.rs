@@ -41,24 +41,6 @@ pub struct Inspected {
 }
 
 impl StateReader {
-    /// Check the checksum of each row and return the number of damaged rows.
-    pub fn check_rows(&self, watcher: &mut impl Watcher) -> Result<u64, StateError> {
-        let snapshot = self.read()?;
-        let mut damaged = 0;
-        for (name, table) in snapshot.tables.named() {
-            let (rows, mut done) = (table.len(&snapshot.txn)?, 0);
-            table.check_rows(&snapshot.txn, |key, is_damaged| {
-                done += 1;
-                if is_damaged {
-                    damaged += 1;
-                    watcher.fault(name, format!("row 0x{} does not have its checksum", hex::encode(key)));
-                }
-                watcher.progress(name, done, rows)
-            })?;
-        }
-        Ok(damaged)
-    }
-
     /// Inspect the state after the last committed head and return the numbers of values; faults go to
     /// `watcher`.
     ///

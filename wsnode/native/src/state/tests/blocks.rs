@@ -18,25 +18,24 @@ fn every_block_reads_as_it_was_after_commits_rollbacks_and_reopening() {
             }
             chain.check_latest();
             if chain.numbers.below(6) == 0 {
-                let sync = chain.numbers.below(10) == 0;
-                chain.store.commit(sync).unwrap();
+                chain.store.commit().unwrap();
             }
             if chain.numbers.below(20) == 0 {
                 chain = reopened(chain, &folder);
             }
         }
-        chain.store.commit(true).unwrap();
+        chain.store.commit().unwrap();
         chain.check_history();
         assert_eq!(chain.store.latest().block_hash(7).unwrap(), hash(0, 7));
     }
 }
 
 fn reopened(mut chain: Chain, folder: &Folder) -> Chain {
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     let head = chain.store.head();
     let Chain { store, model, numbers, fork } = chain;
     drop(store);
-    let store = StateStore::open_sized(&folder.0, true, 1 << 30).unwrap();
+    let store = opened(&folder.0, true, 1 << 30).unwrap();
     assert_eq!(store.head(), head);
     Chain { store, model, numbers, fork }
 }
@@ -50,8 +49,7 @@ fn an_unwound_chain_goes_on_as_another_fork() {
             for _ in 0..1 + chain.numbers.below(25) {
                 chain.advance();
             }
-            assert!(matches!(chain.store.unwind(0, None), Err(StateError::Uncommitted { .. })));
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
             let number = chain.numbers.below(chain.number() + 1);
             let head = chain.store.unwind(number, None).unwrap();
             chain.model.truncate(number as usize + 1);
@@ -71,7 +69,7 @@ fn a_store_unwound_to_genesis_holds_the_rows_of_genesis_alone() {
     for _ in 0..60 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     chain.store.unwind(0, None).unwrap();
     let expected = Chain::new(&fresh.0, 20);
     let (found, expected) = (rows(&chain.store), rows(&expected.store));
@@ -100,12 +98,12 @@ fn discarding_uncommitted_blocks_returns_to_the_committed_head() {
     for _ in 0..10 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     let model = chain.model.clone();
     for _ in 0..10 {
         chain.advance();
     }
-    chain.store.discard_uncommitted();
+    chain.store.discard_uncommitted().unwrap();
     chain.model = model;
     chain.check_latest();
     chain.advance();
@@ -116,7 +114,7 @@ fn the_root_of_the_next_block_is_known_without_it() {
     let folder = Folder::new();
     let mut chain = Chain::new(&folder.0, 23);
     let bundles: Vec<_> = (0..60).map(|_| chain.advance()).collect();
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     // What the writer has not committed does not matter.
     chain.advance();
     let reader = chain.store.reader();
@@ -133,7 +131,7 @@ fn proofs_verify_at_every_block() {
     for _ in 0..40 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     for number in (0..=40).step_by(4) {
         let model = &chain.model[number as usize];
         for address in (0..40).map(address) {
@@ -157,4 +155,86 @@ fn check_proof(store: &StateStore, model: &Accounts, address: Address, number: u
         let leaf = (!expected.is_zero()).then(|| alloy_rlp::encode(expected));
         verify_proof(storage_root, Nibbles::unpack(keccak256(slot.slot)), leaf, &slot.nodes).unwrap();
     }
+}
+
+#[test]
+fn a_branch_replaces_another_in_one_commit() {
+    for seed in 50..54 {
+        let folder = Folder::new();
+        let mut chain = Chain::new(&folder.0, seed);
+        for fork in 1..12 {
+            for _ in 0..1 + chain.numbers.below(25) {
+                chain.advance();
+            }
+            chain.store.commit().unwrap();
+            let old = chain.store.committed_head().unwrap();
+            let number = chain.numbers.below(chain.number() + 1);
+            chain.store.rewind(number, None).unwrap();
+            chain.model.truncate(number as usize + 1);
+            chain.fork = fork;
+            chain.check_latest();
+            for _ in 0..chain.numbers.below(12) {
+                chain.advance();
+                chain.check_latest();
+                if chain.numbers.below(3) == 0 {
+                    let (bundle, after) = chain.execute(true);
+                    assert_eq!(chain.store.apply(chain.number() + 1, &bundle).unwrap(), root_of(&after));
+                    chain.store.rollback().unwrap();
+                }
+            }
+            let new = chain.store.head();
+            assert_eq!(chain.store.committed_head().unwrap(), old);
+            chain.store.commit().unwrap();
+            assert_eq!(chain.store.committed_head().unwrap(), new);
+            chain.check_latest();
+        }
+        chain.check_history();
+    }
+}
+
+#[test]
+fn blocks_go_on_while_others_are_written() {
+    for seed in 60..64 {
+        let folder = Folder::new();
+        let mut chain = Chain::new(&folder.0, seed);
+        let mut committed = chain.model.clone();
+        for round in 1..25 {
+            if round % 5 == 0 {
+                let number = chain.numbers.below(chain.number() + 1);
+                chain.store.rewind(number, None).unwrap();
+                chain.model.truncate(number as usize + 1);
+                chain.fork = chain.numbers.next();
+            }
+            (0..chain.numbers.below(6)).for_each(|_| drop(chain.advance()));
+            let Some(staged) = chain.store.stage().unwrap() else { continue };
+            assert!(matches!(chain.store.stage(), Err(StateError::Uncommitted { .. })));
+            go_on(&mut chain);
+            if chain.numbers.below(4) == 0 {
+                // The transaction fails: the head is the one before.
+                chain.store.discard_uncommitted().unwrap();
+                chain.model.clone_from(&committed);
+                chain.check_latest();
+                continue;
+            }
+            chain.store.write(|txn, _| staged.write(txn)).unwrap();
+            go_on(&mut chain);
+            chain.store.settle(&staged).unwrap();
+            go_on(&mut chain);
+            chain.store.commit().unwrap();
+            committed.clone_from(&chain.model);
+            chain.check_history();
+        }
+    }
+}
+
+/// Put some blocks on top of those that are being written, and undo one.
+fn go_on(chain: &mut Chain) {
+    for _ in 0..chain.numbers.below(4) {
+        chain.advance();
+        chain.check_latest();
+    }
+    let (bundle, after) = chain.execute(true);
+    assert_eq!(chain.store.apply(chain.number() + 1, &bundle).unwrap(), root_of(&after));
+    chain.store.rollback().unwrap();
+    chain.check_latest();
 }

@@ -9,10 +9,10 @@ fn a_full_map_grows() {
     for block in 1..400 {
         chain.advance();
         if block % 50 == 0 {
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
         }
     }
-    chain.store.commit(true).unwrap();
+    chain.store.commit().unwrap();
     chain.check_history();
 }
 
@@ -32,7 +32,7 @@ fn a_map_grows_beside_readers_of_its_process() {
         }
         for _ in 0..150 {
             chain.advance();
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
         }
         done.store(1, Ordering::Relaxed);
     });
@@ -47,28 +47,13 @@ fn a_pinned_reader_goes_on_while_the_map_grows() {
     let before = pinned.committed_head().unwrap();
     for _ in 0..150 {
         chain.advance();
-        chain.store.commit(false).unwrap();
+        chain.store.commit().unwrap();
         assert_eq!(pinned.committed_head().unwrap(), before);
     }
     assert!(chain.store.environment.map_size() > 256 << 10);
     let view = pinned.at(name_of(before)).unwrap();
     assert!(view.account(Address::repeat_byte(9)).unwrap().is_some());
     chain.check_history();
-}
-
-#[test]
-fn an_unknown_schema_version_is_refused() {
-    let folder = Folder::new();
-    let chain = Chain::new(&folder.0, 2);
-    let newer = |txn: &mut crate::store::WriteTxn<'_>, tables: &layout::tables::Tables| {
-        Ok(tables.meta.put(txn, b"schema", &77u32.to_be_bytes())?)
-    };
-    chain.store.environment.write(false, newer).unwrap();
-    drop(chain);
-    for writer in [true, false] {
-        let refused = StateStore::open_sized(&folder.0, writer, 1 << 30).unwrap_err();
-        assert!(matches!(refused, StateError::UnknownSchema { found: 77, .. }));
-    }
 }
 
 #[test]
@@ -85,13 +70,13 @@ fn a_store_keeps_its_genesis() {
 #[test]
 fn an_empty_genesis_and_an_empty_block_have_the_empty_root() {
     let folder = Folder::new();
-    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let mut store = opened(&folder.0, true, 1 << 30).unwrap();
     let nobody: [(Address, GenesisAccount); 0] = [];
     assert_eq!(store.init_genesis(hash(0, 0), nobody).unwrap(), alloy_trie::EMPTY_ROOT_HASH);
     let state_root = store.apply(1, &BundleState::default()).unwrap();
     assert_eq!(state_root, alloy_trie::EMPTY_ROOT_HASH);
     store.seal(Head { number: 1, hash: hash(0, 1), state_root });
-    store.commit(true).unwrap();
+    store.commit().unwrap();
     assert_eq!(store.unwind(0, None).unwrap().number, 0);
 }
 
@@ -110,7 +95,7 @@ fn blocks_beyond_the_committed_head_have_no_history() {
     ));
     let refused = chain.store.apply(3, &BundleState::default()).unwrap_err();
     assert!(matches!(refused, StateError::NotNext { head: 1, found: 3 }));
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     assert!(matches!(chain.store.unwind(2, None), Err(StateError::NoHistory { .. })));
     assert_eq!(reader.at(next).unwrap().number(), 1);
 }
@@ -122,7 +107,7 @@ fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
     for _ in 0..6 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     let (kept, dropped) = (named(&chain.store, 3), named(&chain.store, 5));
     chain.store.unwind(3, None).unwrap();
     chain.model.truncate(4);
@@ -143,7 +128,7 @@ fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
     for _ in 0..4 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     gone(Some(hash(1, 5)));
     assert_eq!(reader.at(kept).unwrap().number(), 3);
     chain.check_history();
@@ -152,17 +137,17 @@ fn a_block_is_read_by_its_hash_and_not_by_its_number_alone() {
 #[test]
 fn a_reader_needs_a_store_and_reads_what_is_committed() {
     let folder = Folder::new();
-    assert!(StateStore::open(&folder.0, false).is_err());
+    assert!(opened(&folder.0, false, 1 << 30).is_err());
     let mut chain = Chain::new(&folder.0, 5);
     for _ in 0..20 {
         chain.advance();
     }
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     chain.advance();
     let Chain { store, mut model, numbers, fork } = chain;
     drop(store);
     model.pop();
-    let store = StateStore::open(&folder.0, false).unwrap();
+    let store = opened(&folder.0, false, 1 << 30).unwrap();
     let chain = Chain { store, model, numbers, fork };
     assert_eq!(chain.store.head().number, 20);
     chain.check_latest();
@@ -178,7 +163,7 @@ fn code_is_read_by_its_hash_before_and_after_the_commit() {
             chain.advance();
         }
         if committed {
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
         }
         let view = chain.store.latest();
         for (account, _) in chain.head().values().filter(|known| known.0.code_hash != KECCAK_EMPTY) {

@@ -1,6 +1,7 @@
 //! Tests of the store with random blocks, next to a model that keeps every block's state whole.
 
 mod blocks;
+mod committing;
 mod keeping;
 mod patching;
 mod processes;
@@ -13,6 +14,7 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::map::AddressMap;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::{TrieAccount, KECCAK_EMPTY};
+use committing::{opened, Committing};
 use revm::bytecode::Bytecode;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::database::{BundleState, State, StateBuilder, WrapDatabaseRef};
@@ -58,7 +60,7 @@ impl Chain {
     }
 
     fn with_map(path: &Path, seed: u64, map_size: usize) -> Self {
-        let mut store = StateStore::open_sized(path, true, map_size).unwrap();
+        let mut store = opened(path, true, map_size).unwrap();
         let slots = Slots::from([(U256::from(1), U256::from(2)), (U256::from(3), U256::MAX)]);
         let contract = Account { nonce: 1, balance: U256::ZERO, code_hash: keccak256([1, 2, 3]) };
         let plain = Account { nonce: 0, balance: U256::MAX, code_hash: KECCAK_EMPTY };

@@ -39,7 +39,7 @@ impl Patched {
             self.chain.advance();
             self.publish(self.chain.number(), self.chain.head().clone());
         }
-        self.chain.store.commit(false).unwrap();
+        self.chain.store.commit().unwrap();
     }
 
     fn publish(&self, number: u64, state: Accounts) {
@@ -60,7 +60,7 @@ impl Patched {
         let patches: Vec<_> = (0..count).map(|n| random_patch(10 * n, &mut self.chain.numbers)).collect();
         patches.iter().for_each(|patch| apply(patch, &mut after));
         self.publish(self.chain.number(), after.clone());
-        let root = self.chain.store.patch(&patches, false).unwrap();
+        let root = self.chain.store.patch(&patches).unwrap();
         assert_eq!(root, root_of(&after));
         self.undo.push((self.chain.number(), before));
         *self.chain.model.last_mut().unwrap() = after;
@@ -147,7 +147,7 @@ fn patches_are_read_built_upon_and_taken_back() {
         let Patched { chain, undo, .. } = patched;
         let Chain { store, model, numbers, fork } = chain;
         drop(store);
-        let store = StateStore::open_sized(&folder.0, true, 1 << 30).unwrap();
+        let store = opened(&folder.0, true, 1 << 30).unwrap();
         let mut patched = Patched { chain: Chain { store, model, numbers, fork }, undo, known: None };
         patched.chain.check_history();
         (0..20).for_each(|_| patched.step());
@@ -166,7 +166,7 @@ fn a_root_that_a_block_never_had_is_refused_and_nothing_happens() {
     assert!(matches!(refused, StateError::UnknownRoot { number: 1, .. }));
     assert_eq!(patched.chain.store.committed_head().unwrap(), head);
     patched.chain.advance();
-    assert!(matches!(patched.chain.store.patch(&[], false), Err(StateError::Uncommitted { .. })));
+    assert!(matches!(patched.chain.store.stage_patch(&[]), Err(StateError::Uncommitted { .. })));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_killed_process_leaves_the_state_before_or_after_a_patch() {
         std::thread::sleep(Duration::from_millis(delay));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let store = StateStore::open_sized(&folder.0.join("state"), true, 1 << 30).unwrap();
+        let store = opened(&folder.0.join("state"), true, 1 << 30).unwrap();
         let (head, again) = (store.head(), Folder::new());
         let mut expected = Patched::new(&again.0, 42);
         while expected.chain.store.head() != head {

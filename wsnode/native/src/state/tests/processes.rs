@@ -30,12 +30,10 @@ fn a_reader_follows_a_writer_whose_map_grows() {
     let mut chain = Chain::with_map(&path, 40, SMALL_MAP);
     let mut reader = start("processes::other_process_reads", &folder.0);
     wait_for(&folder.0.join("reading"));
-    let fill = |txn: &mut crate::store::WriteTxn<'_>, tables: &layout::tables::Tables| {
-        Ok(tables.code.put(txn, &[0; 32], &vec![7; 4 * SMALL_MAP])?)
-    };
-    chain.store.environment.write(false, fill).unwrap();
+    let code = vec![7; 4 * SMALL_MAP];
+    chain.store.write(|txn, tables| Ok(tables.code.put(txn, &[0; 32], &code)?)).unwrap();
     chain.advance();
-    chain.store.commit(false).unwrap();
+    chain.store.commit().unwrap();
     assert!(chain.store.environment.file_size().unwrap() > SMALL_MAP as u64);
     std::fs::write(folder.0.join("grown"), chain.store.head().state_root).unwrap();
     assert!(reader.wait().unwrap().success());
@@ -47,7 +45,7 @@ fn other_process_reads() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
         return;
     };
-    let store = StateStore::open_sized(&folder.join("state"), false, SMALL_MAP).unwrap();
+    let store = opened(&folder.join("state"), false, SMALL_MAP).unwrap();
     assert_eq!(store.committed_head().unwrap().number, 0);
     std::fs::write(folder.join("reading"), "").unwrap();
     wait_for(&folder.join("grown"));
@@ -70,7 +68,7 @@ fn a_killed_writer_leaves_its_last_commit() {
         std::thread::sleep(Duration::from_millis(delay));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let store = StateStore::open_sized(&path, true, 1 << 30).unwrap();
+        let store = opened(&path, true, 1 << 30).unwrap();
         let head = store.head();
         let again = Folder::new();
         let mut expected = Chain::new(&again.0, 41);
@@ -95,7 +93,7 @@ fn other_process_writes() {
     for number in 0..100_000 {
         chain.advance();
         if number % 3 == 0 {
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
         }
     }
 }

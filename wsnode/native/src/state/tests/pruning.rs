@@ -4,7 +4,7 @@ use super::*;
 
 /// Drop the states before block `number`, a few values at a time.
 fn prune(chain: &mut Chain, number: u64) {
-    while chain.store.prune(number, 3, false).unwrap() {}
+    while chain.store.prune(number, 3).unwrap() {}
 }
 
 /// Check every state from block `first` on, and the refusal of those before.
@@ -51,7 +51,7 @@ fn states_from_the_first_on_are_what_they_were_through_commits_and_unwinding() {
             for _ in 0..1 + chain.numbers.below(4) {
                 chain.advance();
             }
-            chain.store.commit(false).unwrap();
+            chain.store.commit().unwrap();
             if chain.numbers.below(4) == 0 {
                 let back = first + chain.numbers.below(chain.number() - first + 1);
                 chain.store.unwind(back, None).unwrap();
@@ -61,9 +61,9 @@ fn states_from_the_first_on_are_what_they_were_through_commits_and_unwinding() {
             // Some slices, or all there is to do, or nothing.
             first = first.max(chain.number().saturating_sub(2 + chain.numbers.below(9)));
             let slices = chain.numbers.below(40);
-            chain.store.prune(first, 1, false).unwrap();
+            chain.store.prune(first, 1).unwrap();
             for _ in 0..slices {
-                chain.store.prune(first, 3, false).unwrap();
+                chain.store.prune(first, 3).unwrap();
             }
             check_from(&chain, first);
             chain.check_latest();
@@ -71,7 +71,7 @@ fn states_from_the_first_on_are_what_they_were_through_commits_and_unwinding() {
         // What another process finds is complete, too.
         let Chain { store, model, numbers, fork } = chain;
         drop(store);
-        let store = StateStore::open(&folder.0, true).unwrap();
+        let store = opened(&folder.0, true, 1 << 30).unwrap();
         let mut chain = Chain { store, model, numbers, fork };
         prune(&mut chain, first);
         check_from(&chain, first);
@@ -88,7 +88,7 @@ fn what_is_stored_stops_growing() {
         chain.advance();
         // Only what the latest blocks left behind is looked at.
         chain.model.iter_mut().rev().nth(20).map(std::mem::take);
-        chain.store.commit(false).unwrap();
+        chain.store.commit().unwrap();
         let first = chain.number().saturating_sub(10);
         prune(&mut chain, first);
         let half = &mut most[usize::from(number > 450)];
@@ -104,7 +104,7 @@ fn values_that_are_gone_leave_nothing_behind() {
     let mut chain = Chain::new(&folder.0, 121);
     for _ in 0..30 {
         chain.advance();
-        chain.store.commit(false).unwrap();
+        chain.store.commit().unwrap();
     }
     prune(&mut chain, 30);
     let values: usize = chain.head().values().map(|(_, slots)| 1 + slots.len()).sum();
@@ -114,15 +114,15 @@ fn values_that_are_gone_leave_nothing_behind() {
 #[test]
 fn old_hashes_go_when_no_block_can_read_them() {
     let folder = Folder::new();
-    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let mut store = opened(&folder.0, true, 1 << 30).unwrap();
     let nobody: [(Address, GenesisAccount); 0] = [];
     store.init_genesis(hash(0, 0), nobody.clone()).unwrap();
     for number in 1..=600 {
         let state_root = store.apply(number, &BundleState::default()).unwrap();
         store.seal(Head { number, hash: hash(0, number), state_root });
     }
-    store.commit(false).unwrap();
-    assert!(!store.prune(500, 1, false).unwrap());
+    store.commit().unwrap();
+    while store.prune(500, 1).unwrap() {}
     let snapshot = store.environment.read().unwrap();
     let known = (1..=600).filter(|number| snapshot.block(*number).unwrap().is_some());
     assert_eq!(known.collect::<Vec<_>>(), (244..=600).collect::<Vec<_>>());
@@ -131,11 +131,9 @@ fn old_hashes_go_when_no_block_can_read_them() {
         store.unwind(499, None),
         Err(StateError::NoHistory { requested: 499, earliest: 500, latest: 600 })
     ));
-    assert!(matches!(store.prune(601, 1, false), Err(StateError::NoHistory { .. })));
-    assert!(matches!(store.prune(499, 1, false), Err(StateError::NoHistory { .. })));
     drop(store);
     // The next process begins with the genesis block again.
-    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let mut store = opened(&folder.0, true, 1 << 30).unwrap();
     store.init_genesis(hash(0, 0), nobody).unwrap();
     assert_eq!(store.unwind(500, None).unwrap().number, 500);
 }

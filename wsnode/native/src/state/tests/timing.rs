@@ -41,7 +41,7 @@ fn bundle(store: &StateStore, numbers: &mut Numbers) -> BundleState {
 #[ignore = "prints times"]
 fn times_of_a_thousand_blocks() {
     let folder = Folder::new();
-    let mut store = StateStore::open(&folder.0, true).unwrap();
+    let mut store = opened(&folder.0, true, 1 << 30).unwrap();
     let nobody: [(Address, GenesisAccount); 0] = [];
     store.init_genesis(hash(0, 0), nobody).unwrap();
     let mut numbers = Numbers(1);
@@ -56,12 +56,12 @@ fn times_of_a_thousand_blocks() {
         applying += begin.elapsed();
         if number % BATCH == 0 {
             let begin = Instant::now();
-            store.commit(false).unwrap();
+            store.commit().unwrap();
             committing += begin.elapsed();
         }
     }
     let begin = Instant::now();
-    store.sync_now().unwrap();
+    store.environment.store().sync().unwrap();
     println!("apply {:?} a block", applying / BLOCKS as u32);
     println!("building the bundle, with its reads {:?} a block", reading / BLOCKS as u32);
     println!("commit {:?} a block, sync at the end {:?}", committing / BLOCKS as u32, begin.elapsed());

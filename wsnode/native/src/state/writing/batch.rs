@@ -2,33 +2,31 @@
 
 use crate::state::changes;
 use crate::state::delta::TouchedState;
-use crate::state::environment::Environment;
 use crate::state::layout::account::{encode_value, Account};
 use crate::state::layout::keys::{account_key, node_key, storage_key, AccountKey, StorageKey};
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions;
 use crate::state::store::Sealed;
 use crate::state::StateError;
-use crate::store::Durability;
 use crate::store::WriteTxn;
 use crate::trie::NodeRows;
 use alloy_primitives::{B256, U256};
 use revm::bytecode::Bytecode;
 
 /// Rows that one commit writes.
-pub struct Batch<'b> {
+pub struct Batch {
     accounts: Vec<(AccountKey, Option<Account>)>,
     storage: Vec<(StorageKey, U256)>,
-    code: Vec<&'b (B256, Bytecode)>,
+    code: Vec<(B256, Bytecode)>,
     /// Change list of the blocks; empty for the genesis block, which cannot be unwound.
     changes: Vec<u8>,
     nodes: Vec<NodeRows>,
     blocks: Vec<Head>,
 }
 
-impl<'b> Batch<'b> {
+impl Batch {
     /// Return the rows of `sealed`, whose last block has the trie rows `nodes`.
-    pub fn of(sealed: &'b [Sealed], nodes: Vec<NodeRows>) -> Self {
+    pub fn of(sealed: &[Sealed], nodes: Vec<NodeRows>) -> Self {
         let (mut accounts, mut storage) = (Vec::new(), Vec::new());
         let mut touched = TouchedState::default();
         for Sealed { head: Head { number, .. }, delta } in sealed {
@@ -44,17 +42,15 @@ impl<'b> Batch<'b> {
         }
         accounts.sort_unstable_by_key(|version| version.0);
         storage.sort_unstable_by_key(|version| version.0);
-        let code = sealed.iter().flat_map(|sealed| &sealed.delta.code).collect();
+        let code = sealed.iter().flat_map(|sealed| sealed.delta.code.iter().cloned()).collect();
         let blocks = sealed.iter().map(|sealed| sealed.head).collect();
         Self { accounts, storage, code, changes: changes::encode(&touched), nodes, blocks }
     }
 
-    pub fn write(&self, environment: &Environment, durability: Durability) -> Result<(), StateError> {
-        environment.write(durability, |txn, tables| {
-            self.put_values(txn, tables)?;
-            put_nodes(txn, tables, &self.nodes)?;
-            self.put_blocks(txn, tables)
-        })
+    pub fn write(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+        self.put_values(txn, tables)?;
+        put_nodes(txn, tables, &self.nodes)?;
+        self.put_blocks(txn, tables)
     }
 
     fn put_values(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
@@ -73,9 +69,6 @@ impl<'b> Batch<'b> {
     fn put_blocks(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
         for block in &self.blocks {
             tables.put_block(txn, block)?;
-            if block.number == 0 {
-                tables.meta.put(txn, b"genesis", block.hash.as_slice())?;
-            }
         }
         let Some(head) = self.blocks.last() else {
             return Ok(());
@@ -83,7 +76,7 @@ impl<'b> Batch<'b> {
         for (key, part) in changes::parts(head.number, &self.changes) {
             tables.changes.put(txn, &key, part)?;
         }
-        tables.put_head(txn, head)
+        Ok(())
     }
 }
 

@@ -1,18 +1,14 @@
-//! Writing of the genesis state, and of all sealed blocks in one transaction.
+//! Genesis state.
 
-use super::batch::Batch;
+use super::staged::{Outcome, Staged};
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::Head;
-use crate::state::store::{Sealed, StateStore, Working};
+use crate::state::store::{Sealed, StateStore};
 use crate::state::StateError;
-use crate::store::Durability;
 use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
-
-/// Most trie nodes kept in memory after a commit: some 300 bytes each.
-const NODES_KEPT: usize = 500_000;
 
 /// Account of the genesis allocation.
 #[derive(Debug, Clone, Default)]
@@ -41,21 +37,16 @@ impl From<alloy_genesis::GenesisAccount> for GenesisAccount {
 }
 
 impl StateStore {
-    /// Write the genesis allocation to an empty store and return the state root; a store initialised with the
-    /// same genesis block is left as it is.
+    /// Stage the genesis allocation of an empty store; return None if the store has the same genesis block.
     ///
-    /// Fail with `OtherGenesis` if the store has another genesis block.
-    pub fn init_genesis<A: Into<GenesisAccount>>(
+    /// Fail with `OtherGenesis` if the store has another one.
+    pub fn stage_genesis<A: Into<GenesisAccount>>(
         &mut self,
         genesis_hash: B256,
         alloc: impl IntoIterator<Item = (Address, A)>,
-    ) -> Result<B256, StateError> {
-        if let Some(found) = self.genesis_hash()? {
-            if found != genesis_hash {
-                return Err(StateError::OtherGenesis { expected: genesis_hash, found });
-            }
-            let block = self.environment.read()?.block(0)?;
-            return Ok(block.ok_or(StateError::NotInitialised)?.state_root);
+    ) -> Result<Option<Staged>, StateError> {
+        if self.is_begun_with(genesis_hash)? {
+            return Ok(None);
         }
         let mut delta = Delta::default();
         for (address, account) in alloc {
@@ -63,62 +54,26 @@ impl StateStore {
         }
         let state_root = self.working_mut().apply(&NoNodes, &delta)?;
         let head = Head { number: 0, hash: genesis_hash, state_root };
-        self.write(&[Sealed { head, delta }], Durability::Full)?;
-        Ok(state_root)
+        self.sealed.push(Sealed { head, delta });
+        self.stage()
     }
 
-    /// Set another chain's block, without its state, as the head of an empty store; a store initialised with
-    /// the same block is left as it is.
+    /// Stage another chain's block, without its state, as the head of an empty store; return None if the
+    /// store was begun with the same block.
     ///
-    /// Fail with `OtherGenesis` if the store was initialised with another block.
-    pub fn init_after(&mut self, block: Head) -> Result<(), StateError> {
-        if let Some(found) = self.genesis_hash()? {
-            return match found == block.hash {
-                true => Ok(()),
-                false => Err(StateError::OtherGenesis { expected: block.hash, found }),
-            };
+    /// Fail with `OtherGenesis` if it was begun with another one.
+    pub fn stage_after(&mut self, block: Head) -> Result<Option<Staged>, StateError> {
+        if self.is_begun_with(block.hash)? {
+            return Ok(None);
         }
-        self.environment.write(true, |txn, tables| {
-            tables.put_block(txn, &block)?;
-            tables.meta.put(txn, b"genesis", block.hash.as_slice())?;
-            tables.put_head(txn, &block)
-        })?;
-        self.committed = block;
-        self.working = Working::at(&block);
-        Ok(())
+        Ok(Some(self.staged(Outcome::Moved, move |txn, tables| tables.put_block(txn, &block))))
     }
 
-    /// Commit every sealed block; after a commit that does not sync, `sync_now` can follow.
-    pub fn commit(&mut self, durability: impl Into<Durability>) -> Result<(), StateError> {
-        let durability = durability.into();
-        // The tries must stand at the last sealed block.
-        self.rollback()?;
-        if self.sealed.is_empty() {
-            return if durability == Durability::Full { self.sync_now() } else { Ok(()) };
+    fn is_begun_with(&self, expected: B256) -> Result<bool, StateError> {
+        match self.genesis_hash()? {
+            Some(found) if found != expected => Err(StateError::OtherGenesis { expected, found }),
+            found => Ok(found.is_some()),
         }
-        let sealed = std::mem::take(&mut self.sealed);
-        let written = self.write(&sealed, durability);
-        if written.is_err() {
-            self.sealed = sealed;
-        }
-        written
-    }
-
-    /// Flush all committed changes to the disk.
-    pub fn sync_now(&self) -> Result<(), StateError> {
-        self.environment.sync()
-    }
-
-    fn write(&mut self, sealed: &[Sealed], durability: Durability) -> Result<(), StateError> {
-        let Some(last) = sealed.last() else {
-            return Ok(());
-        };
-        let batch = Batch::of(sealed, self.working_mut().tries.rows());
-        batch.write(&self.environment, durability)?;
-        self.committed = last.head;
-        self.working_mut().tries.saved(NODES_KEPT);
-        self.overlay.shrink();
-        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! Changes of the head's state in place, without a block, as development chains allow.
 //!
 //! The block's recorded root becomes that of the changed state, so blocks built on it agree. The replaced
-//! values are kept in `meta` under the block's number, for a return to an earlier root of the same block.
+//! values are kept in `patches` under the block's number, for a return to an earlier root of the same block.
 
 use super::batch::put_nodes;
 use super::patches::Patch;
+use super::staged::{Outcome, Staged};
 use crate::state::caches::code::analyse;
 use crate::state::caches::hashes::Hashes;
 use crate::state::changes::{self, merged, parts};
@@ -35,10 +36,10 @@ pub struct AccountPatch {
 }
 
 impl StateStore {
-    /// Change the committed state after the head and return its new root.
+    /// Stage a change of the committed state after the head, and return its new root and the change.
     ///
     /// Sealed blocks must be committed before, and `patches` must not name an account twice.
-    pub fn patch(&mut self, patches: &[AccountPatch], sync: bool) -> Result<B256, StateError> {
+    pub fn stage_patch(&mut self, patches: &[AccountPatch]) -> Result<(B256, Staged), StateError> {
         self.require_committed()?;
         let head = self.committed;
         let snapshot = self.environment.read()?;
@@ -50,19 +51,16 @@ impl StateStore {
         let patch = Patch { state_root: root_of(&head), before };
         let (key, rows) = (snapshot.next_patch(head.number)?, tries.rows());
         drop(snapshot);
-        self.environment.write(sync, |txn, tables| {
+        let staged = self.staged(Outcome::Moved, move |txn, tables| {
             put_in_place(txn, tables, &after, head.number)?;
             for (key, part) in parts(head.number, &list).filter(|_| head.number > 0) {
                 tables.changes.put(txn, &key, part)?;
             }
             put_nodes(txn, tables, &rows)?;
-            tables.meta.put(txn, &key, &patch.encode())?;
-            tables.put_block(txn, &patched)?;
-            tables.put_head(txn, &patched)
-        })?;
-        self.committed = patched;
-        self.discard_uncommitted();
-        Ok(state_root)
+            tables.patches.put(txn, &key, &patch.encode())?;
+            tables.put_block(txn, &patched)
+        });
+        Ok((state_root, staged))
     }
 }
 

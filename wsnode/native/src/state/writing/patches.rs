@@ -1,8 +1,8 @@
-//! Rows of `meta` with the values that patches of a block's state replaced, oldest first.
+//! Rows of `patches` with the values that patches of a block's state replaced, oldest first.
 //!
-//! Key: `patch`, block (8), index (4). Value: the state root before (32), then for each account: address,
-//! length of its row (1), its row as it was (empty if it did not exist), number of slots (4), slots and
-//! values (32 each).
+//! Key: block (8), index (4). Value: the state root before (32), then for each account: address, length of
+//! its row (1), its row as it was (empty if it did not exist), number of slots (4), slots and values (32
+//! each).
 
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::environment::Snapshot;
@@ -14,9 +14,7 @@ use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use std::ops::Bound;
 
-const PREFIX: &[u8] = b"patch";
-
-pub type PatchKey = [u8; PREFIX.len() + 12];
+pub type PatchKey = [u8; 12];
 
 /// State root and values before a patch.
 #[derive(Debug)]
@@ -26,10 +24,9 @@ pub struct Patch {
 }
 
 fn patch_key(number: u64, index: u32) -> PatchKey {
-    let mut key = [0; PREFIX.len() + 12];
-    key[..PREFIX.len()].copy_from_slice(PREFIX);
-    key[PREFIX.len()..PREFIX.len() + 8].copy_from_slice(&number.to_be_bytes());
-    key[PREFIX.len() + 8..].copy_from_slice(&index.to_be_bytes());
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key[8..].copy_from_slice(&index.to_be_bytes());
     key
 }
 
@@ -90,8 +87,8 @@ pub struct Undo {
 impl Snapshot<'_> {
     /// Return the key of the next patch of block `number`.
     pub fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
-        let prefix = &patch_key(number, 0)[..PREFIX.len() + 8];
-        let last = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;
+        let prefix = &number.to_be_bytes();
+        let last = self.tables.patches.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;
         let index =
             last.and_then(|(key, _)| key.last_chunk()).map_or(0, |index| u32::from_be_bytes(*index) + 1);
         Ok(patch_key(number, index))
@@ -99,8 +96,8 @@ impl Snapshot<'_> {
 
     /// Return the state root of a block before its first patch: the one in its header.
     pub fn unpatched_root(&self, block: &Head) -> Result<B256, StateError> {
-        let prefix = &patch_key(block.number, 0)[..PREFIX.len() + 8];
-        let first = self.tables.meta.prefix_iter(&self.txn, prefix)?.next().transpose()?;
+        let prefix = &block.number.to_be_bytes();
+        let first = self.tables.patches.prefix_iter(&self.txn, prefix)?.next().transpose()?;
         first.map_or(Ok(block.state_root), |(_, row)| Ok(Patch::decode(row)?.state_root))
     }
 
@@ -111,8 +108,8 @@ impl Snapshot<'_> {
         let mut undo = Undo::default();
         let mut values: AddressMap<(Option<Account>, HashMap<U256, U256>)> = AddressMap::default();
         let mut root = block.state_root;
-        let prefix = &patch_key(block.number, 0)[..PREFIX.len() + 8];
-        let mut rows = self.tables.meta.rev_prefix_iter(&self.txn, prefix)?;
+        let prefix = &block.number.to_be_bytes();
+        let mut rows = self.tables.patches.rev_prefix_iter(&self.txn, prefix)?;
         while root != wanted {
             let missing = StateError::UnknownRoot { number: block.number, root: wanted };
             let (key, row) = rows.next().transpose()?.ok_or(missing)?;
@@ -136,10 +133,10 @@ impl Snapshot<'_> {
 /// Delete the patches that `undo` reverts, and the patches of all blocks above `number`.
 pub fn forget(txn: &mut WriteTxn<'_>, tables: &Tables, undo: &Undo, number: u64) -> Result<(), StateError> {
     for key in &undo.keys {
-        tables.meta.delete(txn, key)?;
+        tables.patches.delete(txn, key)?;
     }
     let (first, last) = (patch_key(number + 1, 0), patch_key(u64::MAX, u32::MAX));
     let later = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-    tables.meta.delete_range(txn, &later)?;
+    tables.patches.delete_range(txn, &later)?;
     Ok(())
 }

@@ -6,44 +6,39 @@
 
 use std::ops::Bound;
 
-use crate::store::WriteTxn;
-
+use super::staged::{Outcome, Staged};
 use crate::state::changes::Outdated;
 use crate::state::layout::keys::{changes_key, slot_key};
 use crate::state::layout::tables::Tables;
 use crate::state::layout::versions::drop_before;
 use crate::state::store::StateStore;
 use crate::state::StateError;
+use crate::store::WriteTxn;
 
 /// Number of blocks below the first state whose hashes are kept, because BLOCKHASH reads them.
 const ANCESTORS: u64 = 256;
 
 impl StateStore {
-    /// Drop states before the committed block `number`, at most `most` values of them; return true if there
-    /// may be more to drop.
-    ///
-    /// Fail with `NoHistory` if the block's state is not kept.
-    pub fn prune(&mut self, number: u64, most: usize, sync: bool) -> Result<bool, StateError> {
+    /// Stage the deletion of states before the first block of the chain, at most `most` values of them;
+    /// return None if there are none.
+    pub fn stage_pruning(&self, most: usize) -> Result<Option<Staged>, StateError> {
         let snapshot = self.environment.read()?;
-        let (earliest, latest) = (snapshot.earliest()?, snapshot.head.number);
-        if number < earliest || number > latest {
-            return Err(StateError::NoHistory { requested: number, earliest, latest });
+        let number = snapshot.earliest()?;
+        let oldest = snapshot.tables.hashes.at_or_after(&snapshot.txn, &1u64.to_be_bytes())?;
+        let has_hashes = oldest.is_some_and(|(key, _)| key < &first_hash(number).to_be_bytes()[..]);
+        let outdated = match &self.outdated {
+            Some(outdated) => Some(outdated.clone()),
+            None => snapshot.outdated(number)?,
+        };
+        if outdated.is_none() && !has_hashes {
+            return Ok(None);
         }
-        if self.outdated.is_none() {
-            self.outdated = snapshot.outdated(number)?;
-        }
-        drop(snapshot);
-        let kept = self.outdated.as_ref().map_or(0, |list| list.values.len().saturating_sub(most));
-        if self.outdated.is_some() || number > earliest {
-            self.environment.write(sync, |txn, tables| {
-                forget_blocks(txn, tables, number)?;
-                self.outdated.iter().try_for_each(|list| drop_values(list, kept, number, txn, tables))
-            })?;
-        }
-        let has_more = self.outdated.is_some();
-        self.outdated = self.outdated.take().filter(|_| kept > 0);
-        self.outdated.iter_mut().for_each(|list| list.values.truncate(kept));
-        Ok(has_more)
+        let kept = outdated.as_ref().map_or(0, |list| list.left.saturating_sub(most));
+        let left = outdated.clone().filter(|_| kept > 0).map(|list| Outdated { left: kept, ..list });
+        Ok(Some(self.staged(Outcome::Pruned(left), move |txn, tables| {
+            forget_hashes(txn, tables, number)?;
+            outdated.iter().try_for_each(|list| drop_values(list, kept, number, txn, tables))
+        })))
     }
 }
 
@@ -55,7 +50,7 @@ fn drop_values(
     txn: &mut WriteTxn<'_>,
     tables: &Tables,
 ) -> Result<(), StateError> {
-    for (address, slot) in &list.values[kept..] {
+    for (address, slot) in &list.values[kept..list.left] {
         match slot {
             None => drop_before(txn, tables.accounts, address.as_slice(), number)?,
             Some(slot) => drop_before(txn, tables.storage, &slot_key(address, slot), number)?,
@@ -68,11 +63,15 @@ fn drop_values(
     Ok(())
 }
 
-/// Make `number` the first block with a state, and delete the hashes of blocks that none needs any more.
-fn forget_blocks(txn: &mut WriteTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
-    tables.put_earliest(txn, number)?;
+/// Return the first block above the genesis block whose hash is kept, if block `number` is the first with a
+/// state.
+fn first_hash(number: u64) -> u64 {
+    number.saturating_sub(ANCESTORS)
+}
+
+fn forget_hashes(txn: &mut WriteTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
     // The genesis block's row says what the store was begun with.
-    let (first, last) = (1u64.to_be_bytes(), number.saturating_sub(ANCESTORS).to_be_bytes());
+    let (first, last) = (1u64.to_be_bytes(), first_hash(number).to_be_bytes());
     tables.hashes.delete_range(txn, &(Bound::Included(&first[..]), Bound::Excluded(&last[..])))?;
     Ok(())
 }

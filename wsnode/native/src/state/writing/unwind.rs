@@ -1,46 +1,83 @@
-//! Unwinding to an earlier block: old values go into the tries, later rows out of the tables.
+//! Unwinding to an earlier block: first in memory, where blocks can be put on top, then in the tables.
 
-use super::batch::put_nodes;
+use std::sync::Arc;
+
 use crate::state::bounds::Bounds;
 use crate::state::changes::{merged, parts};
-
-use super::patch::put_in_place;
-use super::patches::{forget, Undo};
-use crate::state::caches::hashes::Hashes;
-use crate::state::delta::TouchedState;
+use crate::state::delta::{Delta, TouchedState};
 use crate::state::layout::keys::{changes_key, slot_key};
 use crate::state::layout::tables::{Head, Tables};
 use crate::state::layout::versions::drop_from;
-use crate::state::store::{root_of, StateStore};
+use crate::state::store::{root_of, StateStore, Unwinding};
 use crate::state::StateError;
 use crate::store::WriteTxn;
-use crate::trie::{NodeRows, StateTries};
 use alloy_primitives::B256;
 
+use super::patch::put_in_place;
+use super::patches::{forget, Undo};
+
+/// Rows of the way back, but for the nodes of the tries.
+struct Rows {
+    target: Head,
+    /// Number of the committed head.
+    head: u64,
+    before: Arc<[Delta; 2]>,
+    undo: Undo,
+    /// Change lists that end above the target.
+    lists: Vec<(u64, Vec<u8>)>,
+    changed: TouchedState,
+}
+
 impl StateStore {
-    /// Unwind the committed state to block `number` and return the new head; the commit is synced.
+    /// Drop all that was not committed, go back to block `number` in memory, and return the new head; `stage`
+    /// has it written.
     ///
-    /// Sealed blocks must be committed before. With `root`, patches of block `number` are undone until its
-    /// state has this root. Fail with `RootMismatch` if the tries arrive at another root, and with
-    /// `NoHistory` if the block's state is not kept.
-    pub fn unwind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError> {
-        self.require_committed()?;
+    /// With `root`, patches of block `number` are undone until its state has this root. Fail with
+    /// `RootMismatch` if the tries arrive at another root, and with `NoHistory` if the block's state is not
+    /// kept; the head is the committed one then.
+    pub fn rewind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError> {
+        self.discard_uncommitted()?;
         let recorded = self.recorded(number)?;
         let target = Head { state_root: root.unwrap_or(recorded.state_root), ..recorded };
         if target == self.committed {
             return Ok(target);
         }
-        let undo = self.environment.read()?.undo(&recorded, target.state_root)?;
-        let unwound = self.unwind_to(target, &undo);
-        self.discard_uncommitted();
-        unwound.map(|()| target)
+        let unwinding = self.way_back(&recorded, target)?;
+        let rewound = self.rewind_by(unwinding);
+        if rewound.is_err() {
+            self.discard_uncommitted()?;
+        }
+        rewound.map(|()| target)
+    }
+
+    fn rewind_by(&mut self, unwinding: Unwinding) -> Result<(), StateError> {
+        let environment = self.environment.clone();
+        let found = unwinding.apply(&environment.read()?, self.working_mut())?;
+        if found != root_of(&unwinding.target) {
+            let Head { number, state_root: expected, .. } = unwinding.target;
+            return Err(StateError::RootMismatch { number, expected, found });
+        }
+        unwinding.before.iter().for_each(|before| self.overlay.add(before));
+        self.unwinding = Some(unwinding);
+        Ok(())
+    }
+
+    fn way_back(&self, recorded: &Head, target: Head) -> Result<Unwinding, StateError> {
+        let snapshot = self.environment.read()?;
+        let mut undo = snapshot.undo(recorded, target.state_root)?;
+        let (old, _) = snapshot.values_at(target.number, Bounds::none())?;
+        let lists = snapshot.lists_above(target.number)?;
+        let changed = merged(&lists)?;
+        let before = Arc::new([old, std::mem::take(&mut undo.before)]);
+        let rows = Rows { target, head: self.committed.number, before: before.clone(), undo, lists, changed };
+        Ok(Unwinding { target, before, write: Arc::new(move |txn, tables| rows.write(txn, tables)) })
     }
 
     /// Undo an unfinished block; fail with `Uncommitted` if sealed blocks are not committed.
     pub(in crate::state) fn require_committed(&mut self) -> Result<(), StateError> {
-        match self.sealed.last() {
-            Some(sealed) => Err(StateError::Uncommitted { head: sealed.head.number }),
-            None => self.rollback(),
+        match self.head() {
+            head if head != self.committed => Err(StateError::Uncommitted { head: head.number }),
+            _ => self.rollback(),
         }
     }
 
@@ -54,42 +91,19 @@ impl StateStore {
         let earliest = snapshot.earliest()?;
         block.ok_or(StateError::NoHistory { requested: number, earliest, latest })
     }
+}
 
-    fn unwind_to(&mut self, target: Head, undo: &Undo) -> Result<(), StateError> {
-        let rows = self.rows_at(&target, undo)?;
-        let lists = self.environment.read()?.lists_above(target.number)?;
-        let changed = merged(&lists)?;
-        let head = self.committed.number;
-        self.environment.write(true, |txn, tables| {
-            drop_values(txn, tables, &changed, target.number)?;
-            put_in_place(txn, tables, &undo.before, target.number)?;
-            forget(txn, tables, undo, target.number)?;
-            move_lists(txn, tables, &lists, target.number)?;
-            for number in target.number + 1..=head {
-                tables.hashes.delete(txn, &number.to_be_bytes())?;
-            }
-            put_nodes(txn, tables, &rows)?;
-            tables.put_block(txn, &target)?;
-            tables.put_head(txn, &target)
-        })?;
-        self.committed = target;
-        Ok(())
-    }
-
-    /// Return the rows that take the tries to `target`; fail with `RootMismatch` if they arrive at another
-    /// root.
-    fn rows_at(&self, target: &Head, undo: &Undo) -> Result<Vec<NodeRows>, StateError> {
-        let snapshot = self.environment.read()?;
-        let (old, _) = snapshot.values_at(target.number, Bounds::none())?;
-        let mut tries = StateTries::new(root_of(&self.committed));
-        let mut hashes = Hashes::default();
-        tries.apply(&snapshot, hashes.changes(&old))?;
-        let found = tries.apply(&snapshot, hashes.changes(&undo.before))?;
-        if found != root_of(target) {
-            let Head { number, state_root: expected, .. } = *target;
-            return Err(StateError::RootMismatch { number, expected, found });
+impl Rows {
+    fn write(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
+        let number = self.target.number;
+        drop_values(txn, tables, &self.changed, number)?;
+        put_in_place(txn, tables, &self.before[1], number)?;
+        forget(txn, tables, &self.undo, number)?;
+        move_lists(txn, tables, &self.lists, number)?;
+        for later in number + 1..=self.head {
+            tables.hashes.delete(txn, &later.to_be_bytes())?;
         }
-        Ok(tries.rows())
+        tables.put_block(txn, &self.target)
     }
 }
 
