@@ -38,10 +38,10 @@ from pathlib import Path
 import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.sync.importer import import_files
-from wsnode.sync.progress import Silence
+from wsnode.sync.progress import NullProgress
 folder, genesis, *files = sys.argv[1:]
 with Chain.open(Path(folder), Path(genesis).read_bytes(), writer=True, durable=False) as chain:
-    print("head", trio.run(import_files, chain, files, Silence()))
+    print("head", trio.run(import_files, chain, files, NullProgress()))
 chain.folder.release_free_pages()
 """
 
