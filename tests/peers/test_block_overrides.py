@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.conftest import import_blocks
-from tests.ethereum.rpc.calls.test_block_overrides import FEES, HEAD, SENDER, TARGET, state
+from tests.ethereum.rpc.calls.test_overrides_block import FEES, HEAD, SENDER, TARGET, state
 from tests.memory_transport import Ask, asking
 from tests.peers.geth import PATIENT, Geth, started_geth
 from tests.vector_files import require_vectors

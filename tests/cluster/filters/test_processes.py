@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_processes import Asked, come_together, kept, leader, replica, until
-from tests.cluster.replica.test_workers import answered
+from tests.cluster.replica.test_replica_processes import Asked, come_together, kept, leader, replica, until
+from tests.cluster.replica.test_replica_workers import answered
 
 pytestmark = [needs_redis, pytest.mark.slow]
 

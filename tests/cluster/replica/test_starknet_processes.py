@@ -12,7 +12,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_processes import (
+from tests.cluster.replica.test_replica_processes import (
     Asked,
     flipped,
     replace_last,

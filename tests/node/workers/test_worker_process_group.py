@@ -12,7 +12,7 @@ import trio.testing
 from tests.cluster.growing import new_chain
 from tests.ethereum.live.growing import growing_chain
 from tests.ethereum.pool.playground import ALICE, Playground
-from tests.node.test_replicating import replicated
+from tests.node.test_replica import replicated
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.node.workers.ipc import IpcChannel, ends

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_processes import (
+from tests.cluster.replica.test_replica_processes import (
     Asked,
     come_together,
     filled,

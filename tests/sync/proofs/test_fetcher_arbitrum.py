@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.ethereum.codec.test_arbitrum import L1_BLOCK, block_of, envelope, upstream_receipts
-from tests.ethereum.codec.test_system_transactions import STATE_SYNC, block, receipt_of, told_receipt
+from tests.ethereum.codec.test_transactions_arbitrum import L1_BLOCK, block_of, envelope, upstream_receipts
+from tests.ethereum.codec.test_transactions_system import STATE_SYNC, block, receipt_of, told_receipt
 from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import Playground, playground
 from tests.memory_transport import Ask, asking

@@ -9,8 +9,8 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_lost_pools import EMPTY, has_pending, sent
-from tests.cluster.replica.test_processes import Asked, come_together, filled, leader, replica, until
+from tests.cluster.replica.test_replica_processes import Asked, come_together, filled, leader, replica, until
+from tests.cluster.replica.test_tx_resender_lost_pools import EMPTY, has_pending, sent
 from tests.node.workers.processes import samples
 from tests.node.workers.test_pools import result
 from tests.node_process import PATIENCE, kept_address, started

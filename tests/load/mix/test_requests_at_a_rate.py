@@ -13,7 +13,7 @@ import pytest
 
 from tests.load.mix.delaying import PERCENTILES
 from tests.load.mix.delaying_socket import STALLED_AT
-from tests.load.mix.test_over_http import FACTOR, REQUESTS, require_found
+from tests.load.mix.test_requests_over_http import FACTOR, REQUESTS, require_found
 from tests.vector_files import CHECKOUT
 from wsnode.load.mix.window import WARM_UP, LoadSettings, run_window
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_processes import (
+from tests.cluster.replica.test_replica_processes import (
     Asked,
     come_together,
     filled,

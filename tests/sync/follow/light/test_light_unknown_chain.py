@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from tests.ethereum.live.growing import emitting_genesis
-from tests.sync.follow.test_unknown_fork import rlp_list
+from tests.sync.follow.test_range_sync_unknown_fork import rlp_list
 from tests.sync.follow.world import NOT_SAID, Source, World, followed, sources_of
 from tests.upstream.providers import Error
 from wsnode.cli.terminal import failures, first_leaf

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.redis_server import RedisServer, needs_redis
-from tests.cluster.replica.test_processes import come_together, leader, replica
+from tests.cluster.replica.test_replica_processes import come_together, leader, replica
 from tests.node_process import run
 from tests.store.failing_writes import FAULTS, ORDER, PAGES, build_library, needs_compiler, order_failure
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from eth_account import Account
 
-from tests.ethereum.codec.test_system_transactions import (
+from tests.ethereum.codec.test_transactions_system import (
     EMPTY_OMMERS,
     RECIPIENT,
     SENDER,
