@@ -24,7 +24,7 @@ import msgspec
 import trio
 from websockets.sync.client import connect
 
-from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.diff_json import flat_diff, nested_diff

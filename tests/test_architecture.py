@@ -75,7 +75,7 @@ MUST_NOT_IMPORT = dict.fromkeys(("cluster", "sync", "node/workers"), "ethereum/r
 processes, serves no method."""
 FLOORS = {
     "untrusted": ("decoding repeated_warning", "files"),
-    "pubsub": ("event commit_notify", "subscription", "group", "fan_out", "store_watch"),
+    "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
         "errors work schema",
         "codec client_quota session_limits",
@@ -89,7 +89,7 @@ FLOORS = {
     ),
     "upstream": (
         "errors",
-        "address token_bucket messages score",
+        "address messages score",
         "link metering streams",
         "http websocket",
         "client",
@@ -184,8 +184,8 @@ FLOORS = {
         "pool",
         "publisher replica",
     ),
-    "cluster/starknet": ("documents chain_states", "journal_diff", "source"),
-    "cluster/pool": ("pool_changes", "content_sync mirror stream", "mirror_task publisher redis_pool"),
+    "cluster/starknet": ("documents chain_states", "source"),
+    "cluster/pool": ("pool_changes", "mirror stream", "mirror_task publisher redis_pool"),
     "cluster/replica": (
         "errors lag unsent_txs chain_states",
         "starknet peer_nodes apply",

@@ -8,9 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.pubsub.commit_notify import CommitNotifier
 from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.store_watch import WATCH_SECONDS, StoreWatch
+from wsnode.pubsub.store_watch import WATCH_SECONDS, CommitNotifier, StoreWatch
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.starknet.block import UnverifiedStarknetBlock
 from wsnode.starknet.diff_json import flat_diff, nested_diff
 from wsnode.starknet.felt import felt_text, number_felt

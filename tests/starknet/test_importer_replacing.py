@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.drawing import examples
 from tests.starknet.branches import branch, write_dump
-from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.starknet import importer
 from wsnode.starknet.block import UnverifiedStarknetBlock
 from wsnode.starknet.chain import StarknetChain

@@ -34,7 +34,7 @@ from wsnode.ethereum.state import InvalidBlockError
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.load.lag.notice import read as read_notice
 from wsnode.load.mix.samples import take_samples
-from wsnode.load.replay.lines import RequestLines
+from wsnode.load.replay.measure import RequestLines
 from wsnode.load.replies import error_text, outcome
 from wsnode.node.workers.ipc import IpcChannel, UnreadableMessageError, ends
 from wsnode.node.workers.messages import ToParent

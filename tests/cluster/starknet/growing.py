@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 from hypothesis import strategies as st
 
-from wsnode.demo.starknet_blocks import StarknetBlockMaker
+from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.starknet.block import UnverifiedStarknetBlock
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.decode import decode_class

@@ -9,7 +9,7 @@ import trio
 from tests.cluster.starknet.growing import GrowingStarknet, new_starknet_chain, sierra
 from tests.vector_files import find_vectors, require_vectors
 from wsnode.cluster.records import ChainState, ClassesRecord, Rollback, StarknetBlockRecord
-from wsnode.cluster.starknet import journal_diff as subject
+from wsnode.cluster.starknet import source as subject
 from wsnode.cluster.starknet.chain_states import EMPTY, standing_at
 from wsnode.cluster.starknet.documents import (
     UnreadableDocumentError,
@@ -17,7 +17,7 @@ from wsnode.cluster.starknet.documents import (
     read_block,
     read_classes,
 )
-from wsnode.cluster.starknet.journal_diff import first_standing, next_steps
+from wsnode.cluster.starknet.source import first_standing, next_steps
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.state_diff import StateDiff
 from wsnode.sync.starknet_folder import import_folder

@@ -26,11 +26,10 @@ from wsnode.node.services.fork import patch
 from wsnode.node.services.fork_point import fetch_first
 from wsnode.sync.proofs.fetcher import ProofFetcher
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.client import Client
+from wsnode.upstream.client import Client, TokenBucket
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import Link, OnEvent
 from wsnode.upstream.messages import ETH_SUBSCRIBE, Params
-from wsnode.upstream.token_bucket import TokenBucket
 
 FUNDED = [account.address for account in ACCOUNTS], 10_000 * ETHER
 

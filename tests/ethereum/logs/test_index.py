@@ -14,8 +14,14 @@ from pyroaring import BitMap
 from tests.slices import result_of
 from wsnode.ethereum.codec.chain_tables import ITSELF, locate_logs
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import first_logs, look_up_logs, search_logs
-from wsnode.ethereum.logs.reading import LOGS_A_SLICE, is_read_sooner, read_logs
+from wsnode.ethereum.logs.index import (
+    LOGS_A_SLICE,
+    first_logs,
+    is_read_sooner,
+    look_up_logs,
+    read_logs,
+    search_logs,
+)
 from wsnode.ethereum.logs.search_result import LogMatches, first_of
 from wsnode.ethereum.storage import log_entries
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, RECEIPTS, TABLES, TOTALS, number_key

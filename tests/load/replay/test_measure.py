@@ -10,8 +10,14 @@ import pytest
 from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, refusal, reply, silent
-from wsnode.load.replay.lines import NoRequestsError
-from wsnode.load.replay.measure import MOST_METHODS, OTHERS, ReplayPlan, ReplayResult, measure_replay
+from wsnode.load.replay.measure import (
+    MOST_METHODS,
+    OTHERS,
+    NoRequestsError,
+    ReplayPlan,
+    ReplayResult,
+    measure_replay,
+)
 from wsnode.load.report import replay as report
 
 

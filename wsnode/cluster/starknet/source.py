@@ -1,18 +1,124 @@
 """Source of a journal: the Starknet chain that is published."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
+
+import msgspec
 
 from wsnode.cluster.journal import UnrelatedJournalError
-from wsnode.cluster.journal_diff import JournalStep
-from wsnode.cluster.records import ChainState
-from wsnode.cluster.starknet.chain_states import first_hash, standing_of
-from wsnode.cluster.starknet.journal_diff import first_standing, next_steps
+from wsnode.cluster.journal_diff import BYTES_AT_ONCE, STEPS_AT_ONCE, JournalStep
+from wsnode.cluster.records import ChainState, Change, ClassesRecord, Rollback, StarknetBlockRecord
+from wsnode.cluster.starknet.chain_states import EMPTY, first_hash, standing_at, standing_of
+from wsnode.cluster.starknet.documents import block_document, classes_document
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.starknet.chain import StarknetChain
-from wsnode.starknet.live.branches import UnknownStarknetBlockError, position_at
+from wsnode.starknet.diff_json import decode_flat, state_diff
+from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, position_at
+from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
+
+CLASS_BYTES: Final = 8 << 20
+"""Most bytes of the definitions in one record, unless a single one has more."""
+
+
+def first_standing(view: StarknetSnapshot, most: int) -> ChainState:
+    """Return the state with which an empty journal begins: at most `most` blocks below the head.
+
+    If these are all blocks, it begins before the first one.
+    """
+    number = -1 if view.head is None else view.head - most
+    return standing_at(view, number) if number >= view.first_block else EMPTY
+
+
+def next_steps(
+    view: StarknetSnapshot, known: ChainState, known_head: Head | None = None
+) -> list[JournalStep]:
+    """Return the first steps from a known state to that of a snapshot, none once there is nothing left.
+
+    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`, but never end between the classes of a
+    block and that block. `known_head` is an ancestor of the known state's head.
+
+    Raises:
+        UnknownPositionError: The block is not stored.
+    """
+    steps: list[JournalStep] = []
+    size, state = 0, known
+    for step in _StarknetJournalDiff(view, known).steps(known_head or known.head):
+        steps.append(step)
+        size += _size(step.change)
+        is_advanced, state = step.after != state, step.after
+        if is_advanced and (len(steps) >= STEPS_AT_ONCE or size >= BYTES_AT_ONCE):
+            break
+    return steps
+
+
+class _StarknetJournalDiff:
+    """Steps to a snapshot, and the state after the last one."""
+
+    def __init__(self, view: StarknetSnapshot, state: ChainState) -> None:
+        self._view = view
+        self._state = state
+        # A higher count is that of another store.
+        self._late = dict(view.late_classes(state.late if state.late <= view.late else 0))
+        """Late definitions that are not published, by their place."""
+        self._is_late = set(self._late.values())
+
+    def steps(self, known: Head) -> Iterator[JournalStep]:
+        _dropped, ancestor = dropped_from(self._view, StarknetPosition(known.number, known.hash))
+        if self._state.head != Head.of(ancestor):
+            yield self._step(Rollback(), standing_at(self._view, ancestor.number), self._state.late)
+        last = -1 if self._view.head is None else self._view.head
+        for number in range(max(ancestor.number + 1, self._view.first_block), last + 1):
+            for document in _documents(self._first_named(number)):
+                yield self._step(ClassesRecord(document), self._state, self._state.late)
+            yield self._step(self._block(number), standing_at(self._view, number), self._state.late)
+        yield from self._late_classes()
+
+    def _step(self, change: Change, after: ChainState, late: int) -> JournalStep:
+        self._state = msgspec.structs.replace(after, late=late)
+        return JournalStep(change, self._state)
+
+    def _late_classes(self) -> Iterator[JournalStep]:
+        for place, class_hash in self._late.items():
+            text = self._view.rendered_class(class_hash)
+            # A class of dropped blocks goes once another one names it.
+            if text is not None and self._view.first_named(class_hash) is not None:
+                yield self._step(ClassesRecord(classes_document([(class_hash, text)])), self._state, place)
+
+    def _first_named(self, number: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the hash and definition of each class that `number` is the first block to name."""
+        diff = self._view.diff_text(number)
+        assert diff is not None, "the block is stored"
+        for class_hash in state_diff(decode_flat(diff)).named_classes():
+            is_first = self._view.first_named(class_hash) == number and class_hash not in self._is_late
+            if is_first and (text := self._view.rendered_class(class_hash)) is not None:
+                yield class_hash, text
+
+    def _block(self, number: int) -> StarknetBlockRecord:
+        is_first = number == self._view.first_block
+        return StarknetBlockRecord(
+            block_document(self._view, number), (is_first and self._view.chain_id) or ""
+        )
+
+
+def _documents(classes: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    """Yield definitions in as few documents as their size allows."""
+    group: list[tuple[bytes, bytes]] = []
+    size = 0
+    for class_hash, text in classes:
+        if group and size + len(text) > CLASS_BYTES:
+            yield classes_document(group)
+            group, size = [], 0
+        group.append((class_hash, text))
+        size += len(text)
+    if group:
+        yield classes_document(group)
+
+
+def _size(change: Change) -> int:
+    return len(change.document) if isinstance(change, StarknetBlockRecord | ClassesRecord) else 0
 
 
 class StarknetSource:

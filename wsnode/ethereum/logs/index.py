@@ -3,12 +3,14 @@
 A criterion is a group of values, one of which a log must have; a search finds the logs that meet every
 criterion. Each value's chunks are adjacent in the index. So each group jumps to its next chunk until all
 groups are at one chunk, and only then bitmaps are read and intersected. Many values among few logs are
-searched without the index (`reading`).
+searched without the index: to look up a value in it costs as much as to compare a hundred logs with a set of
+all values.
 """
 
 from array import array
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
+from typing import Final
 
 from pyroaring import BitMap
 
@@ -21,7 +23,6 @@ from wsnode.ethereum.logs.index_iterators import (
     common_positions,
     within,
 )
-from wsnode.ethereum.logs.reading import is_read_sooner, read_logs
 from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches, Search, add_located, first_of
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.storage.log_entries import (
@@ -33,6 +34,39 @@ from wsnode.ethereum.storage.log_entries import (
 from wsnode.ethereum.storage.tables import LOG_INDEX
 from wsnode.store.environment import Reader
 from wsnode.store.table import RowCursor
+
+LOGS_A_VALUE: Final = 64
+"""Logs compared, at 7 to 13 ns each, in less than the time of one look-up, 1.1 to 3.4 microseconds."""
+LOGS_A_BLOCK: Final = 32
+"""Logs compared in the time of finding a block's receipts; more if their page is not in memory."""
+LOGS_A_SLICE: Final = 4096
+"""Logs compared in one slice of some 50 microseconds; 128 blocks with one log each take as long."""
+
+
+def is_read_sooner(values: int, logs: int, blocks: int) -> bool:
+    """Return True if reading `logs` in `blocks` is cheaper than looking up `values`."""
+    return logs + LOGS_A_BLOCK * min(logs, blocks) <= LOGS_A_VALUE * values
+
+
+def read_logs(
+    reader: Reader, criteria: LogCriteria, begin: int, end: int, limit: int | None = None
+) -> Search:
+    """Search the logs numbered `begin` to before `end`; the generator yields between slices and returns the
+    matches.
+
+    With a `limit` the search ends with the slice that exceeds it.
+    """
+    blocks: list[BlockLogs] = []
+    count = 0
+    while begin < end:
+        located, begin = criteria.find(reader, begin, end, LOGS_A_SLICE)
+        count += sum(len(indices) for _number, indices in located)
+        if limit is not None and count > limit:
+            return LogMatches(count, exceeded=True, blocks=[])
+        add_located(blocks, located)
+        if begin < end:
+            yield
+    return LogMatches(count, exceeded=False, blocks=blocks)
 
 
 def search_logs(

@@ -18,7 +18,6 @@ from wsnode.ethereum.codec.blocks import Payload, UnverifiedBlock
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.payloads.fifo_lock import FifoLock
-from wsnode.ethereum.payloads.orphan_blocks import OrphanBlocks
 from wsnode.ethereum.payloads.status import (
     ACCEPTED,
     BEFORE_THE_MERGE,
@@ -38,6 +37,51 @@ from wsnode.ethereum.tree.statuses import (
     UnknownParentBlock,
     ValidBlock,
 )
+
+MOST_BLOCKS: Final = 512
+MOST_BYTES: Final = 64 << 20
+
+
+class OrphanBlocks:
+    """Blocks by hash, in the order of arrival; the oldest are dropped first."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[bytes, UnverifiedBlock] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def add(self, block: UnverifiedBlock) -> None:
+        """Keep a block."""
+        self.pop(block.hash)
+        self._blocks[block.hash] = block
+        self._bytes += _size(block)
+        while len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
+            self.pop(next(iter(self._blocks)))
+
+    def get(self, block_hash: bytes) -> UnverifiedBlock | None:
+        """Return a waiting block, None if it does not wait."""
+        return self._blocks.get(block_hash)
+
+    def pop(self, block_hash: bytes) -> None:
+        """Remove a block, if it waits."""
+        block = self._blocks.pop(block_hash, None)
+        if block is not None:
+            self._bytes -= _size(block)
+
+    def line_to(self, block: UnverifiedBlock) -> list[UnverifiedBlock]:
+        """Return a block preceded by its waiting ancestors, lowest first."""
+        line = [block]
+        while (below := self._blocks.get(line[-1].parent_hash)) is not None:
+            line.append(below)
+        return line[::-1]
+
+
+def _size(block: UnverifiedBlock) -> int:
+    # Its rows, and as much again for what they were decoded into.
+    return 2 * (len(block.header) + len(block.body))
+
 
 COMING_SECONDS: Final = 1.0
 """Seconds for which a call waits for blocks being fetched; consensus clients wait eight seconds for the

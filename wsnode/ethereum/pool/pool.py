@@ -1,14 +1,15 @@
 """Pool: transactions that wait for a block on the head of a chain, by geth's rules."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.pool import errors, eviction
+from wsnode.ethereum.head import Head, HeadChange
+from wsnode.ethereum.pool import admission, errors
 from wsnode.ethereum.pool.admission import check_admission
 from wsnode.ethereum.pool.blobs import Blob, Blobs
 from wsnode.ethereum.pool.entry import PoolEntry, entry_of
@@ -16,11 +17,39 @@ from wsnode.ethereum.pool.intake import check_following, decode_sent
 from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, DEFAULT_POOL_RULES, PoolLimits, PoolRules
 from wsnode.ethereum.pool.pool_state import standpoint
 from wsnode.ethereum.pool.queries import PoolView
-from wsnode.ethereum.pool.reinject import returned_transactions
 from wsnode.ethereum.pool.sender import SenderQueue
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError, ReorganisedError
+
+DEEPEST: Final = 64
+"""Maximum depth of a reorganisation whose transactions return, as in geth: a deeper one is another chain."""
+_OTHER_CHAIN: Final = "chain_id"
+
+
+def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[PooledTransaction]:
+    """Yield the transactions of blocks (given highest first) in the order of inclusion, without blobs."""
+    if len(blocks) > DEEPEST:
+        return
+    for block in reversed(blocks):
+        rows = view.block_rows(block.hash)
+        for encoded in () if rows is None else block_transactions(*rows):
+            transaction = _decoded(view.spec, encoded)
+            if transaction is not None:
+                yield transaction
+
+
+def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction | None:
+    """Return a transaction; None for one of a chain id that a development chain no longer has."""
+    # The latter are unsigned: only a development chain with impersonation can include them.
+    for decode in (PooledTransaction, PooledTransaction.impersonated):
+        try:
+            return decode(spec, encoded)
+        except InvalidTransactionError as error:
+            if error.kind == _OTHER_CHAIN:
+                return None
+    raise AssertionError("a block holds what can be decoded")
+
 
 SWEEP_SECONDS: Final = 60.0
 
@@ -239,8 +268,8 @@ class TransactionPool(PoolView):
         if sender is None:
             sender = SenderQueue(entry.sender, self.at.account(self._chain.state, entry.sender), now)
         check_admission(contents, sender, entry, limits, self.rules)
-        leaving = eviction.beyond_queue(sender, entry, limits)
-        leaving += eviction.leaving_for(contents, sender, entry, limits)
+        leaving = admission.beyond_queue(sender, entry, limits)
+        leaving += admission.leaving_for(contents, sender, entry, limits)
         self._drop(leaving)
         replaced = sender.at(entry.nonce)
         promoted = contents.put(sender, entry)
@@ -258,14 +287,14 @@ class TransactionPool(PoolView):
             self._tell_dropped(there)
 
     def _drop_surplus(self) -> None:
-        for entry in eviction.surplus(self._contents, self.limits):
+        for entry in admission.surplus(self._contents, self.limits):
             self._drop([entry])
 
     def _sweep(self) -> None:
         now = self._clock()
         if now - self._swept >= SWEEP_SECONDS:
             self._swept = now
-            self._drop(eviction.expired(self._contents, now, self.limits))
+            self._drop(admission.expired(self._contents, now, self.limits))
 
     def _note_change(self) -> None:
         self.version += 1

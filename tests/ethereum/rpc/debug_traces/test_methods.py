@@ -7,7 +7,7 @@ from tests.memory_transport import Ask, asking
 from tests.reply_schemas import ReplySchemas, validating
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.debug_traces.durations import seconds_of
+from wsnode.ethereum.rpc.debug_traces.methods import seconds_of
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 

@@ -1,5 +1,6 @@
 """debug_trace…: transactions, blocks and calls, traced by geth's tracers."""
 
+import re
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -20,7 +21,6 @@ from wsnode.ethereum.rpc.common.lookup import is_pending, numbered_rows, require
 from wsnode.ethereum.rpc.common.param_contracts import any_contract
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, Data, NumberOrTag
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.debug_traces.durations import seconds_of
 from wsnode.ethereum.rpc.debug_traces.options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,
@@ -38,9 +38,53 @@ from wsnode.ethereum.state import (
     trace_block,
     trace_call,
 )
-from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error
+from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error, shortened
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
+
+_SECONDS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_UNIT: Final = re.compile(r"[^.0-9]*")
+LONGEST: Final = 100
+"""Characters of a duration; Go parses longer ones."""
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a duration such as `1m30s`.
+
+    Raises:
+        ValueError: It is no duration, in Go's words.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f'time: invalid duration "{shortened(text)}"')
+    sign = -1.0 if text[:1] == "-" else 1.0
+    position = 1 if text[:1] in {"-", "+"} else 0
+    if text[position:] == "0":
+        return 0.0
+    total = 0.0
+    while position < len(text) or text in {"", "-", "+"}:
+        number = _NUMBER.match(text, position)
+        if number is None:
+            raise ValueError(f'time: invalid duration "{text}"')
+        unit = _UNIT.match(text, number.end())
+        assert unit is not None, "it matches nothing, too"
+        if not unit[0]:
+            raise ValueError(f'time: missing unit in duration "{text}"')
+        if unit[0] not in _SECONDS:
+            raise ValueError(f'time: unknown unit "{unit[0]}" in duration "{text}"')
+        total += float(number[0]) * _SECONDS[unit[0]]
+        position = unit.end()
+    return sign * total
+
 
 HASH_SIZE: Final = 32
 SMALL_BYTES: Final = 4 * 1024 * 1024

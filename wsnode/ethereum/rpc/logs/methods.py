@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.chain_tables import LogCriteria
-from wsnode.ethereum.codec.rendering import stored_logs
-from wsnode.ethereum.codec.rows import log_count
+from wsnode.ethereum.codec.rendering import render_each_log, stored_logs
+from wsnode.ethereum.codec.rows import log_count, log_values
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches
@@ -29,13 +29,26 @@ from wsnode.ethereum.rpc.common.parameters import PENDING, TAG_NAMES, NumberOrTa
 from wsnode.ethereum.rpc.common.raw_params import TextParameters
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.schemas import LOGS
-from wsnode.ethereum.rpc.logs.side_blocks import logs_of_side_block
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import read_log_filter
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.generators import begun_at_once
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import ReplyChunks
+
+
+def logs_of_side_block(view: Snapshot, block_hash: bytes, wanted: LogFilter) -> bytes:
+    """Return the matching logs of a known side block.
+
+    Raises:
+        RpcError: It never was canonical, so it has not been executed.
+    """
+    found, receipts = view.block_rows(block_hash), view.side_receipts(block_hash)
+    if found is None or receipts is None:
+        raise server_error("hash is not currently canonical")
+    indices = [index for index, log in enumerate(log_values(receipts)) if wanted.matches(log)]
+    return b"[%b]" % b",".join(render_each_log(*found, receipts, indices))
+
 
 Slices: TypeAlias = Generator[int | None, Any, bytes | ReplyChunks]
 

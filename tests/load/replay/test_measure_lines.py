@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-from wsnode.load.replay.lines import LONGEST_LINE, MOST_SHOWN, RecordedRequest, RequestLines
+from wsnode.load.replay.measure import LONGEST_LINE, MOST_SHOWN, RecordedRequest, RequestLines
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"eth_chainId","params":[ "latest" ]}\n'
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from wsnode.ethereum.development.mining import MiningMode
+from wsnode.ethereum.development.maker import MiningMode
 
 
 async def due(mode: MiningMode, last: float) -> float:
