@@ -133,21 +133,29 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(imported: Path) -> Iterator[Node]:
+def served(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """Return a node that serves that folder without keys."""
-    from tests.node_process import started
-
-    with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0", "--open") as node:
-        yield node
+    yield from _serving(imported, tmp_path_factory, workers=1)
 
 
 @pytest.fixture(scope="session")
-def served_by_workers(imported: Path) -> Iterator[Node]:
+def served_by_workers(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """Return a node that serves that folder with two workers."""
-    from tests.node_process import started
+    yield from _serving(imported, tmp_path_factory, workers=2)
 
-    arguments = ("--data", str(imported), "--listen", "127.0.0.1:0", "--open", "--workers", "2")
-    with started("serve", *arguments) as node:
+
+def _serving(data: Path, folders: pytest.TempPathFactory, workers: int) -> Iterator[Node]:
+    """Serve a folder by a configuration with which calls end by what they do, however busy the machine is."""
+    from tests.node_process import PATIENCE, started
+
+    names = ("call_seconds", "trace_seconds", "logs_seconds", "trace_filter_seconds", "search_seconds")
+    limits = "".join(f"{name} = {PATIENCE}\n" for name in names)
+    file = folders.mktemp("served") / "wsnode.toml"
+    file.write_text(
+        f'listen = "127.0.0.1:0"\nopen = true\nworkers = {workers}\n[limits]\n{limits}'
+        f'[networks.one]\ndata = "{data}"\n'
+    )
+    with started("serve", "--config", str(file)) as node:
         yield node
 
 

@@ -71,7 +71,7 @@ def test_the_median_of_several_runs_says_how_far_they_lie_apart() -> None:
     assert "7 (5-30), 143" in table_text([Measured("wsnode", "ws://a/", 1)], [("small", [found])], [None])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_case_of_the_table_is_answered(demo: Node) -> None:
     ended = run("table", place(demo), *SHORT, "--patterns", "8x16", "--idle", "20")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -81,7 +81,7 @@ def test_every_case_of_the_table_is_answered(demo: Node) -> None:
     assert not [line for line in lines if "errors" in line]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_limit_of_each_case_is_what_it_takes_to_send_a_reply(demo: Node, tmp_path: Path) -> None:
     table = tmp_path / "table.md"
     wanted = ("--only", "eth_chainId 8x16,hashes,10,000 logs", "--patterns", "8x16", "--limit")
@@ -106,7 +106,7 @@ def test_two_nodes_are_compared(demo: Node) -> None:
     assert [line.split()[0] for line in beside] == ["one", "other"] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_a_compiler_python_asks(demo: Node, tmp_path: Path) -> None:
     nowhere = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     ended = run("table", place(demo), *SHORT, "--only", "eth_blockNumber 1x16,receipt", **nowhere)
@@ -146,7 +146,7 @@ def test_the_worst_searches_are_measured_on_chains_of_two_lengths() -> None:
     assert all(line.endswith(" 41") for line in lines[:4])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_long_messages_are_timed_and_what_others_wait_meanwhile(demo: Node) -> None:
     sizes = ("--rounds", "2", "--megabytes", "0.5", "--slots", "2000")
     done = run("long_messages", f"one={place(demo)}", f"other={place(demo)}", *sizes)
@@ -183,7 +183,7 @@ def test_subscribers_are_spread_over_replicas() -> None:
     assert all(float(each) > 0 for each in ratios.split(" | ")[1:5])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         ended = run("hostile", f"one={place(node)}", "--only", "pings", "--seconds", "3")

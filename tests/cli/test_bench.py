@@ -131,6 +131,7 @@ def test_the_help_names_each_kind() -> None:
         assert run("bench", kind, "--help").returncode == 0
 
 
+@pytest.mark.slow
 def test_the_lag_of_a_development_node_is_measured_with_blocks_of_its_own(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     both = ("--subscribe", "newHeads", "--subscribe", "logs", "--logs", "7", "--subscribers", "5")
@@ -149,6 +150,7 @@ def test_the_lag_of_a_development_node_is_measured_with_blocks_of_its_own(tmp_pa
     assert "wsnode bench lag" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_served_chain_is_listened_to(node: Node) -> None:
     ended = run("bench", "lag", node.http_url, "--seconds", "0.1", "--subscribers", "2")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -166,6 +168,7 @@ def test_a_storm_is_taken(node: Node) -> None:
     assert "failed" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_file_is_replayed(node: Node, tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
     file.write_text('{"method":"eth_chainId","params":[]}\nnonsense\n{"method":"eth_blockNumber"}\n')
@@ -195,6 +198,7 @@ def test_an_interruption_ends_the_run_and_its_results_are_printed(more: tuple[st
     assert "intervals of time" in lines
 
 
+@pytest.mark.slow
 def test_a_node_that_stops_ends_the_run_with_its_results(imported: Path) -> None:
     with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0", "--open") as stopping:
         command = [*COMMAND, "bench", stopping.http_url, "--seconds", "600"]

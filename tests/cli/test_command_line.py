@@ -322,6 +322,7 @@ def test_an_unknown_setting_is_named_with_its_line_and_the_nearest_known_one(
     assert (ended.exit_code, only_line(ended.stderr)) == (1, f"error: {file}: {message}")
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_genesis_is_said_with_both_and_what_made_it(
     chain: Path, genesis: Path, tmp_path: Path
 ) -> None:
@@ -408,6 +409,7 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, code: int
     assert closed.value.rcvd.code == code
 
 
+@pytest.mark.slow
 def test_a_subscription_survives_a_restart_by_the_cursor_that_it_is_told(tmp_path: Path) -> None:
     arguments = ("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path))
     request = {

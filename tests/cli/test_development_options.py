@@ -138,6 +138,7 @@ def test_transactions_are_taken_in_the_order_that_is_chosen(order: str, first: i
         assert block["transactions"] == [sent[first], sent[1 - first]]
 
 
+@pytest.mark.slow
 def test_a_state_is_written_at_the_end_and_read_at_the_next_start(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     options = ("dev", "--listen", "0", "-q", "--state", str(file))
@@ -206,6 +207,7 @@ def test_a_state_begins_new_chains_only(tmp_path: Path) -> None:
     assert (ended.returncode, "--load-state need a new folder" in ended.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_anvil_and_wsnode_read_the_states_of_one_another(tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs.json", tmp_path / "ours.json"
     with started_anvil() as anvil:

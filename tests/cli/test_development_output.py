@@ -159,6 +159,7 @@ def test_a_quiet_chain_prints_its_first_line_and_nothing_else(option: tuple[str]
         assert chain.node.process.stdout.read() == ""
 
 
+@pytest.mark.slow
 def test_failures_of_every_method_are_told_to_those_who_want_all(tmp_path: Path) -> None:
     with development(tmp_path, "-v") as chain:
         chain.answer("eth_getBalance", "nobody")
@@ -183,6 +184,7 @@ def test_the_demo_tells_of_its_blocks(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.slow
 def test_the_demo_tells_a_failed_call_and_on_demand_each_transaction(tmp_path: Path) -> None:
     with development(tmp_path, "-b", "1", command="demo") as chain:
         assert "error" in chain.answer("eth_call", {"to": TOKEN, "from": OTHER, "data": TOO_MUCH})
@@ -252,6 +254,7 @@ def test_contradictions_are_wrong_usage() -> None:
         assert run("dev", *options).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_forks_header_names_its_source_and_its_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_node_logs_version_folder_network_and_head_once(data: Path, tmp_path: 
     assert not [line for line in lines if "API key" in line["message"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_node_without_keys_says_how_to_add_one_or_open_it(data: Path, tmp_path: Path, workers: str) -> None:
     arguments = ("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--workers", workers)
@@ -94,6 +95,7 @@ def test_a_node_without_keys_says_how_to_add_one_or_open_it(data: Path, tmp_path
     assert not [line for line in lines_at_start(tmp_path / "log", *arguments) if "API key" in line]
 
 
+@pytest.mark.slow
 def test_a_restored_snapshot_says_how_to_add_a_key_until_there_is_one(data: Path, tmp_path: Path) -> None:
     # The keys of the copied folder do not come with it.
     assert run("keys", "add", "mine", "--data", str(data)).returncode == 0

@@ -168,6 +168,7 @@ def test_what_is_no_wsnode_is_one_line(kind: type[BaseHTTPRequestHandler], words
     assert (ended.returncode, ended.stderr.splitlines()) == (1, [f"error: {words}"])
 
 
+@pytest.mark.slow
 def test_a_wrong_key_is_told_with_the_nodes_words(tmp_path: Path) -> None:
     with started("demo", "--data", str(tmp_path), "--listen", "127.0.0.1:0", "--quiet") as node:
         node.stop()

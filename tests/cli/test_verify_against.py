@@ -82,6 +82,7 @@ def test_what_an_expression_passes_over_is_no_difference(demo: Node, liar: str) 
     assert (result["name"], result["group"], result["asked"]) == ("eth_getBalance", "against", 10)
 
 
+@pytest.mark.slow
 def test_wrong_usage_and_other_chains_have_their_exit_status(demo: Node, served: Node) -> None:
     url = demo.bare(demo.http_url)
     assert run("verify", url).returncode == 2

@@ -23,6 +23,7 @@ def development() -> Iterator[Node]:
         yield node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["bare http", "websocket"])
 @pytest.mark.parametrize("script", ["development.mjs", "development_ethers.mjs"])
 def test_scripts_control_the_chain(

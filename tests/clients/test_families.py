@@ -27,7 +27,10 @@ from wsnode.ethereum.networks.table import find_network
 pytestmark = pytest.mark.slow
 
 OP_STACK: Final = "op"
-CHAINS: Final = (OP_STACK, "arbitrum", "polygon", "gnosis", "bsc", "linea")
+CHAINS: Final = (
+    *(OP_STACK, "arbitrum", "bsc"),
+    *(pytest.param(name, marks=pytest.mark.nightly) for name in ("polygon", "gnosis", "linea")),
+)
 
 
 @pytest.fixture(scope="module", params=CHAINS)

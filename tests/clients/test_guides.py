@@ -18,11 +18,12 @@ from tests.clients.node_modules import require_modules, require_node
 from tests.clients.resuming.bots import CLIENTS
 from tests.clients.resuming.storm import Storm, raised_storm
 from tests.clients.subscribers.proxy import Proxy
+from tests.drawing import IN_FULL
 from tests.node_process import PATIENCE, Node, post, started, until
 from tests.peers.anvil import started_anvil
 
 GUIDES = CLIENTS.parent / "tutorials"
-LEDGER_DEATHS = 6
+LEDGER_DEATHS = 6 if IN_FULL else 2
 NUMBER = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
 RUNS_TYPESCRIPT = (22, 18)
 """The first version of `node` that does, and which has SQLite."""

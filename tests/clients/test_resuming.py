@@ -146,8 +146,8 @@ def test_bots_hear_each_log_once_though_the_node_is_killed(
         endure(storm, programs, iter(kills))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [1, 2])
 def test_bots_hear_each_log_once_through_many_kills(bots: Bots, tmp_path: Path, seed: int) -> None:
     with (
         raised_storm(tmp_path / "chain", seed) as storm,
@@ -214,7 +214,9 @@ def started_geth_at(folder: Path) -> Iterator[Addresses]:
 
 # anvil refuses members that it does not know, geth those of heads alone.
 @pytest.mark.slow
-@pytest.mark.parametrize("started_node", [started_anvil_at, started_geth_at])
+@pytest.mark.parametrize(
+    "started_node", [started_anvil_at, pytest.param(started_geth_at, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_bot_goes_on_with_a_node_without_cursors(
     library: str,

@@ -168,7 +168,10 @@ def end(programs: Sequence[Program], stop: Callable[[], object]) -> dict[str, Ou
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(signal.SIGTERM, id="SIGTERM"), pytest.param(signal.SIGINT, id="SIGINT")],
+    params=[
+        pytest.param(signal.SIGTERM, id="SIGTERM"),
+        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.nightly),
+    ],
 )
 def run(
     request: pytest.FixtureRequest,

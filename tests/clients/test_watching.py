@@ -21,7 +21,8 @@ def busy() -> Iterator[Node]:
         yield node
 
 
-@pytest.mark.parametrize("address", [pytest.param("http", marks=pytest.mark.slow), "websocket"])
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["http", "websocket"])
 @pytest.mark.parametrize("script", ["watch_viem.mjs", "watch_ethers.mjs"])
 def test_scripts_watch_the_chain_through_a_reorganisation(
     script: str, address: str, run_script: RunScript, busy: Node

@@ -111,7 +111,9 @@ def has_changed(program: Program, kind: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("started_node", [started_anvil_at, started_geth_at])
+@pytest.mark.parametrize(
+    "started_node", [pytest.param(started_anvil_at, marks=pytest.mark.nightly), started_geth_at]
+)
 def test_helpers_poll_a_node_without_the_subscription(started_node: Any, bots: Bots, tmp_path: Path) -> None:
     with started_node(tmp_path / "node") as addresses:
         chain = Chain(addresses.http)
@@ -126,6 +128,7 @@ def test_helpers_poll_a_node_without_the_subscription(started_node: Any, bots: B
                 require_exact(chain, programs)
 
 
+@pytest.mark.slow
 def test_helpers_hold_the_values_through_reorganisations_and_kills(bots: Bots, tmp_path: Path) -> None:
     with (
         raised_storm(tmp_path / "chain") as storm,
@@ -147,6 +150,7 @@ def trading() -> Iterator[Node]:
         yield node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_guides_programs_say_what_changes(library: str, bots: Bots, trading: Node) -> None:
     names = {"web3": "web3.py"}

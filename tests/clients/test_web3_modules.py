@@ -16,18 +16,14 @@ from tests.geth_process import GETH, Addresses
 pytest.importorskip("web3")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(GETH is None, reason="geth is not on the path"),
 ]
 FOLDER: Final = Path(__file__).parent / "web3_modules"
 CHECKOUT: Final = FOLDER.parents[2]
 
 
-PROVIDERS: Final = (
-    "WebSocketProvider",
-    pytest.param("HTTPProvider", marks=pytest.mark.nightly),
-    pytest.param("AsyncHTTPProvider", marks=pytest.mark.nightly),
-)
+PROVIDERS: Final = ("WebSocketProvider", "HTTPProvider", "AsyncHTTPProvider")
 ANOTHER_FORM: Final = re.compile("eth_sign_transaction(_legacy|_hex_fees)?$")
 """`eth_signTransaction` returns the encoded transaction, as execution-apis says, anvil does, and ethers, viem
 and alloy read it. geth returns an object, and web3.py reads nothing else."""

@@ -66,6 +66,7 @@ def patient_config(data: Path, upstream: str) -> str:
     return f'{served}[networks.main]\ndata = "{data}"\n[networks.main.follow]\n{follow}'
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_is_answered_as_from_an_import_or_refused(case: Case, light: Transport) -> None:
     difference = disagreement(case, light)

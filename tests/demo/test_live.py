@@ -107,6 +107,7 @@ def test_the_alt_chain_of_the_demo_grows(demo: Node) -> None:
     assert update["old_root"] != update["new_root"]
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
     arguments = ("dev", *LISTEN, "--data", str(tmp_path))
     transfer = {"from": CREATOR, "to": RECIPIENT, "value": "0x1"}

@@ -101,6 +101,7 @@ def needs(tool: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(tool) is None, reason=f"no `{tool}` on the path")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "configuration"),
     [

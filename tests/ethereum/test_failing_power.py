@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.damage import Silence
+from tests.drawing import examples
 from tests.store.failing_writes import needs_compiler
 from tests.store.power_failures import (
     NOTES,
@@ -37,7 +38,7 @@ from wsnode.store.row_check import check_rows
 SECRET = bytes([7]) * 32
 SENDER = address_of(SECRET)
 NAME = "0x" + SENDER.hex()
-KILLS = 10
+KILLS = examples(10)
 LONGEST_RUN_SECONDS = 0.3
 FAILURES = [pytest.param(60, id="some"), pytest.param(1000, marks=pytest.mark.nightly, id="many")]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.drawing import examples
 from tests.ethereum.specification.programs import program
 from tests.memory_transport import Ask
 from tests.vector_files import require_vectors
@@ -18,7 +19,7 @@ from tests.vector_files import require_vectors
 EXECUTE = Path(__file__).parent / "specification" / "execute.py"
 CALLER = "0x" + "c0" * 20
 CONTRACT = "0x" + "13" * 20
-PROGRAMS = 400
+PROGRAMS = examples(400)
 GAS = 200_000
 PRECOMPILES = [*range(1, 0x12), 0x100]
 

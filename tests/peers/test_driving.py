@@ -48,7 +48,7 @@ def check_equal(node: Daemon, geth: Daemon, last: Line) -> None:
             assert node.ask(method, hex(number)) == geth.ask(method, hex(number))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_is_killed_under_its_consensus_client_goes_on(tmp_path: Path, secret: Path) -> None:
     chance = random.Random(5)
     moments = set(chance.sample(range(4, 38), 5))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.drawing import examples
 from tests.node_process import COMMAND, kept_address, until
 from tests.peers.processes.consensus_client import driven, genesis_file
 from tests.peers.processes.daemon import Daemon
@@ -23,7 +24,7 @@ TRACERS: tuple[dict[str, Any], ...] = (
     {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
     {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
 )
-QUESTIONS = 1500
+QUESTIONS = examples(1500)
 CALLS = {"debug_traceCall", "eth_call", "eth_createAccessList", "eth_estimateGas", "eth_simulateV1"}
 """They are not of this chain, and geth has another gas cap for them."""
 LEFT_OUT = CALLS | {"debug_executionWitness"}

@@ -109,6 +109,7 @@ def payment(chain_id: int, nonce: int, *, fee: int = 10**11) -> str:
     return f"0x{signed.hex()}"
 
 
+@pytest.mark.slow
 @needs_geth
 @pytest.mark.usefixtures("workers")
 def test_geths_chain_is_followed_and_equal_block_for_block(tmp_path: Path, genesis: Path, geth: str) -> None:
@@ -267,16 +268,19 @@ def lying(upstream: str, *lies: str) -> Iterator[str]:
 
 
 LIES = [
-    (("transaction-field=value", "no-method=debug_"), None),
     (("raw-byte=0.2",), "another hash"),
+    (("double-heads",), None),
+    (("silence",), None),
+]
+MORE_LIES = [
+    (("transaction-field=value", "no-method=debug_"), None),
     (("chain-id=1",), "it is chain 1 (mainnet), not 31337"),
     (("stale-by=3",), None),
     (("null-for=500",), None),
-    (("double-heads",), None),
     (("skip-heads=3",), None),
     (("rate-limit=-32016",), None),
-    (("silence",), None),
 ]
+"""Lies that tests of the follower with upstreams in memory tell too."""
 
 
 @pytest.mark.parametrize(
@@ -284,6 +288,7 @@ LIES = [
     [
         (("header-field=stateRoot", "no-method=debug_"), "another hash"),
         *(pytest.param(*lie, marks=pytest.mark.slow) for lie in LIES),
+        *(pytest.param(*lie, marks=pytest.mark.nightly) for lie in MORE_LIES),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
@@ -374,6 +379,7 @@ def test_what_is_no_url_of_a_node_is_wrong_usage_and_not_shown(url: str, words: 
     assert words in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_key_in_the_url_is_in_no_line_and_no_answer(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev
@@ -391,6 +397,7 @@ def test_a_key_in_the_url_is_in_no_line_and_no_answer(tmp_path: Path, dev: tuple
     assert "SECRET" not in told
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_genesis_is_refused(tmp_path: Path, genesis: Path) -> None:
     vectors = require_vectors("execution-apis")
     assert import_chain(tmp_path / "data", vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0

@@ -25,7 +25,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.store.errors import StoreError
 
-KILLS = [pytest.param(10, id="some"), pytest.param(30, marks=pytest.mark.nightly, id="many")]
+KILLS = [pytest.param(4, id="some"), pytest.param(30, marks=pytest.mark.nightly, id="many")]
 LONGEST_RUN_SECONDS = 4.0
 
 pytestmark = pytest.mark.slow

@@ -30,6 +30,7 @@ def told(node: ClientConnection, count: int) -> list[Told]:
     return [msgspec.convert(message["params"], Told) for message in messages]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_subscribers_follow_an_import_by_another_process(tmp_path: Path) -> None:
     vectors = require_vectors("execution-apis")

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -105,6 +106,7 @@ def test_one_who_stops_reading_keeps_nobody_else_waiting_and_loses_nothing() -> 
         until("nothing waits", lambda: outbox_bytes(node) == 0)
 
 
+@pytest.mark.slow
 def test_a_killed_node_goes_on_for_its_subscriber(tmp_path: Path) -> None:
     seen: list[tuple[str, int]] = []
     cursor = None

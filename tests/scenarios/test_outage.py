@@ -115,6 +115,7 @@ def test_a_stale_node_asks_its_partner_for_the_keys_that_include_it(
         assert counted(folders, "unknown") == 1
 
 
+@pytest.mark.slow
 def test_an_operator_turns_it_on_and_off(folders: Folders, partner: Node, late: list[dict[str, Any]]) -> None:
     wanted = late[0]["hash"]
     with node_with(folders, partner.socket_url.replace("<API_KEY>", "any"), stale_after=1e12) as node:

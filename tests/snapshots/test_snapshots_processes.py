@@ -20,7 +20,7 @@ from wsnode.snapshots import manifest
 
 pytestmark = pytest.mark.slow
 
-KILLS = [pytest.param(7, id="some"), pytest.param(20, marks=pytest.mark.nightly, id="many")]
+KILLS = [pytest.param(4, id="some"), pytest.param(20, marks=pytest.mark.nightly, id="many")]
 
 
 def test_copies_are_taken_beside_a_node_that_makes_blocks_and_reorganisations(tmp_path: Path) -> None:

@@ -85,8 +85,15 @@ def run(folder: Path, *command: str, **environment: str) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("address", ["bare http", "bare websocket"])
-@pytest.mark.parametrize("script", ["viem.mjs", "ethers.mjs"])
+@pytest.mark.parametrize(
+    ("script", "address"),
+    [
+        ("viem.mjs", "bare http"),
+        ("ethers.mjs", "bare websocket"),
+        pytest.param("viem.mjs", "bare websocket", marks=pytest.mark.nightly),
+        pytest.param("ethers.mjs", "bare http", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_swap_in_javascript(script: str, address: str, scripts: Path, fork: Node) -> None:
     run(scripts, require_node(), "--test-reporter=spec", script, ADDRESSES[address](fork))
 

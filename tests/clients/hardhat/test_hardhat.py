@@ -52,7 +52,9 @@ def development() -> Iterator[Node]:
         yield node
 
 
-@pytest.mark.parametrize("addresses", [["http"], ["bare http", "bare websocket"]])
+@pytest.mark.parametrize(
+    "addresses", [pytest.param(["http"], marks=pytest.mark.nightly), ["bare http", "bare websocket"]]
+)
 @pytest.mark.parametrize("script", ["helpers.mjs", "matchers.mjs"])
 @pytest.mark.slow
 def test_all_of_them_work(

@@ -46,7 +46,7 @@ def test_clients_of_a_cluster_are_told_all_once_through_a_minute_of_faults(tmp_p
     assert outcome.figures["clients"]["resumptions"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_stands_by_takes_the_lease_whatever_happens_to_the_other(tmp_path: Path) -> None:
     outcome = endured(tmp_path, Plan(1, SHORT_SECONDS, "sentinel", "follow", workers=2))
     assert outcome.figures["takeovers"] > 0

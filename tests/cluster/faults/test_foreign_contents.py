@@ -30,7 +30,7 @@ from wsnode.ethereum.live.filter_store import (
     UnreadableFilterError,
 )
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.slow]
 
 EXPECTED: Final = (
     JournalUnavailableError,

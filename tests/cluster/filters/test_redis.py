@@ -23,7 +23,7 @@ from wsnode.ethereum.live.filter_store import (
     UnreadableFilterError,
 )
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.slow]
 
 PREFIX: Final = f"wsnode:{{{GENESIS.hex()}}}"
 NEW: Final = StoredFilter(b'[{"address":[]}]', b"here", b"bot")

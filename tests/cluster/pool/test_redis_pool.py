@@ -16,7 +16,7 @@ from wsnode.cluster.pool.stream import StreamMovedError, StreamState
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
-pytestmark = needs_redis
+pytestmark = [needs_redis, pytest.mark.slow]
 
 PREFIX: Final = f"wsnode:{{{GENESIS.hex()}}}"
 FIRST: Final = StreamState(None)

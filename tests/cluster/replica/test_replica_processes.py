@@ -28,7 +28,7 @@ EMITTER = "0x" + "cc" * 20
 BEHIND = -32001
 UNKNOWN = "the node that writes this chain is not known here"
 UNSENT = (UNKNOWN, "the process that follows does not answer", "the process that follows is being started")
-KILLS = [pytest.param(7, id="some"), pytest.param(20, marks=pytest.mark.nightly, id="many")]
+KILLS = [pytest.param(3, id="some"), pytest.param(20, marks=pytest.mark.nightly, id="many")]
 
 
 class Asked:

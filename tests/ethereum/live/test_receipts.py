@@ -192,12 +192,14 @@ def is_geths(params: Any, message: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @needs_geth
 @pytest.mark.parametrize("params", [each for each in ACCEPTED if each not in ADDED], ids=json.dumps)
 def test_geth_takes_what_is_taken_here(peer: tuple[Geth, Peer], params: list[Any]) -> None:
     assert list(peer[1].ask(*params)) == ["result"]
 
 
+@pytest.mark.slow
 @needs_geth
 @pytest.mark.parametrize(
     ("params", "code", "message"),
@@ -211,6 +213,7 @@ def test_geth_refuses_in_the_same_words(
     assert (error["code"], error["message"]) == (code, message)
 
 
+@pytest.mark.slow
 @needs_geth
 async def test_receipts_are_told_as_geth_tells_them(peer: tuple[Geth, Peer], tmp_path: Path) -> None:
     node, subscriber = peer

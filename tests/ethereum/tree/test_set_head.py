@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.drawing import examples
 from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, decoded, random_tree, spoiled
 from tests.file_limits import files_of_at_most
 from wsnode.ethereum.chain import Chain
@@ -20,7 +21,7 @@ from wsnode.ethereum.tree.statuses import (
 )
 from wsnode.ethereum.tree.tree import BlockTree
 
-KILLS = 12
+KILLS = examples(12)
 LONGEST_RUN_SECONDS = 0.3
 
 

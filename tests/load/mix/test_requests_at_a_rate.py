@@ -33,7 +33,7 @@ def node(factor: int, stall: float) -> Iterator[str]:
         process.terminate()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_percentiles_are_those_of_the_delays() -> None:
     pattern = LoadSettings(connections=8, seconds=SECONDS, rate=100.0)
     with node(FACTOR, 0) as url:
@@ -45,7 +45,7 @@ def test_percentiles_are_those_of_the_delays() -> None:
         require_found([exact * FACTOR for exact in PERCENTILES.values()], found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_stands_still_shows_in_the_percentiles() -> None:
     """Of the requests in `SECONDS` those in `STALL` wait, the first for all of it, the last for nothing."""
     pattern = LoadSettings(connections=8, seconds=SECONDS, rate=RATE)
