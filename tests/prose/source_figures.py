@@ -8,13 +8,16 @@ and tests of the package and of its crate.
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from tests.prose.doc_comments import CRATE, FAULTS, PACKAGE, all_doc_comments
 from tests.vector_files import CHECKOUT
+
+_OTHERS: Final = {("bench",), ("deploy",), ("docs",)}
+"""Folders of tests that have the names of folders beside the package."""
 
 SMALL: Final = 130
 """Lines up to which a module with one importer might be a part of it."""
@@ -39,7 +42,7 @@ def figures() -> Iterator[tuple[str, str]]:
     for fault, is_there in FAULTS.items():
         yield f"of these: {fault}", f"{sum(map(is_there, docs))}"
     named, tests = _tests(modules)
-    yield "test files that begin with the name of a module or folder beside them", f"{named} of {tests}"
+    yield "test files that begin with the name of what they test", f"{named} of {tests}"
 
 
 def _modules() -> Iterator[Path]:
@@ -79,15 +82,32 @@ def _lonely(modules: dict[Path, str]) -> list[str]:
 
 
 def _tests(modules: dict[Path, str]) -> tuple[int, int]:
-    """Return the number of test files that begin with the name of a module beside them, and that of all."""
+    """Return the number of test files that begin with the name of what they test, and that of all."""
     tests = list((CHECKOUT / "tests").rglob("test_*.py"))
-    named = 0
-    for path in tests:
-        folder = PACKAGE / path.parent.relative_to(CHECKOUT / "tests")
-        beside = [each for each in modules if each.parent == folder or each.parent.parent == folder]
-        stems = {each.stem for each in beside} | {each.parent.name for each in beside} | {folder.name}
-        named += any(path.stem == f"test_{stem}" or path.stem.startswith(f"test_{stem}_") for stem in stems)
+    named = sum(
+        any(
+            path.stem == f"test_{stem}" or path.stem.startswith(f"test_{stem}_")
+            for stem in _tested(path, modules)
+        )
+        for path in tests
+    )
     return named, len(tests)
+
+
+def _tested(path: Path, modules: Mapping[Path, str]) -> set[str]:
+    """Return the names of what the tests of a folder may test.
+
+    Modules and folders of the package in the place of the test's folder, modules of the tests in that folder,
+    and, as the folder is called, pages, scripts of `bench` and files of `deploy`.
+    """
+    place = path.parent.relative_to(CHECKOUT / "tests")
+    folder = PACKAGE / place
+    beside = [each for each in modules if each.parent == folder or each.parent.parent == folder]
+    beside += [each for each in path.parent.glob("*.py") if not each.stem.startswith(("test_", "conftest"))]
+    if place.parts[:1] in _OTHERS:
+        beside += [*(CHECKOUT / place).rglob("*"), *CHECKOUT.glob("*.md")]
+    names = {each.stem for each in beside} | {each.parent.name for each in beside} | {folder.name}
+    return {name.lower().replace("-", "_") for name in names}
 
 
 if __name__ == "__main__":
