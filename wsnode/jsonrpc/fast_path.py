@@ -1,8 +1,8 @@
 """Fast path: calls that the engine answers without a handler, by valid results or from the state itself.
 
 The engine reads requests of the plainest form alone, and stops at the first of any other kind.
-tests/server/websocket/test_fast_path.py and tests/ethereum/rpc/common/test_raw_params_native_methods.py check
-that the answers equal those of the handlers.
+tests/server/websocket/test_connection_fast_path.py and
+tests/ethereum/rpc/common/test_raw_params_native_methods.py compare the answers with those of the handlers.
 """
 
 from collections.abc import Mapping, Sequence

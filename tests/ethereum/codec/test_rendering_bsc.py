@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.ethereum.test_header_rules import EMPTY_ROOT
+from tests.ethereum.test_networks_header_rules import EMPTY_ROOT
 from tests.families.built_blocks import SEAL, Header, Place, build, since_prague
 from wsnode.ethereum.codec.blocks import (
     BuiltBlock,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.drawing import examples
 from tests.server.http.test_connection import ONE, post
-from tests.server.test_fuzz import REQUESTS, mutate
+from tests.server.test_server_fuzz import REQUESTS, mutate
 from wsnode.server.http.fast_request import quick_post
 
 names = st.sampled_from(
