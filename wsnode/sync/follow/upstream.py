@@ -110,7 +110,7 @@ class Upstream:
         return True
 
     def announced_at(self, number: int) -> Head | None:
-        """Return the head of a number that the upstream announced last, None if that is not remembered."""
+        """Return the head last announced at a height, None if it is not remembered."""
         return self._recent.get(number)
 
     def require_unreplaced(self, block: Head | None) -> None:

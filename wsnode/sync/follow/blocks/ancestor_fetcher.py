@@ -101,10 +101,10 @@ class AncestorFetcher:
         link: Link,
         number: int,
     ) -> tuple[UnverifiedBlock | None, dict[Hash32, UnverifiedBlock]]:
-        """Return what `fetch` returns, and those blocks right below `number` that the upstream gives
-        meanwhile, by hash.
+        """Return the block of `fetch`, and the blocks right below `number` that the upstream gives, by hash.
 
-        Asked for are blocks that it has announced, and blocks above our head, `RECENT_HEADS` at most.
+        The blocks below are fetched at the same time, `RECENT_HEADS` at most: announced ones and those above
+        our head.
         """
         announced = self.announced_below(upstream, number)
         lowest = number - len(announced)
