@@ -2,8 +2,9 @@
 
     python -m tests.prose.doc_comments [FOLDER...]
 
-prints them: a sentence with two relative clauses, a comment that begins with a pronoun, and a function whose
-comment begins with no verb.
+prints them: a sentence with two relative clauses, a comment that begins with a pronoun, a function whose
+comment begins with no verb, a word in whose place the field has another one, and a result whose shape is not
+said: when it is None, what True means, in which unit a time is.
 """
 
 import ast
@@ -23,6 +24,19 @@ SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n")
 PRONOUNS: Final = frozenset({"What", "Whether", "Those", "That", "How"})
 VERBS: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
 """Verbs that open the first sentence of a function."""
+HOUSE_WORDS: Final = re.compile(
+    r"\b(told|tells?|gone|heard|hears?|look(s|ed|ing)?\b(?![- ]ups?\b)|puts? on|at once|by then|in vain"
+    r"|nobody|somebody|anybody|ours|theirs)\b|(?-i:^Most)\b",
+    re.IGNORECASE,
+)
+"""Words in whose place the field has one with an actor or a meaning: sent, published, received, pruned,
+compared, immediately, concurrently, in one call; and "Most" in place of "Maximum number of".
+"""
+SAYS_NONE: Final = re.compile(
+    r"\bNone\s+(if|for|before|after|without|while|until|unless|once|where|when|in|at|beyond|below|since)\b"
+    r"|\bReturn None\b|\bnever None\b"
+)
+SAYS_TRUE: Final = re.compile(r"\b[Rr]eturns?\s+(True|False)\b")
 RUST_ITEM: Final = re.compile(
     r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:const\s+)?(?:async\s+)?(?:unsafe\s+)?(?:extern\s+\"C\"\s+)?"
     r"(fn|struct|enum|trait|type|const|static|mod|union|macro_rules!)\s+(\w+)"
@@ -38,6 +52,8 @@ class DocComment(NamedTuple):
     """What it describes: the module, a qualified name, or a name of the crate."""
     is_function: bool
     text: str
+    returns: str = ""
+    """The annotation of a function's result; empty for Rust."""
 
     @property
     def sentences(self) -> list[str]:
@@ -54,6 +70,28 @@ class DocComment(NamedTuple):
     def opens_with_verb(self) -> bool:
         """Return whether its first word is a known verb in the imperative."""
         return self._first_word in VERBS
+
+    @property
+    def house_words(self) -> list[str]:
+        """Return the words of its sentences in whose place the field has another one."""
+        return [found[0] for each in self.sentences for found in HOUSE_WORDS.finditer(each.strip())]
+
+    @property
+    def hides_none(self) -> bool:
+        """Return True if the result may be None, and the text does not say when."""
+        return self.returns.endswith("| None") and not SAYS_NONE.search(self.text)
+
+    @property
+    def hides_true(self) -> bool:
+        """Return True if the result is a bool, and the text does not say when it is True or False."""
+        return self.returns == "bool" and not SAYS_TRUE.search(self.text)
+
+    @property
+    def hides_seconds(self) -> bool:
+        """Return True if the result is a time, and the text does not name seconds."""
+        return (
+            self.returns == "float" and bool(re.search(r"\btime\b", self.text)) and "second" not in self.text
+        )
 
     @property
     def _first_word(self) -> str:
@@ -89,8 +127,11 @@ def _python_docs(node: ast.AST, path: str, prefix: str) -> Iterator[DocComment]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{prefix}{child.name}"
+            returns = (
+                "" if isinstance(child, ast.ClassDef) or child.returns is None else ast.unparse(child.returns)
+            )
             if text := ast.get_docstring(child):
-                yield DocComment(path, name, not isinstance(child, ast.ClassDef), text)
+                yield DocComment(path, name, not isinstance(child, ast.ClassDef), text, returns)
             yield from _python_docs(child, path, f"{name}.")
         elif _is_text(child) and isinstance(before, ast.Assign | ast.AnnAssign):
             target = before.targets[0] if isinstance(before, ast.Assign) else before.target
@@ -129,6 +170,10 @@ FAULTS: Final[dict[str, Callable[[DocComment], bool]]] = {
     "two relative clauses": lambda doc: bool(doc.nested_sentences),
     "begins with a pronoun": lambda doc: doc.opens_with_pronoun,
     "begins without a verb": lambda doc: doc.is_function and not doc.opens_with_verb,
+    "house word": lambda doc: bool(doc.house_words),
+    "does not say when it is None": lambda doc: doc.hides_none,
+    "does not say what True means": lambda doc: doc.hides_true,
+    "a time without seconds": lambda doc: doc.hides_seconds,
 }
 
 

@@ -24,3 +24,31 @@ def test_a_plain_comment_has_no_fault() -> None:
     assert doc.opens_with_verb
     assert doc.nested_sentences == []
     assert PRONOUNS.isdisjoint(VERBS)
+
+
+def test_house_words_are_found_beside_words_of_the_field() -> None:
+    (doc,) = rust_docs(
+        "/// Read at once what was told. Most bytes of it. Look-ups look up `gone`.\nfn a() {}\n", "c.rs"
+    )
+    assert doc.house_words == ["at once", "told", "Most"]
+
+
+def test_the_shape_of_a_result_is_said() -> None:
+    source = """
+def a() -> int | None:
+    '''Return the number, or None.'''
+def b() -> int | None:
+    '''Return the number, None if there is none.'''
+def c() -> bool:
+    '''Return whether it is.'''
+def d() -> bool:
+    '''Remove it; return True if it was there.'''
+def e() -> float:
+    '''Return the time of the end.'''
+def f() -> float:
+    '''Return the time of the end, on trio's clock in seconds.'''
+"""
+    docs = [*python_docs(source, "d.py")]
+    assert [doc.name for doc in docs if doc.hides_none] == ["a"]
+    assert [doc.name for doc in docs if doc.hides_true] == ["c"]
+    assert [doc.name for doc in docs if doc.hides_seconds] == ["e"]

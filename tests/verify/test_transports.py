@@ -60,7 +60,11 @@ async def test_the_body_of_any_status_is_a_reply() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [(SILENT, "HTTP status 503"), (b"nonsense\r\n\r\n", "no HTTP reply"), (b"", "no HTTP")],
+    [
+        (SILENT, "the node answered HTTP 503 without a body"),
+        (b"nonsense\r\n\r\n", "no HTTP reply"),
+        (b"", "no HTTP"),
+    ],
 )
 async def test_without_a_body_there_is_no_reply(answer: bytes, reason: str) -> None:
     async with answering(answer) as place:

@@ -1,4 +1,4 @@
-"""`wsnode config`: look at a configuration file before a node starts with it, or reads it again."""
+"""`wsnode config`: check a configuration file before a node starts with it, or reads it again."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from wsnode.cli.terminal import one_line_failures
 
 @click.group("config", cls=Commands)
 def app() -> None:
-    """Look at a configuration file before a node starts with it."""
+    """Check a configuration file before a node starts with it."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`wsnode demo` and `wsnode dev`: chains to look at and to test against."""
+"""`wsnode demo` and `wsnode dev`: chains to explore and to test against."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -70,7 +70,7 @@ def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--data",
             type=FILE,
             metavar="DIR",
-            help="Keep the chain here; otherwise it is gone at the end.",
+            help="Folder that keeps the chain; without it the chain ends with the process.",
         ),
         address_options,
     ):
@@ -298,7 +298,10 @@ def dev(
     if not fork and fork_block is not None:
         raise click.UsageError("--fork-block: give a --fork too")
     if fork and (base_fee is not None or files[0] is not None):
-        raise click.UsageError("--fork: the other chain has its base fee and its state")
+        raise click.UsageError(
+            "--fork: leave out --base-fee, --state and --load-state, since the other chain has its own base "
+            "fee and state"
+        )
     if fork and journal is not None:
         raise click.UsageError("--journal: a forked chain cannot be published, its state is another chain's")
     with one_line_failures():

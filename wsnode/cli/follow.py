@@ -79,7 +79,8 @@ if TYPE_CHECKING:
 @click.option(
     "--old-checkpoint",
     is_flag=True,
-    help="With --beacon: go on from a checkpoint on top of which a chain could be forged by now.",
+    help="With --beacon: accept a checkpoint older than the weak subjectivity period, on which a "
+    "chain could be forged.",
 )
 @click.option(
     "--chain",

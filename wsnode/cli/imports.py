@@ -69,7 +69,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
 )
 @click.option("--chain-id", metavar="NAME", help="The chain's name, such as SN_MAIN.")
 @click.option(
-    "--trust-roots", is_flag=True, help="Check parent hashes only; take state roots as they are in the dump."
+    "--trust-roots", is_flag=True, help="Check parent hashes only; do not recompute the dump's state roots."
 )
 @click.option("--replace", is_flag=True, help="Replace stored blocks that differ from the dump's.")
 @journal_option

@@ -1,4 +1,6 @@
-"""`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows at once."""
+"""`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows
+immediately.
+"""
 
 import math
 from pathlib import Path
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group("keys", cls=Commands)
 def app() -> None:
-    """Make, list and revoke API keys; a running server follows at once."""
+    """Make, list and revoke API keys; a running server follows immediately."""
 
 
 @app.command()
@@ -31,8 +33,10 @@ def app() -> None:
     callback=lambda _context, _option, texts: dict(map(parse_cost, texts)),
     help="The credits of a method; 1 if not given.",
 )
-@click.option("--connections", type=click.IntRange(min=0), help="WebSocket connections at once.")
-@click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions at once.")
+@click.option(
+    "--connections", type=click.IntRange(min=0), help="WebSocket connections open at the same time."
+)
+@click.option("--subscriptions", type=click.IntRange(min=0), help="Subscriptions open at the same time.")
 @click.option("--method", "methods", multiple=True, help="An allowed method; may end in *.")
 @click.option("--forwarding", is_flag=True, help="Ask the partner in an outage.")
 @click.option(

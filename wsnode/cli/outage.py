@@ -12,7 +12,7 @@ from wsnode.cli.terminal import one_line_failures
 @click.argument("state", type=click.Choice(["on", "off"]))
 @data_option
 def outage(state: str, data: Path) -> None:
-    """Declare an outage, or its end; a running server follows at once."""
+    """Declare an outage, or its end; a running server follows immediately."""
     from wsnode.node.networks import OUTAGE_FILE
 
     with one_line_failures():

@@ -19,7 +19,7 @@ CLEAR_LINE = "\r\x1b[2K"
 
 
 def say(line: str) -> None:
-    """Print a line at once; control characters, which another node may have sent, are escaped."""
+    """Print a line immediately; control characters, which another node may have sent, are escaped."""
     print(escaped(line), flush=True)
 
 
@@ -59,7 +59,7 @@ class PassingLine:
         signal.signal(signal.SIGINT, self._handler)
 
     def show(self, text: str) -> bool:
-        """Show `text` in place of the last one, cut to the width; return True once there was an
+        """Show `text` in place of the last one, cut to the width; return True if there was an
         interruption.
         """
         if self._stream is not None:

@@ -36,14 +36,25 @@ Say = Callable[[str], None]
     show_default=True,
     help="Seconds to wait for a reply.",
 )
-@click.option("--against", metavar="URL", help="Ask this node of the same chain too, random questions.")
 @click.option(
-    "--calls", type=click.IntRange(min=1), default=2000, show_default=True, help="Number of random questions."
+    "--against", metavar="URL", help="Compare with this node of the same chain, by random requests."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="The same seed asks the same.")
-@click.option("--methods", metavar="METHOD,…", help="Ask about these methods only.")
 @click.option(
-    "--except", "passed_over", metavar="REGEX", help="Ignore differences in answers that match this."
+    "--calls", type=click.IntRange(min=1), default=2000, show_default=True, help="Number of random requests."
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed of the random requests: the same seed makes the same requests.",
+)
+@click.option("--methods", metavar="METHOD,…", help="Request these methods only.")
+@click.option(
+    "--except",
+    "passed_over",
+    metavar="REGEX",
+    help="Ignore differences of replies that match this expression.",
 )
 @click.option("--junit", "junit_file", type=FILE, metavar="FILE", help="Write the results as JUnit's XML.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object instead of lines.")

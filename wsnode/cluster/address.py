@@ -21,8 +21,8 @@ class JournalAddressError(ValueError):
 
 
 class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Address of a journal, and the name of one among a chain's journals; `str` shows neither user nor
-    password.
+    """Address of the Redis server, Sentinels or cluster that holds a journal, and the journal's name among
+    those of a chain; `str` shows neither user nor password.
     """
 
     scheme: str
@@ -35,7 +35,7 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
     service: str = ""
     """Name under which Sentinels know the servers."""
     network: str = ""
-    """Name that tells journals of one chain apart: two development chains may have equal genesis blocks."""
+    """Name that distinguishes journals of one chain: two development chains may have equal genesis blocks."""
     cafile: str | None = None
     """Path of the certificates to trust instead of the system's."""
 
@@ -86,7 +86,7 @@ def _place(url: str) -> SplitResult:
     try:
         place = urlsplit(url)
     except ValueError:
-        raise JournalAddressError("no URL of a journal") from None
+        raise JournalAddressError("a journal's URL cannot be parsed: write redis://HOST:PORT") from None
     if place.scheme not in SCHEMES:
         raise JournalAddressError(f"a journal's URL begins with one of {', '.join(SCHEMES)}")
     # A password that ends the hosts too early would be said to be a wrong port or database.
@@ -99,7 +99,7 @@ def _options(place: SplitResult) -> dict[str, list[str]]:
     try:
         options = parse_qs(place.query, strict_parsing=bool(place.query))
     except ValueError:
-        raise JournalAddressError("no URL of a journal") from None
+        raise JournalAddressError("a journal's URL cannot be parsed: write redis://HOST:PORT") from None
     if others := options.keys() - _OPTIONS:
         raise JournalAddressError(f"a journal's URL has no option {min(others)!r}")
     return options

@@ -21,7 +21,7 @@ class EthereumSource:
     def __init__(self, chain: Chain, *, is_development: bool) -> None:
         """Prepare to publish `chain`.
 
-        With `is_development`, no other process has the chain: it is published even where it went back.
+        With `is_development`, no other process has the chain: it is published even where it has moved back.
         """
         self.chain = chain
         self.is_sole = is_development

@@ -8,12 +8,12 @@ the ids of one holder by time. The server's clock alone counts.
 from typing import Final
 
 SWEPT_AT_ONCE: Final = 64
-"""Most expired filters that one call counts off, to keep each call short."""
+"""Maximum number of expired filters that one call counts off, to keep each call short."""
 MOST_BYTES: Final = 1 << 20
-"""Most bytes of a field of a filter."""
+"""Maximum number of bytes of a field of a filter."""
 
 OWNER_BYTES: Final = 64
-"""Most bytes of the name of an owner, a hash."""
+"""Maximum number of bytes of the name of an owner, a hash."""
 
 _TIME: Final = "local now = tonumber(redis.call('TIME')[1])"
 # What another program has put at the keys of counts is worth no error: counting begins anew.

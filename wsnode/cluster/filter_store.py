@@ -165,7 +165,7 @@ class RedisFilterStore:
         self._note_change()
         if self._is_away:
             self._is_away = False
-            logger.info("filters can be polled again: the journal that keeps them is there")
+            logger.info("filters can be polled again: the journal that stores them answers")
 
     def _note_away(self, error: JournalUnavailableError) -> None:
         if not self._is_away:

@@ -79,7 +79,7 @@ class JournalBounds(msgspec.Struct, frozen=True, kw_only=True):
 
     records: int = 100_000
     bytes: int = 1 << 30
-    """Most bytes of records as they are stored."""
+    """Maximum number of bytes of records as they are stored."""
     blocks: int = 128
     """Number of last blocks that stay whatever their size; each has 8 MiB at most."""
 
@@ -102,14 +102,15 @@ class Journal(Protocol):
         """
 
     async def renew(self, lease: Lease) -> RecordId | None:
-        """Have the lease last `LEASE_SECONDS` from now, and return the id of the last record.
+        """Have the lease last `LEASE_SECONDS` from now, and return the id of the last record, None for an
+        empty journal.
 
         Raises:
             LeaseLostError: It is not the holder's any more.
         """
 
     async def release(self, lease: Lease) -> None:
-        """Give up the lease, so that another process can write at once; a lost lease is no error."""
+        """Give up the lease, so that another process can write immediately; a lost lease is no error."""
 
     async def append(self, lease: Lease, record: Record) -> None:
         """Append a record of the lease's epoch, and drop first records beyond the bounds.

@@ -91,7 +91,7 @@ class ChainSource(Protocol):
     what: str
     """Name of the chain's blocks in the log."""
     is_sole: bool
-    """True if no other process has the chain, so that it is published even where it went back."""
+    """True if no other process has the chain, so that it is published even where it has moved back."""
 
     @property
     def genesis(self) -> bytes | None:
@@ -181,7 +181,7 @@ class LeaderSession:
 
     @property
     def next_renewal(self) -> float:
-        """Return the time at which the lease is to be renewed, of trio's clock."""
+        """Return the time at which the lease is to be renewed, on trio's clock in seconds."""
         return self._renewed + RENEWAL_SECONDS
 
     async def catch_up(self) -> int:

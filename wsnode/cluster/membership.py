@@ -76,7 +76,7 @@ class ClusterMembership:
                         await trio.sleep(REPORT_SECONDS)
             except JournalUnavailableError as error:
                 self._is_away = True
-                logger.debug("the other nodes are not known: %s", error)
+                logger.debug("the journal cannot list the other nodes: %s", error)
             await trio.sleep(REPORT_SECONDS)
 
     def _mine(self) -> ClusterNode | None:

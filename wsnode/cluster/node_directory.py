@@ -12,9 +12,9 @@ NODE_SECONDS: Final = 10.0
 """Seconds for which a node counts as present after its last announcement."""
 REPORT_SECONDS: Final = 3.0
 MOST_NODE_BYTES: Final = 4096
-"""Most bytes of a node's announcement."""
+"""Maximum number of bytes of a node's announcement."""
 MOST_NODES: Final = 1000
-"""Most nodes that are returned."""
+"""Maximum number of nodes that are returned."""
 
 
 class ClusterNode(msgspec.Struct, frozen=True):

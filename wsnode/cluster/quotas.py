@@ -6,9 +6,9 @@ from typing import Final, Protocol
 import msgspec
 
 MOST_SPENDINGS: Final = 1000
-"""Most keys in one exchange."""
+"""Maximum number of keys in one exchange."""
 MOST_OWING: Final = 65_536
-"""Most keys with missing credits that are returned."""
+"""Maximum number of keys with missing credits that are returned."""
 LONGEST_SINCE_SECONDS: Final = 1.0
 """Longest time, in seconds, in which reported credits can have been spent."""
 

@@ -18,7 +18,9 @@ from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 VERSION: Final = b"\x01"
 MOST_BYTES: Final = 32 << 20
-"""Most bytes of a record before it is compressed; a block has at most 8 MiB, a patch as much as a request."""
+"""Maximum number of bytes of a record before it is compressed; a block has at most 8 MiB, a patch as much as
+a request.
+"""
 _LEVEL: Final = 3
 
 
@@ -189,7 +191,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """
 
     def require_next_to(self, previous: Self) -> None:
-        """Check that this record follows `previous` at once.
+        """Check that this record directly follows `previous`.
 
         Raises:
             BrokenLinkError: It follows another one.

@@ -215,7 +215,7 @@ class RedisJournal:
         return Lease(holder, int(value))
 
     async def renew(self, lease: Lease) -> RecordId | None:
-        """Have the lease last longer, and return the id of the last record.
+        """Have the lease last longer, and return the id of the last record, None for an empty journal.
 
         Raises:
             LeaseLostError: It is not the holder's any more.
@@ -225,7 +225,7 @@ class RedisJournal:
         return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
-        """Give up the lease, so that another process can write at once; a lost lease is no error.
+        """Give up the lease, so that another process can write immediately; a lost lease is no error.
 
         Raises:
             JournalUnavailableError: Redis cannot be reached.

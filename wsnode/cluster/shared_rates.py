@@ -48,7 +48,7 @@ class CreditAccount(Protocol):
 
     @property
     def full_at(self) -> float:
-        """Return the time at which all credits will be back."""
+        """Return the monotonic time, in seconds, at which all credits will be back."""
         ...
 
     def settle(self, full_at: float, /) -> None:

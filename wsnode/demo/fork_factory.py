@@ -90,14 +90,16 @@ def reforking(
     fork: str | None,
     code_size_limit: int | None,
 ) -> Refork:
-    """Return the maker of a factory that moves an open chain, kept by nobody, to other blocks."""
+    """Return a maker of factories for one open chain without a folder of its own; a factory moves it to other
+    blocks.
+    """
     return partial(
         TemporaryForkFactory, source, funds, chain_id=chain_id, fork=fork, code_size_limit=code_size_limit
     )
 
 
 class TemporaryForkFactory:
-    """Factory of chains on other blocks, for a chain that nobody keeps; implements `ForkFactory`."""
+    """Factory of chains on other blocks, for a chain that is not stored; implements `ForkFactory`."""
 
     def __init__(
         self,

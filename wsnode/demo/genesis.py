@@ -45,7 +45,7 @@ GAS_TARGET_DIVISOR: Final = 2
 LOWEST_DIFFICULTY: Final = 131_072
 NEVER: Final = 2**63 - 1
 BLOCK_DIGITS: Final = 20
-"""Most decimal digits of a block's number."""
+"""Maximum number of decimal digits of a block's number."""
 
 
 class ForkSource(msgspec.Struct, frozen=True):

@@ -103,7 +103,7 @@ class GenesisSettings(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int | None = None
     """Time of the genesis, from which the clock runs; None for the system clock's."""
     code_size_limit: int | None = None
-    """Most bytes of a contract's code, None for the protocol's limit."""
+    """Maximum number of bytes of a contract's code, None for the protocol's limit."""
     on_request: bool = False
     """True to make blocks on request alone."""
     impersonates_all: bool = False

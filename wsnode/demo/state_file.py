@@ -14,7 +14,7 @@ from wsnode.node.config import ConfigurationError
 from wsnode.untrusted.files import read_file
 
 MOST_BYTES: Final = 1 << 30
-"""Most bytes of a file, compressed or not."""
+"""Maximum number of bytes of a file, compressed or not."""
 IN_FOLDER: Final = "state.json"
 
 

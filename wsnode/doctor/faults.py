@@ -13,7 +13,7 @@ from wsnode.store.errors import DamagedRowError
 from wsnode.store.progress import Progress
 
 MOST_SHOWN: Final = 20
-"""Most faults of one table that are kept; the others are counted."""
+"""Maximum number of faults of one table that are kept; the others are counted."""
 
 
 class FolderFault(msgspec.Struct, frozen=True, omit_defaults=True):

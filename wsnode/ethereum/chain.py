@@ -224,12 +224,12 @@ class Chain:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether the folder has its first block; only a new light folder has none."""
+        """Return True if the folder has its first block, which only a new light folder lacks."""
         with self.store.read() as reader:
             return self.has_begun_in(reader)
 
     def has_begun_in(self, reader: Reader) -> bool:
-        """Return whether the folder has its first block in the snapshot `reader`."""
+        """Return True if the folder has its first block in the snapshot `reader`."""
         return not self.is_light or window.first(reader) is not None
 
     def require_full(self) -> None:
@@ -278,7 +278,7 @@ class Chain:
         self.store.write(change)
 
     def prune_state(self, most: int) -> bool:
-        """Drop states of blocks below the first one, and return whether there may be more to drop.
+        """Drop states of blocks below the first one, and return True if there may be more to drop.
 
         At most `most` values are examined. The states of all blocks of the chain stay readable.
 
@@ -382,7 +382,7 @@ class Chain:
         return removed, chain_ids.unwind(writer, pending.root)
 
     def set_chain_id(self, chain_id: int) -> None:
-        """Set the chain id of the blocks after the head; blocks up to the head keep theirs.
+        """Set the chain id of the blocks after the head; blocks up to the head keep their chain id.
 
         Raises:
             ChainIdsError: The id was changed as often as the folder can record.

@@ -190,7 +190,9 @@ class Snapshot:
 
     @property
     def is_light(self) -> bool:
-        """Return True in a light folder: blocks are not executed, and states are known by proofs alone."""
+        """Return True if the folder is light: blocks are not executed, and states are known by proofs
+        alone.
+        """
         return self._chain.is_light
 
     @property

@@ -216,7 +216,9 @@ class Batch:
             outcome = yield from _attempt(step)
 
     def _complete(self, task: CallTask) -> Generator[Step, Any, Reply | None]:
-        """Run a call to its end, waiting for each of its steps, and return its reply."""
+        """Run a call to its end, waiting for each of its steps, and return its reply, None for a
+        notification.
+        """
         while task.step is not None:
             yield from self._resume(task, (yield from _attempt(task.step)))
         return task.take_reply()
@@ -272,7 +274,7 @@ class Batch:
                 self._size += size_of(reply or b"")
 
     def _resume_together(self, tasks: Sequence[CallTask]) -> Generator[Step, Any, None]:
-        """Wait for the steps of parked calls at once; resume each call with its result or error."""
+        """Wait for the steps of parked calls together; resume each call with its result or error."""
         steps = [task.step for task in tasks if isinstance(task.step, Await)]
         together = Gather([step.function for step in steps])
         bounds = [step.seconds for step in steps]

@@ -16,8 +16,8 @@ class ClientId:
 
     def __init__(self, peer: str | None = None) -> None:
         self.peer = peer
-        """API key or network address; None for a connection from this machine, whose users cannot be told
-        apart.
+        """API key or network address; None for a connection from this machine, whose users cannot be
+        distinguished.
         """
         self._keyed: dict[str, ClientId] | None = None
 
@@ -54,7 +54,7 @@ class ClientQuota:
         """Count held, by holder."""
 
     def admits(self, client: Any, count: int = 1) -> bool:
-        """Return whether `client` may hold `count` more."""
+        """Return True if `client` may hold `count` more."""
         # The last of them decides.
         used = self.used + count - 1
         # Asked in each turn, and nearly always so: what all hold is less than what one may.
@@ -73,7 +73,7 @@ class ClientQuota:
 
     @property
     def largest(self) -> Any:
-        """Return the holder (`quota_key`) of the largest count; None if nobody holds any."""
+        """Return the holder (`quota_key`) of the largest count; None if no client holds any."""
         return max(self._held, key=self._held.__getitem__, default=None)
 
     def take(self, client: Any, count: int = 1) -> None:

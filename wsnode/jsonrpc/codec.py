@@ -1,4 +1,4 @@
-"""Encoding of results and errors to bytes, and registration of types that JSON does not have.
+"""JSON of parameters, results and errors: types that JSON does not have, encoded replies, cursors.
 
 Ids and results that are JSON text already are copied into replies, never decoded and encoded again.
 """

@@ -55,7 +55,7 @@ class CallContext:
         self.scope: View | None = None
         self.view: Any = None
         self.eager = True
-        """True if a call in slices runs its first slice at once."""
+        """True if a call in slices runs its first slice immediately."""
         self.refusal: RpcError | None = None
         """Error for slow calls while the connection has no room for more of them; None while it has."""
         self.channel: Notifier | None = None

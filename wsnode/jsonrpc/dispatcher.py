@@ -1,6 +1,6 @@
 """Answering of messages: from the text of a message to its reply.
 
-A quick method answers at once. A slow call, a batch, and a message that takes long to decode become a
+A quick method answers immediately. A slow call, a batch, and a message that takes long to decode become a
 `CallTask`; the server resumes it between other work.
 """
 

@@ -18,7 +18,7 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474. A cursor, or the data behind a subscription is gone, or has not come yet."""
+"""EIP-1474. A cursor, or the data of a subscription, is no longer stored or does not exist yet."""
 RESOURCE_UNAVAILABLE = -32002
 """EIP-1474. No answer came from another node that was asked. geth uses this number for `TIMED_OUT`."""
 TIMED_OUT = -32002
@@ -30,13 +30,17 @@ RESPONSE_TOO_LARGE = -32003
 LIMIT_EXCEEDED = -32005
 """EIP-1474. A limit is exceeded; the call may succeed later, or with a smaller request."""
 RESTARTING = -32006
-"""Ours, for a subscription's last notification. EIP-1474's meaning (version not supported) does not occur."""
+"""Code of wsnode, for a subscription's last notification. EIP-1474's meaning (version not supported) does not
+occur.
+"""
 
 METHOD_NAME_BYTES = 2048
 ECHO_CHARACTERS = 100
 """Maximum characters of a client's text that a message repeats."""
 MESSAGE_CHARACTERS = 512
-"""Maximum characters of a message; the longest of ours, with three amounts and an address, has some 400."""
+"""Maximum characters of a message; the longest message of wsnode, with three amounts and an address, has some
+400.
+"""
 
 
 _UNBROKEN = re.compile(rf"\S{{{ECHO_CHARACTERS + 1},}}")

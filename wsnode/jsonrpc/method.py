@@ -162,7 +162,7 @@ class Middleware(HandlerKind):
 
     @property
     def reads_view(self) -> bool:  # type: ignore[override]
-        """Return True if the handler gets a view."""
+        """Return True if the handler is given a snapshot."""
         return self._inner.reads_view
 
     @property
@@ -402,9 +402,9 @@ class Method:
         self.kind = kind
         self.in_slices = in_slices
         self.quick_kind = kind if at_once is None else kind.calling(at_once)
-        """Kind whose calls return the result at once where possible, else steps."""
+        """Kind whose calls return the result immediately where possible, else steps."""
         self.answer = self.quick_kind.answer
-        """Function that returns the result, or steps if it is not available at once."""
+        """Function that returns the result, or steps if it is not available immediately."""
         self.parameters = kind.parameters
         self.contracts = kind.contracts
         """Function that finds the contracts in parameters; None if the parameters name no contract."""
@@ -438,7 +438,7 @@ class Method:
         slow_logger.warning("%s took %.3f s", self.name, seconds, extra={"details": details})
 
     def of_kind(self, kind: HandlerKind, quick_kind: HandlerKind | None = None) -> "Method":
-        """Return the method with its calls made by `kind`, or by `quick_kind` for results at once."""
+        """Return the method with its calls made by `kind`, or by `quick_kind` for immediate results."""
         method = copy(self)
         method.kind, method.quick_kind = kind, quick_kind or kind
         method.answer = method.quick_kind.answer

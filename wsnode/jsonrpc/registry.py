@@ -100,10 +100,9 @@ class Registry:
         any other handler may return a generator for calls with no immediate answer.
 
         Args:
-            view: The handler gets a view first.
-            caller: It gets the caller instead of a view.
-            channel: It gets the connection instead, to send notifications on it, and returns at once, so that
-                they follow the reply. Without a connection the call is refused.
+            view: The handler gets a view first. caller: It gets the caller instead of a view. channel: It
+            gets the connection instead, to send notifications on it, and returns immediately, so that they
+            follow the reply. Without a connection the call is refused.
             by_name: A method without parameters takes an empty object too.
             deadline: Seconds after which the call ends in `timeout_error`.
             at_once: `at_once(view, params)` returns the result where a generator handler would end in its
@@ -194,7 +193,9 @@ def _too_late(timeout_error: RpcError) -> Sequence[RpcError]:
 
 
 def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> Contracts | None:
-    """Return `contracts`, changed to decode the parameters first if the handler gets them as JSON text."""
+    """Return `contracts`, which decodes the parameters first if the handler gets them as JSON text; None if
+    the method has none.
+    """
     if contracts is None or parameters.decode is not bytes:
         return contracts
     return lambda text: contracts(parameters.read(text))

@@ -1,6 +1,6 @@
 """Answering of requests: finds the method, decodes the arguments, makes the reply or the error.
 
-A quick method answers at once; a generator handler that yields becomes a task. Nothing here waits, and no
+A quick method answers immediately; a generator handler that yields becomes a task. Nothing here waits, and no
 exception leaves: any bug of a handler is logged here, and becomes -32603 for its request alone.
 """
 
@@ -76,7 +76,7 @@ class RequestHandler:
         return internal_error(request)
 
     def handle_request(self, request: Request, context: CallContext) -> bytes | CallTask | None:
-        """Return the reply to a request, None to a notification, or the task of a slow call."""
+        """Return the reply to a request as JSON text, None for a notification, or the task of a slow call."""
         began = context.mark or perf_counter()
         name, params, identity = request
         method = self.registry.methods.get(name)
@@ -119,8 +119,8 @@ class RequestHandler:
         return reply if identity else None
 
     def handle_any(self, request: Request, context: CallContext) -> bytes | CallTask | None:
-        """Return the result of `handle_request`; for long parameters, a task in which a thread decodes them
-        first.
+        """Return the JSON text of the reply, None for a notification, or a task: of a slow call, or of one
+        whose long parameters a thread decodes first.
         """
         params = request[1]
         if len(params) > QUICK_BYTES and is_long(params):

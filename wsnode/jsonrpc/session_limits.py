@@ -40,7 +40,7 @@ class SessionBounds(msgspec.Struct, frozen=True, kw_only=True):
     batch_reply_bytes: MessageBytes = 25_000_000
     """Bytes of the reply to one batch; the call that exceeds them and all later ones get -32003."""
     batch_seconds: Seconds = 60.0
-    """Seconds for one batch; calls that are not answered by then get -32002."""
+    """Seconds for one batch; calls that are not answered within them get -32002."""
     call_wait_seconds: Seconds = 30.0
     """Seconds that a call with a time limit of its own may wait for turns and threads; then it gets -32005.
     """
@@ -53,7 +53,7 @@ class SessionBounds(msgspec.Struct, frozen=True, kw_only=True):
     slow_seconds: SecondsOrZero = 1.0
     """Seconds above which a call is logged."""
     versions: Count = 1000
-    """Versions of a store that calls in flight read at once; a call for one more gets -32005."""
+    """Versions of a store that calls in flight read at the same time; a call for one more gets -32005."""
 
 
 class AdmissionGate(Protocol):

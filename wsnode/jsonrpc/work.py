@@ -102,7 +102,7 @@ class Await:
 
 
 class Gather(Await):
-    """Step in which the server awaits several functions at once.
+    """Step in which the server awaits several functions concurrently.
 
     Its value is a list with the exception of each function, None for those that succeeded.
     """
@@ -250,7 +250,9 @@ class CallTask:
         return False
 
     def take_reply(self) -> Reply | None:
-        """Return the reply and release it: other objects may keep the task for a long time."""
+        """Return the reply, None for a notification, and release it, because other objects may keep the task
+        for a long time.
+        """
         reply, self.reply = self.reply, None
         return reply
 
@@ -263,4 +265,4 @@ class CallTask:
 
 
 Answer: TypeAlias = Reply | CallTask | None
-"""Reply at once, task of a later reply, or None for a notification."""
+"""Immediate reply, task of a later reply, or None for a notification."""

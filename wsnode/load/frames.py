@@ -10,7 +10,7 @@ CLOSE = 8
 PING = 9
 PONG = 10
 LARGEST_MESSAGE: Final = 1 << 30
-"""Most bytes of a message."""
+"""Maximum number of bytes of a message."""
 
 
 def masked_frame(payload: bytes, opcode: int = 1) -> bytes:

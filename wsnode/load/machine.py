@@ -67,7 +67,7 @@ class MachineTime(NamedTuple):
     all: float
 
     def part_since(self, before: "MachineTime") -> float:
-        """Return the part of all cores used since `before`, 0 where it is unknown."""
+        """Return the part of all cores used since `before`, from 0 to 1, 0 where it is unknown."""
         return (self.busy - before.busy) / (self.all - before.all) if self.all > before.all else 0.0
 
 

@@ -33,7 +33,7 @@ Hear: TypeAlias = Callable[[Heartbeat], bool]
 
 
 def end_by_itself(_beat: Heartbeat) -> bool:
-    """Return False, so that a run goes on until its time is over."""
+    """Return False, since a run without this end lasts for its time."""
     return False
 
 

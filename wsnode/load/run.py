@@ -27,7 +27,7 @@ from wsnode.load.report.formatting import NAMES
 REQUESTS = 4096
 ROUNDS = 3
 SLICES = 120
-"""Most points over time."""
+"""Maximum number of points over time."""
 SHORTEST_SLICE = 0.25
 SECTION_SECONDS = 2.0
 """Seconds for which cheap calls are measured, before and beside the load."""
@@ -203,8 +203,8 @@ class RunMonitor:
         self._look(-warm_up)
 
     def take(self, beat: Heartbeat) -> bool:
-        """Take a beat, and return True if the run is to end; all beats are shown with those of one
-        process.
+        """Record a progress message, and return True if the run is to end; the messages of all processes are
+        shown when those of one arrive.
         """
         self._progress.take(beat)
         self._first = self._first or beat.process

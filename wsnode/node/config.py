@@ -169,7 +169,9 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Journal that a network repeats."""
+    """Settings of a replica: the journal that it follows, and the state shared with the journal's other
+    nodes.
+    """
 
     journal: str
     """URL of the journal."""
@@ -229,9 +231,9 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     url: str
     records: Annotated[int, msgspec.Meta(ge=1000, le=100_000_000)] = 100_000
-    """Most records that the journal keeps; the oldest ones are dropped beyond them."""
+    """Maximum number of records that the journal keeps; the oldest ones are dropped beyond them."""
     bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] = 1 << 30
-    """Most bytes of records, all of which Redis keeps in memory."""
+    """Maximum number of bytes of records, all of which Redis keeps in memory."""
     blocks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 128
     """Number of last blocks whose records stay in the journal whatever their size."""
     advertise: NodeUrl | None = None

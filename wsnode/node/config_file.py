@@ -34,7 +34,7 @@ _LACKING = re.compile(r"missing required field `(\w+)`")
 
 
 class AllLimits(msgspec.Struct, frozen=True):
-    """Limits of one table: of the server, the methods and the pools."""
+    """Limits of a `limits` table of the configuration file: of the server, the methods and the pools."""
 
     server: Limits = Limits()
     calls: CallLimits = CallLimits()
@@ -80,7 +80,7 @@ KNOWN = KnownNames(
 
 
 MOST_BYTES: Final = 16 << 20
-"""Most bytes of a configuration file."""
+"""Maximum number of bytes of a configuration file."""
 
 
 class ConfigurationReport(NamedTuple):

@@ -84,7 +84,7 @@ class ProcessGroup(Protocol):
         ...
 
     def tell_damage(self, network: str, reason: str) -> None:
-        """Tell the other processes that this one has met a damaged row in a network's store."""
+        """Notify the other processes that this one has read a damaged row in a network's store."""
         ...
 
     def told_damage(self, network: str) -> str | None:
@@ -119,10 +119,10 @@ class SingleProcess:
         """Do nothing, since there is no other process."""
 
     def tell_damage(self, _network: str, _reason: str) -> None:
-        """Do nothing: nobody else needs to know."""
+        """Do nothing: there is no other process to notify."""
 
     def told_damage(self, _network: str) -> None:
-        """Return None: nobody else has the store open."""
+        """Return None: no other process has the store open."""
 
     def followed(
         self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str

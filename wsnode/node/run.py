@@ -116,7 +116,7 @@ async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
 
 
 async def _hurry(signals: AsyncIterator[int], server: Server, last_resort: ShutdownWatchdog) -> None:
-    """End the node at once on the next signal that ends it."""
+    """End the node immediately on the next signal that ends it."""
     async for number in signals:
         if number not in HELD:
             server.hurry()

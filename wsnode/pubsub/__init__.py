@@ -1,1 +1,3 @@
-"""Delivery of events to many subscribers: each gets all events in order, or is told which it missed."""
+"""Delivery of events to many subscribers: each gets all events in order, or a notice of those that it
+missed.
+"""

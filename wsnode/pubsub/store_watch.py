@@ -79,7 +79,7 @@ logger = logging.getLogger("wsnode.pubsub")
 class StoreWatch:
     """Loop that calls a function to read the store, after each commit of another process and at an interval.
 
-    While the function has more to publish, it is called again at once.
+    While the function has more to publish, it is called again immediately.
     """
 
     __slots__ = ("_called", "_fan_out", "_folder", "_is_behind")

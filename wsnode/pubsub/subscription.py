@@ -107,7 +107,7 @@ class Subscription(ABC):
         """Begin to send what the client missed: `missed` notifications, the first of them right after
         `position`.
 
-        The subscription has left its group by then. Each step of the catching up is one call of `take_step`.
+        The subscription has already left its group. Each step of the catching up is one call of `take_step`.
         """
 
     async def take_step(self) -> bool:
@@ -144,7 +144,7 @@ class SharedBound(Protocol):
     limit: int
 
     def admits(self, client: Any, count: int = 1) -> bool:
-        """Return whether `client` may hold `count` more."""
+        """Return True if `client` may hold `count` more."""
         ...
 
     def take(self, client: Any, count: int = 1) -> None:

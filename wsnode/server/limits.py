@@ -92,7 +92,7 @@ class Limits(SessionBounds, frozen=True, kw_only=True):
 
     @property
     def ending_seconds(self) -> float:
-        """Return the most seconds that a server may take to end."""
+        """Return the maximum number of seconds that a server may take to end."""
         return self.drain_seconds + 2 * self.close_seconds
 
     def share(self, processes: int) -> "Limits":

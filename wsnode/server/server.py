@@ -255,7 +255,7 @@ class Server:
     # begins while nothing is due is due later than if it began now.
 
     def _ping(self, now: float) -> float:
-        """Send the pings that are due, and return the time of the next one."""
+        """Send the pings that are due, and return the time of the next one, on trio's clock in seconds."""
         while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
             connection = first[0]
             del self._alive[connection]
@@ -264,7 +264,9 @@ class Server:
         return next(iter(self._alive.values()), now + self.limits.ping_seconds)
 
     def _give_up_messages(self, now: float) -> float:
-        """Close connections with overdue messages, and return the time of the next check."""
+        """Close connections with overdue messages, and return the time of the next check, on trio's clock in
+        seconds.
+        """
         unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
         while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
             first[0].abort_message()

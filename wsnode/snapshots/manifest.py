@@ -12,7 +12,7 @@ from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_
 NAME: Final = "manifest.json"
 VERSION: Final = 2
 MOST_BYTES: Final = 1 << 26
-"""Most bytes of a manifest: a copy of 20 TB has one of half that."""
+"""Maximum number of bytes of a manifest: a copy of 20 TB has one of half that."""
 PIECE_BYTES: Final = 1 << 26
 """Bytes of a file in one piece, before compression."""
 ETHEREUM_FILES: Final = ("eth/genesis.json", "eth/chain/data.mdb")

@@ -63,7 +63,7 @@ def decode_felt(value: object) -> Felt:
 
 
 def is_canonical(text: str) -> bool:
-    """Return whether `text` is a felt in canonical form."""
+    """Return True if `text` is a felt in canonical form."""
     try:
         return felt_text(felt_bytes(text)) == text
     except ValueError:

@@ -103,7 +103,7 @@ class StarknetSnapshot:
         return None if name is None else name.decode()
 
     def block(self, number: int) -> BlockRow | None:
-        """Return the stored row of block `number`, or None."""
+        """Return the stored row of block `number`, None if it is not stored."""
         row = self._reader.get(BLOCKS, number_key(number))
         return None if row is None else decode_block(row)
 
@@ -118,7 +118,7 @@ class StarknetSnapshot:
         return None if value is None else (key_number(value[:NUMBER_BYTES]), value[NUMBER_BYTES:])
 
     def diff_text(self, number: int) -> bytes | None:
-        """Return the stored JSON of block `number`'s state diff, or None."""
+        """Return the stored JSON of block `number`'s state diff, None if it is not stored."""
         frame = self._reader.get(DIFFS, number_key(number))
         return None if frame is None else decompress(frame)
 
@@ -152,7 +152,9 @@ class StarknetSnapshot:
         return value_at(self._reader, COMPILED_AT, class_hash, number)
 
     def storage_at(self, address: bytes, key: bytes, number: int) -> tuple[bytes, int] | None:
-        """Return a slot's value after block `number`, and the number of the block that wrote it, or None."""
+        """Return a slot's value after block `number`, and the number of the block that wrote it; None if no
+        block up to it did.
+        """
         entry = entry_at(self._reader, STORAGE_AT, address + key, number)
         return None if entry is None else (entry[1].rjust(32, b"\x00"), key_number(entry[0]))
 
@@ -176,7 +178,7 @@ class StarknetSnapshot:
         return self._reader.get(CLASSES, class_hash) is not None
 
     def first_named(self, class_hash: bytes) -> int | None:
-        """Return the number of the first block that names the class, or None."""
+        """Return the number of the first block that names the class, None if none does."""
         key = self._reader.get(FIRST_NAMED, class_hash)
         return None if key is None else key_number(key)
 

@@ -44,7 +44,7 @@ def verify(
     """Check `block` against all rules, and return it; without a head it is the first stored block.
 
     With `chain_id` a block with transactions and receipts is verified against its own hash. State roots are
-    recomputed with `roots`; `is_deployed` tells if a contract already exists.
+    recomputed with `roots`; `is_deployed` returns True if a contract already exists.
 
     Raises:
         InvalidStarknetBlockError: The block violates a rule.

@@ -20,16 +20,16 @@ class RowCursor(Protocol):
     """Position in a table; after a move that returned true, `item()` is the entry there."""
 
     def set_range(self, key: bytes, /) -> bool:
-        """Move to the first entry at or after `key` and return true; return false if there is none."""
+        """Move to the first entry at or after `key` and return True; return False if there is none."""
 
     def next(self) -> bool:
-        """Move to the following entry and return true; return false at the end."""
+        """Move to the following entry and return True; return False at the end."""
 
     def prev(self) -> bool:
-        """Move to the entry before and return true; return false at the start."""
+        """Move to the entry before and return True; return False at the start."""
 
     def last(self) -> bool:
-        """Move to the last entry and return true; return false if the table is empty."""
+        """Move to the last entry and return True; return False if the table is empty."""
 
     def key(self) -> bytes:
         """Return the key of the entry at this position."""

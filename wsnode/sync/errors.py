@@ -1,4 +1,4 @@
-"""Errors that end an import before its source does; each message is one line for the operator."""
+"""Errors of imports and of following that the operator can correct; each message is one line."""
 
 from typing import Final
 

@@ -130,7 +130,7 @@ class _Work:
         self._blocks.close()
 
     def turn(self) -> bool:
-        """Take blocks for `TURN_SECONDS`; return False when none is left."""
+        """Import blocks for `TURN_SECONDS`; return False when none is left."""
         end = time.monotonic() + TURN_SECONDS
         for block, inline in self._blocks:
             if block.number > self._intake.next_number:

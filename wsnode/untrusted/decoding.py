@@ -121,7 +121,7 @@ def decode_text(text: bytes) -> str:
 
 
 def require_text(text: bytes | str) -> None:
-    """Check that bytes are UTF-8. Decoders that pass over a member do not look at its strings.
+    """Check that bytes are UTF-8. Decoders that pass over a member do not check its strings.
 
     Raises:
         MalformedError: They are not.

@@ -50,7 +50,7 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Return whether the connection is TLS."""
+        """Return True if the connection is TLS."""
         return self.scheme in ("wss", "https")
 
     @property
@@ -94,5 +94,7 @@ def require_upstreams(urls: Sequence[str]) -> None:
 
 
 def usual_agreement(upstreams: int) -> int:
-    """Return how many of so many upstreams must have a block unless said: one of one or two, two of more."""
+    """Return how many of `upstreams` upstreams must have a block unless a setting says otherwise: one of one
+    or two, two of more.
+    """
     return 2 if upstreams > 2 else 1

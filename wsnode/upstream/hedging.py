@@ -16,7 +16,7 @@ async def first_answer(
 ) -> tuple[Client, Result]:
     """Return the first answering client and its result; requests to the others are cancelled.
 
-    The first client is asked at once, the next one when the last has failed or is slower than 19 of 20 of
+    The first client is asked immediately, the next one when the last has failed or is slower than 19 of 20 of
     its earlier answers.
 
     Raises:

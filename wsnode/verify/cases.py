@@ -9,7 +9,7 @@ from wsnode.untrusted.decoding import MalformedError, decode_json, decode_text
 from wsnode.untrusted.files import read_file
 
 MOST_BYTES: Final = 256 << 20
-"""Most bytes of a file."""
+"""Maximum number of bytes of a file."""
 
 
 class CaseFileError(Exception):

@@ -59,7 +59,8 @@ class Difference(NamedTuple):
 
 
 def difference(got: Any, want: Any, where: str = "$", *, messages: bool = True) -> Difference | None:
-    """Return the first place where two values differ; numbers compare by value, members in any order.
+    """Return the first place where two values differ, None if they are equal; numbers compare by value,
+    members in any order.
 
     Without `messages`, the message of an `error` object is not compared where both sides have one.
     """
@@ -102,7 +103,9 @@ def without_messages(got: Any, want: Any) -> tuple[Any, Any]:
 
 
 def shape_difference(got: Any, want: Any) -> str | None:
-    """Return the first place where two values differ in keys or JSON types; null fits everything."""
+    """Return the first place where two values differ in keys or JSON types, as a sentence; None if they have
+    the same shape. Null has every shape.
+    """
     return _shape(got, want, known=_names_in(want), optional=frozenset(), where="$")
 
 

@@ -50,7 +50,7 @@ class ComparisonTerms(msgspec.Struct, frozen=True):
     passed_over: str | None = None
     """Regular expression; differences in replies that match it are ignored."""
     shown: int = 3
-    """Most differences of one method that are kept; the others are counted."""
+    """Maximum number of differences of one method that are kept; the others are counted."""
 
 
 def compare(first: Ask, second: Ask, terms: ComparisonTerms) -> list[CaseResult]:

@@ -73,7 +73,9 @@ def _lines(case: Case, found: dict[tuple[int, str], list[str]]) -> Iterator[str]
 async def difference_of(
     exchange: Exchange, transport: RequestTransport, terms: CaseTerms, *, shape_only: bool
 ) -> str | None:
-    """Return the difference of a node's reply from the expected one, or the reason why there is no reply."""
+    """Return the difference of a node's reply from the expected one, or the reason why there is no reply, as
+    a sentence; None if it is equal.
+    """
     try:
         with trio.fail_after(terms.seconds):
             reply = await transport.ask(exchange.request)

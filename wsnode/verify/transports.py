@@ -56,7 +56,7 @@ class HttpTransport:
 def _post(url: str, text: str) -> str:
     reply = post(url, text)
     if not reply.body and reply.status != HTTPStatus.OK:
-        raise ConnectionError(f"HTTP status {reply.status}")
+        raise ConnectionError(f"the node answered HTTP {reply.status} without a body")
     return reply.body.decode(errors="replace")
 
 

@@ -106,7 +106,7 @@ def test_logs_that_are_lost_doubled_or_removed_wrongly_are_found(
         (HEADS[:-1], "its chain ends with"),
         (HEADS[:3], "its chain ends with"),
         ([], "its chain ends with"),
-        ([*HEADS, Failed("a block could not be told")], "could not be told"),
+        ([*HEADS, Failed("a block could not be published")], "could not be published"),
     ],
 )
 def test_heads_that_jump_or_end_elsewhere_are_found(

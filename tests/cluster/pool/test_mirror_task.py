@@ -214,7 +214,7 @@ async def test_a_change_that_cannot_be_read_is_left_behind_by_the_next_one(
             made.send(made.writer, made.writer.playground.sign(ALICE, nonce))
             await trio.sleep(1)
         assert are_alike(made)
-    said = [message for message in caplog.messages if "not known for now" in message]
+    said = [message for message in caplog.messages if "not received for now" in message]
     assert len(said) == len(made.others)
 
 
@@ -238,10 +238,10 @@ async def test_while_the_journal_is_away_pools_keep_what_they_have_which_is_said
         await trio.sleep(2)
         assert are_alike(made)
     assert sorted(message.split(":")[0] for message in caplog.messages) == [
-        "other nodes are not told of pending transactions for now",
-        "other nodes are told of pending transactions again",
-        "pending transactions of other nodes are known again",
-        "pending transactions of other nodes are not known for now",
+        "pending transactions are not published in the journal for now",
+        "pending transactions are published in the journal again",
+        "the writer's pending transactions are not received for now",
+        "the writer's pending transactions are received again",
     ]
 
 

@@ -397,7 +397,7 @@ async def test_a_journal_that_is_away_is_tried_again_while_clients_are_served(
         await here.caught_up(replica)
         assert replica.is_reachable
     told = [record.message for record in caplog.records]
-    assert told == [f"{AWAY}; what is stored is served, and the journal tried again"]
+    assert told == [f"{AWAY}; stored blocks are served, and the journal is tried again"]
 
 
 async def test_a_damaged_record_stops_a_replica_until_an_operator_begins_again(
@@ -521,7 +521,8 @@ async def test_an_empty_journal_makes_no_replica_ready_and_is_said_to_be_empty(
             await until(lambda: replica.is_reachable)
             assert replica.not_ready_reason() == "the journal is empty"
             assert caplog.messages == [
-                "the journal at memory is empty: nothing of this chain was published there yet"
+                "the journal at memory is empty: no node has published this chain there yet; check the "
+                "--journal of the node that writes it"
             ]
             here.growing.extend(1)
             await here.publish()

@@ -322,7 +322,7 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
         assert client.told[heads][1]["result"]["hash"] == f"0x{head.hash.hex()}"
         # Geth has no message for this, so a connection that knows no other ends.
         assert not any(other.told[name] for name in plain)
-        assert closed_with(other) == (1011, "the block told last is not known any more")
+        assert closed_with(other) == (1011, "the block sent last is not known any more")
 
 
 async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_told(
@@ -349,13 +349,13 @@ async def test_a_bug_in_telling_of_a_block_is_owned_up_to_and_the_next_one_is_to
         await wait_all_tasks_blocked()
         for name in (logs, heads):
             (error,) = errors(client.told[name])
-            assert (error["code"], error["message"]) == (-32603, "a block could not be told")
+            assert (error["code"], error["message"]) == (-32603, "a block could not be published")
             assert error["data"]["blockHash"] == f"0x{last.hash.hex()}"
         told = client.told[logs]
         assert [each["result"]["blockNumber"] for each in told if "result" in each] == ["0x1", "0x1", "0x3"]
         assert [len(other.told[name]) for name in plain] == [2, 2, 2, 0]
         assert not any(errors(other.told[name]) for name in plain)
-        assert closed_with(other) == (1011, "a block could not be told")
+        assert closed_with(other) == (1011, "a block could not be published")
         # No event is lost for good: the last cursor before the notice replays the missed ones.
         again = await client.subscribe("logs", {"cursor": told[1]["cursor"]})
         assert [each["result"]["blockNumber"] for each in client.told[again]] == ["0x2", "0x2", "0x3"]

@@ -158,4 +158,4 @@ async def test_who_reads_so_slowly_that_its_place_is_pruned_is_told_what_there_i
         assert Position.parse(pruned["data"].pop("cursor")).head == light.chain.head
         assert pruned == pruned_history(place.number, earliest)
         # Without notices there is no other way to tell it.
-        assert closed_with(plain) == (1011, "the block told last is not known any more")
+        assert closed_with(plain) == (1011, "the block sent last is not known any more")

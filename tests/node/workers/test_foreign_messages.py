@@ -181,7 +181,10 @@ async def test_more_connections_cannot_end_than_were_passed(
     node.theirs.post(ConnectionsClosed(ended))
     await node.parent._listen(node.worker, node.ours)
     assert node.worker.connections == 2
-    assert f"worker 1 cannot be understood and is ended: {ended} of 2 connections have ended" in caplog.text
+    assert (
+        f"worker 1 sent a message that cannot be read and is ended: {ended} of 2 connections have ended"
+        in caplog.text
+    )
     node.close()
 
 

@@ -120,7 +120,7 @@ async def test_a_store_that_lost_what_was_told_is_owned_up_to(growing: GrowingCh
         assert not other.told.get(plain)
         received = other.peer.protocol.close_rcvd
         assert received is not None
-        assert (received.code, received.reason) == (1011, "the block told last is not known any more")
+        assert (received.code, received.reason) == (1011, "the block sent last is not known any more")
         assert client.told[live][1]["params"]["result"]["block_hash"] == felt_text(growing.blocks[4][1])
 
 
@@ -146,7 +146,7 @@ async def test_a_block_may_be_lost_to_who_catches_up(growing: GrowingChain, curs
             assert not errors(slow.told[identity])
             received = slow.peer.protocol.close_rcvd
             assert received is not None
-            assert (received.code, received.reason) == (1011, "the block told last is not known any more")
+            assert (received.code, received.reason) == (1011, "the block sent last is not known any more")
             return
         lost = [error for error in errors(slow.told[identity]) if error["code"] == -32001]
         assert StarknetPosition.parse(lost[-1]["data"]["cursor"]) == StarknetPosition(*growing.blocks[-1])

@@ -116,7 +116,7 @@ def test_events_have_the_members_of_their_version(pair: Pair, version: str) -> N
 def test_the_earlier_version_refuses_later_parameters(pair: Pair, method: str, params: list[Any]) -> None:
     error = pair.calls["v0_9"](f"starknet_{method}", params)
     assert error["code"] == -32602
-    assert error["data"]["reason"].endswith("needs version 0.10, this path has 0.9")
+    assert error["data"]["reason"].endswith("this path (v0_9) has 0.9, use v0_10")
     assert pair.calls["v0_10"](f"starknet_{method}", params) != error
 
 

@@ -161,7 +161,7 @@ async def test_a_block_that_is_null_at_first_is_asked_for_again(opened: Open) ->
     ("method", "answer", "words"),
     [
         ("eth_chainId", "0x5", "it is chain 5, not 1"),
-        ("eth_chainId", None, "its chain id is None"),
+        ("eth_chainId", None, "its eth_chainId result is no hexadecimal quantity: None"),
     ],
 )
 async def test_an_upstream_of_another_chain_is_quarantined_by_name(

@@ -119,7 +119,9 @@ def block_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=FiniteRange(min=0, min_open=True),
             metavar="SECONDS",
         ),
-        click.option("--no-mining", "--no-mine", "no_mining", is_flag=True, help="Blocks on request alone."),
+        click.option(
+            "--no-mining", "--no-mine", "no_mining", is_flag=True, help="Make blocks on request alone."
+        ),
         click.option("--order", type=click.Choice(["fees", "fifo"]), default="fees", show_default=True),
         click.option(
             "--slots-in-an-epoch",
@@ -150,14 +152,19 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--config-out", type=FILE, metavar="FILE"),
         click.option("--quiet", "-q", "--silent", "quiet", is_flag=True),
         click.option("--verbosity", "-v", "verbosity", count=True),
-        click.option("--json", "as_json", is_flag=True, help="Log lines as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Write log lines as JSON."),
         click.option("--print-traces", "--enable-trace-printing", "print_traces", is_flag=True),
         click.option("--steps-tracing", "--tracing", "steps_tracing", is_flag=True),
         click.option("--disable-console-log", "--no-console-log", "no_console", is_flag=True),
         click.option(
-            "--network", "-n", type=click.Choice(["ethereum", "optimism", "tempo"]), help="ethereum alone."
+            "--network",
+            "-n",
+            type=click.Choice(["ethereum", "optimism", "tempo"]),
+            help="Family of the network; ethereum is the only one.",
         ),
-        click.option("--data", type=FILE, metavar="DIR", help="Keep the chain here; anvil has no such flag."),
+        click.option(
+            "--data", type=FILE, metavar="DIR", help="Folder that keeps the chain; anvil has no such flag."
+        ),
         limit_option,
     ):
         command = option(command)

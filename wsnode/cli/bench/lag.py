@@ -1,4 +1,4 @@
-"""`wsnode bench lag`: how late subscribers hear of blocks, of logs and of outcomes of calls."""
+"""`wsnode bench lag`: how late subscribers receive blocks, logs and outcomes of calls."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ LISTEN, BLOCKS = "Subscribers", "Blocks"
     default=0.1,
     show_default=True,
     metavar="S",
-    help="Seconds between blocks; each waits until one subscriber has heard of the last.",
+    help="Seconds between blocks; each waits until one subscriber has received the last.",
 )
 @results_options
 def lag(
@@ -93,7 +93,7 @@ def lag(
     as_json: bool,
     page_file: Path | None,
 ) -> None:
-    """Measure how late subscribers hear of new blocks, of logs and of outcomes of calls.
+    """Measure the seconds until subscribers receive new blocks, logs and outcomes of calls.
 
     The time counts from the first notification of a block at any subscriber, and from the reply to the call
     that made it. A development node is made to produce blocks; with any other this listens.

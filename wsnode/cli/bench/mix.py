@@ -48,7 +48,7 @@ LOAD, TIME = "Load", "Ramp and intervals"
     default=5.0,
     show_default=True,
     metavar="S",
-    help="How long the mix runs on a node, or each step of a ramp.",
+    help="Seconds of measurement on each node, or of each step of a ramp.",
 )
 @option(
     LOAD,
@@ -58,7 +58,14 @@ LOAD, TIME = "Load", "Ramp and intervals"
     help="Processes of the client; half of the cores if not given.",
 )
 @http_option(LOAD, "Over HTTP, a request at a time.")
-@option(LOAD, "--seed", metavar="N", default=1, show_default=True, help="The same seed asks the same.")
+@option(
+    LOAD,
+    "--seed",
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Seed of the random requests: the same seed makes the same requests.",
+)
 @option(
     TIME,
     "--ramp",
@@ -80,7 +87,7 @@ LOAD, TIME = "Load", "Ramp and intervals"
     "--intervals",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Results by N equal parts of the time.",
+    help="Report the results of N equal parts of the time.",
 )
 @option(
     TIME,
@@ -111,7 +118,7 @@ def mix(
     page_file: Path | None,
     seed: int,
 ) -> None:
-    """Put a mix of calls on any node."""
+    """Measure a node's throughput and latency under a mix of calls."""
     from wsnode.load.mix.processes import usual_processes
     from wsnode.load.mix.window import LoadSettings
     from wsnode.load.plan import MixPlan

@@ -72,7 +72,9 @@ def results_options(command: Command) -> Command:
     for each in (
         option("Results", "--html", "page_file", type=FILE, metavar="FILE", help="Write a page with charts."),
         option("Results", "--json", "as_json", is_flag=True, help="Print a JSON object instead of lines."),
-        option("Results", "--against", metavar="URL", help="Measure this node too, by turns."),
+        option(
+            "Results", "--against", metavar="URL", help="URL of a second node that is measured too, in turns."
+        ),
     ):
         command = each(command)
     return command

@@ -1,4 +1,4 @@
-"""`wsnode bench storm`: many connections at once."""
+"""`wsnode bench storm`: many connections at the same time."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ STORM = "Storm"
     "--rate",
     type=FiniteRange(min=0.1),
     metavar="R",
-    help="Connections opened a second; as fast as the node takes them if not given.",
+    help="Connections opened a second; as fast as the node accepts them if not given.",
 )
 @option(
     STORM,
@@ -28,7 +28,7 @@ STORM = "Storm"
     default=256,
     show_default=True,
     metavar="N",
-    help="Most connections being opened at once, without --rate.",
+    help="Maximum number of connections opening at the same time; ignored with --rate.",
 )
 @option(
     STORM,
@@ -37,7 +37,7 @@ STORM = "Storm"
     default=0.0,
     show_default=True,
     metavar="S",
-    help="Seconds for which all stay open, before one more call on each.",
+    help="Seconds for which all connections stay open, before one more call on each.",
 )
 @option(
     STORM,
@@ -46,7 +46,7 @@ STORM = "Storm"
     default=10.0,
     show_default=True,
     metavar="S",
-    help="Seconds within which a connection is open and its call answered.",
+    help="Seconds for opening a connection and answering its call; beyond them it counts as failed.",
 )
 @results_options
 def storm(

@@ -174,7 +174,7 @@ class Mirror:
 
     def _refuse(self, name: bytes, error: Exception) -> None:
         self.counts.refused += 1
-        logger.debug("0x%s, which the writer has, is not taken: %s", name.hex(), error)
+        logger.debug("transaction 0x%s of the writer is not added to this node's pool: %s", name.hex(), error)
 
     def _drop(self, hashes: Sequence[bytes]) -> list[bytes]:
         dropped = [name for name in hashes if self._pool.drop(name)]

@@ -14,7 +14,7 @@ from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.ethereum.codec.transactions import PooledTransaction
 
 READ_SECONDS: Final = 0.5
-"""Seconds to wait for a change, before this node's head is looked at."""
+"""Seconds to wait for a change before the mirror compares this node's head."""
 REPAIR_SECONDS: Final = 3.0
 """Seconds after which missing transactions are asked for, even if the head has not moved."""
 REPAIRED_AT_ONCE: Final = 256
@@ -92,14 +92,16 @@ class MirrorTask:
                 self._note_there()
                 is_linked = await self._are_taken(said)
             except UnreadableRecordError as error:
-                logger.debug("%s; all is read anew", error)
+                logger.debug("%s; the writer's whole pool is read again", error)
                 is_linked = False
             if not is_linked:
                 await self._read_anew(stream)
             await self._repair(stream)
 
     async def _are_taken(self, said: Sequence[RecordedChange]) -> bool:
-        """Take changes; return False at the first that does not follow the one before."""
+        """Apply changes to the mirror; return True if each one follows the one before, False at the first
+        that does not.
+        """
         for each in said:
             if self._is_own(each.id.epoch):
                 self._position = each.id
@@ -190,13 +192,13 @@ class MirrorTask:
         self.is_reachable = True
         if self._is_away:
             self._is_away = False
-            logger.info("pending transactions of other nodes are known again")
+            logger.info("the writer's pending transactions are received again")
 
     def _note_away(self, error: Exception) -> None:
         self.is_reachable = False
         if not self._is_away:
             self._is_away = True
-            logger.warning("pending transactions of other nodes are not known for now: %s", error)
+            logger.warning("the writer's pending transactions are not received for now: %s", error)
 
 
 def _slices(whole: Sequence[Sliced]) -> Iterator[Sequence[Sliced]]:

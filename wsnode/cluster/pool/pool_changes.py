@@ -8,19 +8,19 @@ from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 MOST_TRANSACTIONS: Final = 16_384
-"""Most transactions that a writer lists at once; of more, the first ones are listed."""
+"""Maximum number of transactions in one list of a writer; of more, the first ones are listed."""
 MOST_BYTES: Final = 32 << 20
-"""Most bytes of listed transactions."""
+"""Maximum number of bytes of listed transactions."""
 STREAM_CHANGES: Final = 1_024
-"""Most changes in the stream; a reader that is further behind reads everything anew."""
+"""Maximum number of changes in the stream; a reader that is further behind reads everything anew."""
 STREAM_BYTES: Final = 8 << 20
-"""Most bytes of changes in the stream."""
+"""Maximum number of bytes of changes in the stream."""
 ADDED_AT_ONCE: Final = 256
 ADDED_BYTES_AT_ONCE: Final = 256 << 10
 """Bytes of added transactions in one change, beyond which one more may go."""
 DROPPED_AT_ONCE: Final = 1_024
 LARGEST_TRANSACTION: Final = 128 << 10
-"""Most bytes of a transaction that any pool accepts, without blobs."""
+"""Maximum number of bytes of a transaction that any pool accepts, without blobs."""
 MOST_CHANGE_BYTES: Final = 512 << 10
 
 Encoded: TypeAlias = bytes

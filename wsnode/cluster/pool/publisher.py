@@ -212,7 +212,7 @@ class PoolPublisher:
             try:
                 await self._publish_once(stream, lease)
             except StreamMovedError as error:
-                logger.debug("%s: it is said anew what is pending", error)
+                logger.debug("%s: all pending transactions are published again", error)
                 self._begin_anew()
             except LeaseLostError:
                 # The publisher of blocks is about to notice as well.
@@ -282,9 +282,9 @@ class PoolPublisher:
     def _note_there(self) -> None:
         if self._is_away:
             self._is_away = False
-            logger.info("other nodes are told of pending transactions again")
+            logger.info("pending transactions are published in the journal again")
 
     def _note_away(self, error: JournalUnavailableError) -> None:
         if not self._is_away:
             self._is_away = True
-            logger.warning("other nodes are not told of pending transactions for now: %s", error)
+            logger.warning("pending transactions are not published in the journal for now: %s", error)

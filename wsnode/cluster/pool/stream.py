@@ -1,4 +1,4 @@
-"""Operations of a journal for the pool of its writer, and for reading nodes."""
+"""`PoolStream`: a writer's pool in its journal; the writer appends its changes, other nodes read them."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

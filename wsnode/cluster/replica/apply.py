@@ -128,7 +128,11 @@ class LogApplier:
             Head.of(block), Hash32(header_fields(block.header).state_root), record.before.chain_id
         )
         if not is_at(after, record.after) or block.parent_hash != record.before.head.hash:
-            raise RefusedRecordError(record.id, f"its block leads to {after}, the record says {record.after}")
+            raise RefusedRecordError(
+                record.id,
+                f"its block leads to {after}, the record says {record.after}: the node that wrote it is "
+                "faulty",
+            )
         if impersonated_senders(block.header, block.body) != change.senders:
             raise RefusedRecordError(
                 record.id, "the senders of its unsigned transactions are not those that the record names"
@@ -163,11 +167,17 @@ class LogApplier:
 
     def _require_development(self, record: Record) -> None:
         if not self._is_development:
-            raise RefusedRecordError(record.id, "it has a change that only development chains may have")
+            raise RefusedRecordError(
+                record.id, "it has a change that only development chains may have, and this chain is none"
+            )
 
     def _require(self, record: Record) -> None:
         if not is_at(found := standing_of(self._chain), record.after):
-            raise RefusedRecordError(record.id, f"it leads to {found}, the record says {record.after}")
+            raise RefusedRecordError(
+                record.id,
+                f"it leads to {found}, the record says {record.after}: the node that wrote it or this folder "
+                "is faulty",
+            )
 
     def _marks(self, record: Record) -> FinalityMarks:
         """Return the marks after a record.

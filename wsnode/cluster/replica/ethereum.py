@@ -1,4 +1,6 @@
-"""Chain of the eth family that repeats records: one change at a time, published when complete."""
+"""Chain of the eth family that applies the journal's records: one change at a time, published when
+complete.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Following of a journal: records are read as they come, and repeated."""
+"""Following of a journal: records are read as they arrive, and applied."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ async def no_bridge(_gap: GapError) -> bool:
 
 
 class ReplicaChain(Protocol):
-    """Chain that repeats records; `str` names its head."""
+    """Chain that applies the journal's records; `str` names its head."""
 
     @property
     def head(self) -> Head:
@@ -112,9 +112,9 @@ class Replica:
         self._outage = StorageRetry(self._stored)
         self.replica_lag = ReplicaLag(lambda: copy.head.number, trio.current_time, max_lag)
         self.position: RecordId | None = None
-        """Id of the last repeated record."""
+        """Id of the last applied record."""
         self._latest: RecordId | None = None
-        """Highest id of all repeated records; the journal may have lost it since."""
+        """Highest id of all applied records; the journal may have lost it since."""
         self._held_seconds = held_seconds
         self._held: float | None = None
         """Time since which a branch is kept against the journal, None if none is."""
@@ -172,7 +172,7 @@ class Replica:
 
     async def _wait_away(self, error: JournalUnavailableError) -> None:
         if self.is_reachable or self.error is None:
-            logger.warning("%s; what is stored is served, and the journal tried again", error)
+            logger.warning("%s; stored blocks are served, and the journal is tried again", error)
         self.is_reachable, self.error = False, str(error)
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         await trio.sleep(pause)
@@ -194,7 +194,9 @@ class Replica:
     def _reached(self, journal: Journal, *, is_empty: bool) -> None:
         if not self.is_reachable and is_empty:
             logger.warning(
-                "the journal at %s is empty: nothing of this chain was published there yet", journal.place
+                "the journal at %s is empty: no node has published this chain there yet; check the --journal "
+                "of the node that writes it",
+                journal.place,
             )
         elif not self.is_reachable:
             begin = "from its first record on" if self.position is None else f"after record {self.position}"
@@ -244,7 +246,7 @@ class Replica:
         """Continue after the last record whose state this chain has; return that state, None if there is
         none.
 
-        Without one, begin with the first record of the journal. If all later records were repeated before and
+        Without one, begin with the first record of the journal. If all later records were applied before and
         left again, the journal has lost how: its writer will publish that again, and nothing is taken back.
         """
         before: RecordId | None = None
@@ -274,7 +276,7 @@ class Replica:
         return oldest.before
 
     def _is_old(self, record: Record) -> bool:
-        """Return True if a record was repeated, and the chain has left its state since."""
+        """Return True if a record was applied, and the chain has left its state since."""
         if self._latest is not None:
             return record.id <= self._latest
         return self._copy.has_left(
@@ -406,7 +408,9 @@ class Replica:
 
 
 async def _before_classes(journal: Journal, record: Record) -> RecordId | None:
-    """Return the id of the record before a record and the classes right before it."""
+    """Return the id of the record before a record and the classes that directly precede it, None at the
+    journal's beginning.
+    """
     position = record.previous
     while records := await journal.read_back(record.id, RECORDS_BACK):
         for record in records:

@@ -23,19 +23,21 @@ class ReplicaLag:
         self.tip: int | None = None
         """Number of the journal's head, None before it is known."""
         self._since: float | None = None
-        """Time since which a record of the journal is not repeated, None if all are."""
+        """Time, on the given clock in seconds, since which a record of the journal has not been applied; None
+        if all are applied.
+        """
         self._stage = SyncStage.CONNECTING
         self.is_stopped = False
         self.is_unstored = False
 
     def noted(self, tip: int) -> None:
-        """Note the number of the journal's head; the records up to it are not repeated yet."""
+        """Note the number of the journal's head; the records up to it are not applied yet."""
         self.tip = tip
         if self._since is None:
             self._since = self._clock()
 
     def repeated(self) -> None:
-        """Note that all records of the journal are repeated, at least one."""
+        """Note that all records of the journal are applied, at least one."""
         self._since = None
         if self.tip is None:
             self.tip = self._head()
@@ -49,7 +51,7 @@ class ReplicaLag:
 
     @property
     def late(self) -> float:
-        """Return the seconds for which records of the journal have waited to be repeated, 0 if none does."""
+        """Return the seconds for which records of the journal have waited to be applied, 0 if none waits."""
         return 0.0 if self._since is None else self._clock() - self._since
 
     def stage(self) -> SyncStage:

@@ -20,7 +20,7 @@ from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError
 from wsnode.upstream.streams import Connect
 
 MOST_ASKED: Final = 4
-"""Most nodes that are asked for blocks, the highest first."""
+"""Maximum number of nodes that are asked for blocks, the highest first."""
 MEETING_SECONDS: Final = 2 * REPORT_SECONDS
 """Seconds to wait for nodes: each announces itself every `REPORT_SECONDS`."""
 
@@ -66,7 +66,8 @@ class PeerNodes:
 
 
 async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
-    """Make the last of some blocks the head; return False, with a line in the log, if one does not verify.
+    """Make the last of some blocks the head; return True if all of them verify, False, with a line in the
+    log, if one does not.
 
     The parent of the first block is known, and each block is the parent of the next.
     """

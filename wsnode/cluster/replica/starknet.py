@@ -1,4 +1,4 @@
-"""Starknet chain that repeats records, with the checks of an import."""
+"""Starknet chain that applies the journal's records, with the checks of an import."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -23,9 +23,9 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.importer import BlockImporter
 
 MOST_WAITING_BYTES: Final = 256 << 20
-"""Most bytes of definitions that wait for their block: more than any block declares."""
+"""Maximum number of bytes of definitions that wait for their block: more than any block declares."""
 MOST_CHAIN_ID: Final = 31
-"""Most letters of a chain's name, which is a felt."""
+"""Maximum number of letters of a chain's name, which is a felt."""
 
 logger = logging.getLogger("wsnode.replica")
 
@@ -180,7 +180,9 @@ class StarknetLogApplier:
         self._waiting.update({each.class_hash: each for each in found if each.class_hash not in late})
         if sum(len(each.rendered) for each in self._waiting.values()) > MOST_WAITING_BYTES:
             self._waiting.clear()
-            raise RefusedRecordError(record.id, f"more than {MOST_WAITING_BYTES} bytes of classes")
+            raise RefusedRecordError(
+                record.id, f"the classes that wait for its block have more than {MOST_WAITING_BYTES} bytes"
+            )
 
     def _checked(self, record: Record, class_hash: bytes, text: bytes) -> ContractClass:
         """Return a definition; its hash is verified where its kind allows that."""
@@ -196,7 +198,7 @@ class StarknetReplicaChain:
     def __init__(
         self, chain: StarknetChain, applier: StarknetLogApplier, publish: Callable[[], object]
     ) -> None:
-        """Prepare to repeat records; `publish` is called after each change."""
+        """Prepare to apply records; `publish` is called after each change."""
         self._chain = chain
         self._applier = applier
         self._publish = publish

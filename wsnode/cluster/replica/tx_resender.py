@@ -20,9 +20,9 @@ from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefus
 from wsnode.upstream.streams import Connect
 
 SENT_PER_SECOND: Final = 1000
-"""Most transactions a second that all nodes together send again to a new writer."""
+"""Maximum number of transactions a second that all nodes together send again to a new writer."""
 BYTES_PER_SECOND: Final = 8 << 20
-"""Most bytes a second that all nodes together send again to a new writer."""
+"""Maximum number of bytes a second that all nodes together send again to a new writer."""
 WAITED_MEETINGS: Final = 2
 """Exchanges with the journal in which a new writer may list its transactions, before it is sent
 everything.

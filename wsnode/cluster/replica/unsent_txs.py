@@ -68,7 +68,8 @@ class UnsentTransactions:
         """Return the transactions to send to the writer of an epoch, by sender and nonce, so that none has to
         wait.
 
-        Those from other nodes are last: the others send them as well, and mostly the writer has them by then.
+        Those from other nodes are last: the others send them as well, and usually the writer has them before
+        this node's turn.
         """
         now = self._clock()
         self._answers = {

@@ -22,7 +22,7 @@ from wsnode.server.transport.sockets import accept_each, open_unix
 
 READ_BYTES: Final = 64 * 1024
 REPLY_BYTES: Final = 1 << 30
-"""Most bytes of a reply, beyond those of any real one."""
+"""Maximum number of bytes of a reply, beyond those of any real one."""
 MOST_CONNECTIONS: Final = 256
 _MARK: Final = re.compile(rb'[][{}"]|[^][{}"\s]')
 _OUTSIDE_TEXT: Final = re.compile(rb'[][{}"]')

@@ -12,7 +12,7 @@ from wsnode.demo.terminal.printable import address, printable
 MOST_LINES: Final = 1000
 MOST_DEPTH: Final = 128
 SHOWN_BYTES: Final = 4 + 4 * 32
-"""Most bytes of input or output that are shown: a function's selector and four values."""
+"""Maximum number of bytes of input or output that are shown: a function's selector and four values."""
 _KINDS: Final = {"CALL": "", "CREATE": "", "STATICCALL": " [staticcall]", "DELEGATECALL": " [delegatecall]"}
 
 

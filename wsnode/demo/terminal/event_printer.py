@@ -28,8 +28,8 @@ from wsnode.upstream.address import shown
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10
-"""Most failed transactions a second whose reason is looked up: all earlier ones of the block run again for
-it.
+"""Maximum number of failed transactions a second whose reason is looked up: all earlier ones of the block run
+again for it.
 """
 REASON_SECONDS: Final = 0.25
 REASON_BYTES: Final = 64 * 1024
@@ -37,11 +37,11 @@ TRACE_SECONDS: Final = 1.0
 TRACE_BYTES: Final = 1024 * 1024
 NAMES_PER_SECOND: Final = 100
 CONSOLE_CHARACTERS: Final = 4096
-"""Most characters of a message to the console."""
+"""Maximum number of characters of a message to the console."""
 PLAIN_GAS: Final = 21_000
 """Gas of a transaction that runs no code."""
 KEPT_BYTES: Final = 64 * 1024
-"""Most bytes of the parameters of a failed call that are kept until they are printed."""
+"""Maximum number of bytes of the parameters of a failed call that are kept until they are printed."""
 TRACE: Final = b'{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}'
 TREE: Final = b'{"tracer":"callTracer","tracerConfig":{"withLog":true}}'
 
@@ -69,7 +69,7 @@ class TopCall(msgspec.Struct, rename="camel", frozen=True):
 
 
 class TransactionCall(msgspec.Struct, frozen=True):
-    """Printed members of a call."""
+    """Members of eth_call's first parameter, a call object, that are printed."""
 
     to: str | None = None
     data: str | None = None

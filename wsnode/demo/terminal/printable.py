@@ -6,7 +6,7 @@ from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.untrusted import decoding
 
 SHOWN_CHARACTERS: Final = 300
-"""Most characters of a text, such as a contract's reason of a failure."""
+"""Maximum number of characters of a text, such as a contract's reason of a failure."""
 
 
 def printable(text: str, most: int = SHOWN_CHARACTERS) -> str:

@@ -110,7 +110,7 @@ def _damage(class_hash: bytes, row: bytes) -> str | None:
 SLOT_BYTES: Final = 370
 """Bytes of memory of a slot while roots are computed again."""
 MEMORY: Final = 1 << 30
-"""Most bytes of memory for slots."""
+"""Maximum number of bytes of memory for slots."""
 
 
 def examine(chain: StarknetChain, findings: FaultCollector) -> None:

@@ -22,7 +22,7 @@ SHARE: Final = 0.1
 ALWAYS: Final = inf
 """Share with which the block is rebuilt after each change; for tests, which must not depend on the clock."""
 SAVED_SECONDS: Final = 1.0
-"""Seconds of which the share may be used at once."""
+"""Seconds of which the share may be used without a pause."""
 GAS_AT_ONCE: Final = 1_000_000
 """Gas up to which a block is built on the main thread; a worker thread would take longer."""
 
@@ -76,8 +76,8 @@ class PendingBlock:
         return self._next_block(head).base_fee_after(spec, head)
 
     def advised_base_fee(self, head: Header) -> int | None:
-        """Return the base fee for advice on fees in wei: the next block's if it was set, else the head's, as
-        in geth.
+        """Return the base fee for advice on fees, in wei: the next block's if it was set, else the head's, as
+        in geth; None before London.
         """
         decided = self._next_block(head).base_fee
         return head.base_fee if decided is None else decided

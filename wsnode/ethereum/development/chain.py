@@ -259,7 +259,9 @@ class DevelopmentChain(BlockMaker):
             self._pool.refresh()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place at once; the `nonce` of each, an integer, never becomes lower."""
+        """Change many accounts in place, in one step; the `nonce` of each, an integer, never becomes
+        lower.
+        """
         async with self._lock:
             changes = {}
             for count, (address, changed) in enumerate(accounts.items()):

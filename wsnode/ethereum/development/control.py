@@ -116,7 +116,7 @@ class DevelopmentControl(Protocol):
 
     @property
     def is_automatic(self) -> bool:
-        """Return True if each transaction gets a block at once."""
+        """Return True if each transaction gets a block immediately."""
 
     @property
     def interval(self) -> float | None:
@@ -141,10 +141,10 @@ class DevelopmentControl(Protocol):
         """Wait until no change of the chain is under way; none begins before the caller waits again."""
 
     async def settle(self) -> None:
-        """Wait until all executable transactions are in blocks, if each is to get one at once."""
+        """Wait until all executable transactions are in blocks, if each is to get one immediately."""
 
     async def set_automatic(self, *, enabled: bool) -> None:
-        """Give each transaction a block at once, or stop doing so."""
+        """Give each transaction a block immediately, or stop doing so."""
 
     def set_interval(self, seconds: float) -> None:
         """Make a block every `seconds`; with 0, only on request."""
@@ -218,7 +218,9 @@ class DevelopmentControl(Protocol):
         """
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place at once; the `nonce` of each, an integer, never becomes lower."""
+        """Change many accounts in place, in one step; the `nonce` of each, an integer, never becomes
+        lower.
+        """
 
     async def add_balance(self, address: Address, wei: int) -> None:
         """Add `wei` to the balance of an account.

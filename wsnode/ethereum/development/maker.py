@@ -104,7 +104,7 @@ class BlockMaker(NextBlockPlans):
 
     @property
     def is_automatic(self) -> bool:
-        """Return True if each transaction gets a block at once."""
+        """Return True if each transaction gets a block immediately."""
         return self._mode.is_automatic
 
     @property
@@ -127,7 +127,7 @@ class BlockMaker(NextBlockPlans):
                 logger.error("no block was made: %s", error)  # noqa: TRY400 - no bug of ours
             except Exception:
                 # The failure of one block must not end the node; the next block may succeed.
-                logger.exception("no block was made")
+                logger.exception("no block was made; the next one is tried when it is due")
 
     async def mine(self, blocks: int = 1, *, interval: int = 0, timestamp: int | None = None) -> int:
         """Make blocks, and return the number of the last one.
@@ -166,7 +166,7 @@ class BlockMaker(NextBlockPlans):
             pass
 
     async def settle(self) -> None:
-        """Wait until all executable transactions are in blocks, if each is to get one at once."""
+        """Wait until all executable transactions are in blocks, if each is to get one immediately."""
         if self._mode.is_automatic:
             async with self._lock:
                 # After this wait, another task's block may include the transaction already.
@@ -174,7 +174,7 @@ class BlockMaker(NextBlockPlans):
                     await self._mine_one()
 
     async def set_automatic(self, *, enabled: bool) -> None:
-        """Give each transaction a block at once, waiting ones included, or stop doing so."""
+        """Give each transaction a block immediately, waiting ones included, or stop doing so."""
         self._mode.set_automatic(enabled=enabled)
         await self.settle()
 

@@ -74,14 +74,14 @@ class BlockBarrier:
         most: int,
     ) -> None:
         """Make a barrier; a wait takes at most `seconds`, and at most `most` calls and connections wait at
-        once.
+        the same time.
         """
         self._hub = hub
         self._announced = announced
         self.seconds = seconds
         self._waiting = ClientQuota(most)
         self.waits = self.missed = 0
-        """Number of waits, and in `missed` the number of those in vain."""
+        """Number of waits, and in `missed` the number of those that ended without the block."""
         self._written: tuple[Head, str] | None = None
 
     @property

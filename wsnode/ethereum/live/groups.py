@@ -62,7 +62,7 @@ class SubjectGroups:
         return sum(1 for _group in self._with_positions(BEGINNING))
 
     def of(self, subject: StoredSubject) -> Group:
-        """Return the group of a subject; join it at once, since an empty group may be dropped."""
+        """Return the group of a subject; join it immediately, since an empty group may be dropped."""
         if isinstance(subject, HeaderSpec):
             return self._group(self._headers, subject.form)
         if isinstance(subject, BlockSpec):

@@ -111,11 +111,11 @@ class Hub:
         self.on_same_head: list[Callable[[], None]] = []
         """Callbacks for commits that left the head unchanged: patches, finality marks, side blocks."""
         self._version = chain.version
-        """Version of the store at the last look."""
+        """Version of the store at the last comparison."""
         self.is_held = False
         """True while a change of several steps is made, to be published as one."""
         self._looked = trio.Event()
-        """Event set at the next look at the store, and then replaced."""
+        """Event set when the store is next compared, and then replaced."""
         self._once_looked: dict[Callable[[], None], None] = {}
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
@@ -170,7 +170,7 @@ class Hub:
 
     @property
     def next_look(self) -> trio.Event:
-        """Return the event that is set at the next look at the store."""
+        """Return the event that is set when the store is next compared."""
         return self._looked
 
     async def wait_move(self, head: Head) -> None:
@@ -179,7 +179,7 @@ class Hub:
             await self._looked.wait()
 
     def call_once_looked(self, resume: Callable[[], None]) -> None:
-        """Call `resume` after the next look at the store, unless `forget` is called before."""
+        """Call `resume` once the store has been compared again, unless `forget` is called before."""
         self._once_looked[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:

@@ -13,8 +13,8 @@ from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED, RESOURCE_NOT_F
 from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
 from wsnode.pubsub.event import FinalNotice
 
-CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
-CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be told")
+CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block sent last is not known any more")
+CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be published")
 """Close of a connection with a subscription that would lose events and has no notices."""
 PRUNED_MESSAGE: Final = "pruned history unavailable"
 MOST_LISTED: Final = 256
@@ -93,7 +93,7 @@ def pruned_history_notice(lost: Position, reason: str, cursor: Position) -> Mess
 
 def unpublished_notice(untold: Head, cursor: Position) -> Message:
     """Return the notice of a block that could not be published; events continue from `cursor`."""
-    return _error(INTERNAL_ERROR, "a block could not be told", {**named(untold), "cursor": str(cursor)})
+    return _error(INTERNAL_ERROR, "a block could not be published", {**named(untold), "cursor": str(cursor)})
 
 
 def named(head: Head) -> dict[str, str]:

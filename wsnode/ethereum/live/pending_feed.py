@@ -82,9 +82,11 @@ class PendingFeed:
         self._kept: deque[PendingTransaction] = deque()
         self._kept_bytes = 0
         self._heard: dict[bytes, None] = {}
-        """Hashes of transactions heard of from other nodes that have not come into the pool since."""
+        """Hashes of transactions announced by other nodes that have not entered the pool since."""
         self._pooled: dict[bytes, None] | None = None
-        """Hashes of transactions in the pool that were not heard of since; None while no node is heard."""
+        """Hashes of transactions in the pool that no other node has announced since; None while there is no
+        subscription to another node.
+        """
         self.render: Callable[[Any], bytes] = render_hash
         """Function that renders a whole transaction."""
 

@@ -47,7 +47,7 @@ class SyncReporter(Protocol):
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return the progress towards the other nodes' head, None once it is reached."""
+        """Return the progress towards the other nodes' head, None while this node is at that head."""
 
     @property
     def peers(self) -> int:

@@ -82,7 +82,7 @@ def page_of_logs(
 
 
 def _slices(blocks: Sequence[BlockLogs]) -> Iterator[tuple[Places, int]]:
-    """Yield places of logs to be rendered at once, and their number."""
+    """Yield places of logs to be rendered in one step, and their number."""
     waiting: Places = []
     count = 0
     for number, indices in blocks:

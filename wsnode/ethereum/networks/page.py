@@ -25,7 +25,7 @@ limits name."""
 
 
 def page_section(networks: Iterable[Network]) -> str:
-    """Return a table with a line for each chain, what is trusted, and the numbered limits of the chains."""
+    """Return Markdown: a table of the chains, a paragraph on what is trusted, and the numbered limits."""
     networks = tuple(networks)
     numbers: dict[str, int] = {}
     for network in networks:

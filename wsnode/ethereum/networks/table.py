@@ -56,7 +56,9 @@ def unknown_network(chain_id: int) -> Network:
 
 
 def unknown_chain(spec: "ChainSpec") -> str | None:
-    """Return a sentence if a chain is outside the table and its family was not named, else None."""
+    """Return a warning about a chain outside the table whose family was not named, None for any other
+    chain.
+    """
     is_described = spec.genesis_hash != UNKNOWN_GENESIS or spec.family != "ethereum"
     if is_described or spec.chain_id in _BY_ID:
         return None
@@ -78,7 +80,9 @@ def named(chain_id: int) -> str:
 
 
 def network_of(chain_id: int, genesis_hash: bytes) -> Network | None:
-    """Return the known chain with a chain id and a genesis hash, None otherwise: ids are not unique."""
+    """Return the row of a chain id and a genesis hash, since ids are not unique; None if the table has no
+    such chain.
+    """
     found = _BY_ID.get(chain_id)
     if found is None:
         return None

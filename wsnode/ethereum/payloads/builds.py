@@ -29,7 +29,7 @@ from wsnode.ethereum.state import ReorganisedError
 MOST_BUILDS: Final = 10
 """Maximum number of builds kept, as in geth (eth/catalyst/queue.go, maxTrackedPayloads)."""
 PAUSE_SECONDS: Final = 0.5
-"""Seconds between two looks at the pool."""
+"""Seconds between two checks of the pool for changes."""
 SLOT_SECONDS: Final = 12
 """Seconds after its timestamp for which a payload is improved."""
 FULL_SECONDS: Final = 0.5

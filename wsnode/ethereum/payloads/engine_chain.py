@@ -94,8 +94,8 @@ logger = logging.getLogger("wsnode.engine")
 
 
 Want: TypeAlias = Callable[[Hash32], trio.Event | None]
-"""Function called with the hash of an unknown block that is needed. It returns at once: an event set when the
-block has come or cannot be fetched, or None.
+"""Function called with the hash of an unknown block that is needed. It returns immediately: an event set when
+the block has come or cannot be fetched, or None.
 """
 
 

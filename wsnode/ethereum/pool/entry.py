@@ -16,7 +16,7 @@ COPIES = 2
 class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Transaction in the pool with cached values; amounts are in wei.
 
-    `cost` is the most that the sender can lose; `arrival` orders transactions of equal price.
+    `cost` is the maximum that the sender can lose, in wei; `arrival` orders transactions of equal price.
     """
 
     transaction: PooledTransaction

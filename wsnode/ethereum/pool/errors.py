@@ -101,12 +101,10 @@ def sender_has_code(address: bytes, code_hash: bytes) -> PoolError:
 
 
 def fee_above_cap(fee: float, cap: float) -> PoolError:
-    """Return the error for a fee, in ether, that looks like a mistake."""
+    """Return the error for a fee, in ether, above the cap that guards against mistakes."""
     return PoolError(f"tx fee ({fee:.2f} ether) exceeds the configured cap ({cap:.2f} ether)")
 
 
 def unprotected() -> PoolError:
-    """Return the error for a transaction without a chain id, which anybody could send again on another
-    chain.
-    """
+    """Return the error for a transaction without a chain id, which could be replayed on another chain."""
     return PoolError("only replay-protected (EIP-155) transactions allowed over RPC")

@@ -74,8 +74,8 @@ class PoolRules(msgspec.Struct, frozen=True, kw_only=True):
     """Rules beyond those of blocks: they protect senders from mistakes, and public pools from abuse."""
 
     allows_unprotected: bool = False
-    """True if transactions without a chain id are accepted, although anybody can send them again on another
-    chain (geth: `--rpc.allow-unprotected-txs`).
+    """True if transactions without a chain id are accepted, although they can be replayed on another chain
+    (geth: `--rpc.allow-unprotected-txs`).
     """
 
     limits_delegated: bool = True

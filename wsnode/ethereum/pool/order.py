@@ -29,7 +29,9 @@ class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionOrder(StrEnum):
-    """Order of the accounts' next transactions."""
+    """Order in which a block takes the accounts' next transactions: `fees` or `fifo`, as anvil's
+    `--order`.
+    """
 
     FEES = "fees"
     """Best tip first, as in geth."""

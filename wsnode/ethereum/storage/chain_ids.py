@@ -9,7 +9,7 @@ from wsnode.ethereum.storage.tables import META
 from wsnode.store.environment import Reader, Writer
 
 MOST: Final = 1000
-"""Most changes of a chain's id: each change takes 16 bytes and rewrites all."""
+"""Maximum number of changes of a chain's id: each change takes 16 bytes and rewrites all."""
 _KEY: Final = b"chain_ids"
 _CHANGE: Final = struct.Struct(">QQ")
 

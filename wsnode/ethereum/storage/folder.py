@@ -23,7 +23,9 @@ IMPORT = "wsnode import eth"
 
 
 MOST_GENESIS_BYTES: Final = 1 << 30
-"""Most bytes of a genesis file; with the accounts of a whole chain it has hundreds of megabytes."""
+"""Maximum number of bytes of a genesis file; with the accounts of a whole chain it has hundreds of
+megabytes.
+"""
 
 
 class _Genesis(msgspec.Struct, rename="camel"):

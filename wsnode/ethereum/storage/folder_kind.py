@@ -11,7 +11,9 @@ from wsnode.ethereum.storage.tables import (
 )
 
 BLOCKS_A_SECOND: Final = 10
-"""Most blocks of a second in a window by time: it bounds the window if timestamps do not grow."""
+"""Maximum number of blocks of a second in a window by time: it bounds the window if timestamps do not
+grow.
+"""
 
 
 class FolderKind(msgspec.Struct, frozen=True):
@@ -32,7 +34,7 @@ class FolderKind(msgspec.Struct, frozen=True):
         return max(self.window, self.window_seconds * BLOCKS_A_SECOND)
 
     def admits(self, found: "FolderKind") -> bool:
-        """Return whether a folder of kind `found` may be opened where this kind was asked for."""
+        """Return True if a folder of kind `found` may be opened where this kind was asked for."""
         if self.is_usual:
             return found.is_light
         return self in (FULL, found)

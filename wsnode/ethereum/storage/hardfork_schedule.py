@@ -40,7 +40,7 @@ def head_position(reader: Reader) -> HeadPosition | None:
 
 
 def differs(stored: bytes, given: bytes) -> bool:
-    """Return whether two genesis files differ in their `config`."""
+    """Return True if two genesis files differ in their `config`."""
     return _config(stored) != _config(given)
 
 

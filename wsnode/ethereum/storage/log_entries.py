@@ -2,9 +2,9 @@
 
 Logs of the canonical chain are numbered from 0. A row covers 65,536 numbers (a chunk); its key is the kind
 and value common to the logs, then the chunk, so all chunks of a value are adjacent. The row's value is the
-low 16 bits of the numbers: up to eight as a plain list, more as a roaring bitmap. The length of a row tells
-the two apart: a list has an even length of at most 16 bytes; a bitmap of a single run has 15 bytes, any other
-more than 16.
+low 16 bits of the numbers: up to eight as a plain list, more as a roaring bitmap. The length of a row
+distinguishes the two: a list has an even length of at most 16 bytes; a bitmap of a single run has 15 bytes,
+any other more than 16.
 """
 
 from array import array

@@ -34,7 +34,9 @@ def access_list(reader: Reader, block_hash: bytes) -> bytes | None:
 
 
 def upstream_receipts(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the receipts row that other nodes sent of a block never canonical here, else None."""
+    """Return the receipts row from other nodes of a block that was never canonical here, None if there is
+    none.
+    """
     return reader.get(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS)
 
 

@@ -18,7 +18,7 @@ VALUES_AT_ONCE: Final = 256
 """Values of the state visited in one transaction: about a millisecond."""
 SIDE_BLOCKS_AT_ONCE: Final = 64
 SIDE_EVERY: Final = 64
-"""Blocks pruned between two looks at the side blocks."""
+"""Blocks pruned between two passes over the side blocks."""
 
 
 class Pruning:
@@ -38,7 +38,7 @@ class Pruning:
         self._has_states = not chain.is_light
         """True if there may be states below the first block."""
         self._pruned = 0
-        """Number of blocks pruned since the last look at the side blocks began."""
+        """Number of blocks pruned since the last pass over the side blocks began."""
         self._side: bytes = b""
 
     async def step(self) -> bool:

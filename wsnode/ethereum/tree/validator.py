@@ -18,7 +18,7 @@ from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks, executed, un
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, Status, UnknownParentBlock, ValidBlock
 
 MOST_ABOVE: Final = 128
-"""Blocks between one that is judged and the canonical chain: reads of the state look through all of them."""
+"""Blocks between one that is judged and the canonical chain: reads of the state search all of them."""
 MOST_CHANGES: Final = 4 << 20
 """Bytes of the lists of the chain's changes above a branch; in memory they are 25 times as large."""
 
@@ -78,7 +78,7 @@ class BlockValidator:
         return self.refused.add(block_hash, invalid)
 
     def _known(self, view: Snapshot, block: UnverifiedBlock) -> Status | None:
-        """Return the status of a block if it is known without executing it."""
+        """Return the status of a block, None if only its execution can show it."""
         if (refused := self.refused.get(block.hash)) is not None:
             return refused
         if (refused := self.refused.get(block.parent_hash)) is not None:

@@ -48,8 +48,8 @@ def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> Slow
 
 
 def _keep_asking(slow: LoadConnection) -> bool:
-    """Send the bytes that the node has not accepted yet, and return False; the node may have closed the
-    connection.
+    """Send the bytes that the node has not accepted yet, and return False: no reply is awaited, and the node
+    may have closed the connection.
     """
     try:
         slow.flush()

@@ -1,1 +1,1 @@
-"""Lag of notifications: blocks made on a node, and the times at which subscribers hear of them."""
+"""Lag of notifications: blocks made on a node, and the times at which subscribers receive them."""

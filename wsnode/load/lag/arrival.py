@@ -10,7 +10,7 @@ from typing import Final
 from wsnode.load.connection import LoadConnection
 
 RECEIVE_BYTES: Final = 16 * 1024
-"""Most bytes that are read at once: all messages in them get the time of the last byte."""
+"""Maximum number of bytes of one read: all messages in them get the time of the last byte."""
 TIMESTAMP: Final = 35
 """SO_TIMESTAMPNS of Linux: an option, and the kind of the ancillary data."""
 STAMP: Final = struct.Struct("=2q")

@@ -1,8 +1,8 @@
-"""Times at which subscribers heard of each block, log and call, and the missed and doubled notifications.
+"""Times at which subscribers received each block, log and call, and the missed and doubled notifications.
 
 A block exists from the first notification of any subscriber on, or from the reply to the call that made it.
-Notifications are forgotten some time after they were first heard, so that hours of them take no more memory
-than minutes.
+Notifications are forgotten some time after they first arrived, so that hours of them take no more memory than
+minutes.
 """
 
 from collections import Counter, deque
@@ -16,7 +16,7 @@ from wsnode.load.measured import Measurement
 KEPT_SECONDS: Final = 60.0
 """Seconds after which a notification counts as missed by the subscribers without it."""
 MOST_KEPT: Final = 200_000
-"""Most notifications to wait for, and as many to remember later."""
+"""Maximum number of notifications to wait for, and as many to remember later."""
 
 
 class MiningCall(msgspec.Struct):
@@ -60,9 +60,9 @@ class LagTally:
         """Number of notifications before the reply to the call that made their block."""
         self.blocks = 0
         self.calls: deque[MiningCall] = deque()
-        """Calls of whose block no subscriber has heard yet."""
+        """Calls whose block no subscriber has received yet."""
         self.unheard = 0
-        """Number of calls of whose block no subscriber has ever heard."""
+        """Number of calls whose block no subscriber has ever received."""
         self._subscribers = subscribers
         self._kinds = kinds
         self._logs = logs
@@ -125,7 +125,7 @@ class LagTally:
         self.after_call.add(kind, 0.0 if replied is None else at - replied, None, since)
 
     def forget(self, now: float) -> None:
-        """Close notifications and blocks that were first heard long ago, and the oldest ones beyond the
+        """Close notifications and blocks that first arrived long ago, and the oldest ones beyond the
         bounds.
         """
         for notice, found in [*self._open.items()]:
@@ -155,7 +155,7 @@ class LagTally:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if each subscriber has heard of each notification, and of the block of each call."""
+        """Return True if each subscriber has received each notification, and the block of each call."""
         everyone = (1 << self._subscribers) - 1
         is_short = any(self._is_short(each) for each in self._blocks.values())
         is_heard = all(found.subscribers == everyone for found in self._open.values())

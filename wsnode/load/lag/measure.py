@@ -18,12 +18,13 @@ from wsnode.load.progress import BEAT_SECONDS, Show
 
 SUBSCRIBE_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 30.0
-"""Seconds after which a call is given up if nobody has heard of its block, and the next one is made."""
+"""Seconds after which a call is given up if no subscriber has received its block, and the next one is made.
+"""
 GRACE_SECONDS: Final = 5.0
 """Seconds without a notification, after the last block, until the wait for more ends."""
 TURN_SECONDS: Final = 0.05
 SLICES: Final = 120
-"""Most points over time."""
+"""Maximum number of points over time."""
 SLICE_BLOCKS: Final = 5
 
 
@@ -53,7 +54,7 @@ class LagPlan(msgspec.Struct, frozen=True):
 
 
 class LagResult(msgspec.Struct, frozen=True):
-    """Notifications that all subscribers to a node heard."""
+    """Notifications that all subscribers to a node received."""
 
     url: str
     version: str
@@ -110,7 +111,7 @@ class _Driver:
         self._last: MiningCall | None = None
 
     def go_on(self, now: float) -> None:
-        """Make the next block if it is due and subscribers have heard of the last one, or it is given up."""
+        """Make the next block if it is due and subscribers have received the last one, or it is given up."""
         if now < self._due or self._step:
             return
         if self._last in self._tally.calls:

@@ -1,4 +1,4 @@
-"""Notifications of blocks, logs and outcomes of calls, reduced to what tells them apart."""
+"""Notifications of blocks, logs and outcomes of calls, reduced to the keys that distinguish them."""
 
 from typing import Final
 

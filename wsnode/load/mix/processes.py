@@ -141,7 +141,7 @@ class _Shared(NamedTuple):
                 self.end.set()
 
     def hear(self, beat: Heartbeat) -> bool:
-        """Send a beat to the parent process; return True if the run is to end."""
+        """Send a progress message to the parent process; return True if the run is to end."""
         self.beats.put(beat)
         return self.end.is_set()
 

@@ -247,8 +247,8 @@ class _ReplayRun:
             self._send(self.sent % len(self._connections), due)
 
     def _due_of(self, request: RecordedRequest) -> float:
-        """Return the time when a request is due; one without a time, or with an earlier one, is due with the
-        one before.
+        """Return the time at which a request is due, on the measurement's clock in seconds; one without a
+        time, or with an earlier one, is due with the one before.
         """
         if self._plan.rate is not None:
             return self._began + self.sent / self._plan.rate

@@ -44,12 +44,12 @@ class ReportTable(NamedTuple):
 
 
 def label(text: str, number: int, nodes: int) -> str:
-    """Return a text, after the name of the node if there are two."""
+    """Return a text, prefixed with its node's name if there is more than one node."""
     return f"{NAMES[number]} {text}" if nodes > 1 else text
 
 
 def labelled(texts: Sequence[Iterable[str]]) -> Iterator[str]:
-    """Yield the texts of each node, after its name if there are two."""
+    """Yield all nodes' texts in order, each prefixed with its node's name if there is more than one node."""
     for number, of_node in enumerate(texts):
         yield from (label(text, number, len(texts)) for text in of_node)
 

@@ -50,7 +50,7 @@ def driven(lag: LagResult, plan: LagPlan) -> str:
 
 
 def table(found: Sequence[LagResult], plan: LagPlan) -> ReportTable:
-    """Return the lags of each kind on each node, after the first subscriber to hear and after the call."""
+    """Return a table of the lags of each kind on each node, after the first delivery and after the call."""
     rows = list[list[str]]()
     for kind in plan.kinds:
         for number, lag in enumerate(found):

@@ -29,7 +29,7 @@ class StormPlan(msgspec.Struct, frozen=True):
     rate: float | None = None
     """Connections opened a second; None for as fast as the node accepts them."""
     opening: int = 256
-    """Most connections without an answer at the same time, unless there is a rate."""
+    """Maximum number of connections without an answer at the same time, unless there is a rate."""
     hold: float = 0.0
     """Seconds for which all connections are kept open."""
     timeout: float = 10.0

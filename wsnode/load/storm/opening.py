@@ -17,7 +17,7 @@ from wsnode.upstream.address import UpstreamAddress
 METHOD: Final = "eth_blockNumber"
 RECEIVE_BYTES: Final = 16 * 1024
 LONGEST_ANSWER: Final = 64 * 1024
-"""Most bytes of the answer to a handshake, up to its empty line."""
+"""Maximum number of bytes of the answer to a handshake, up to its empty line."""
 
 
 class FailedError(Exception):

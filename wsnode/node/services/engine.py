@@ -24,7 +24,9 @@ from wsnode.untrusted.files import read_file
 SECRET_FILE: Final = "jwt.hex"
 CONNECTIONS: Final = 100
 MESSAGE_BYTES: Final = 64 * MIB
-"""Most bytes of a payload's message: a block has up to 8 MiB, and twice as many hexadecimal digits."""
+"""Maximum number of bytes of a payload's message: a block has up to 8 MiB, and twice as many hexadecimal
+digits.
+"""
 REPLY_BYTES: Final = 256 * MIB
 
 

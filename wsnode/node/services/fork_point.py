@@ -52,7 +52,7 @@ NO_CODE: Final = b'"0x"'
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
 MOST_FIRST_BYTES: Final = 64 << 20
-"""Most bytes of a kept block and its receipts."""
+"""Maximum number of bytes of a kept block and its receipts."""
 
 
 class _Rules(msgspec.Struct):
@@ -345,12 +345,16 @@ async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple
     if network is not None and not network.is_executed:
         is_sealed = "seal" in network.fork_rules
         if not is_sealed and _number("difficulty", header.get("difficulty", "0x0")):
-            raise ConfigurationError("a chain begins on a block of proof of stake")
+            raise ConfigurationError(
+                "--fork: the block is of proof of work: begin on a later one, of proof of stake"
+            )
         return rules_at(network, time) or ("paris", None)
     settled = next((fork for member, fork in SETTLED if header.get(member) is not None), None)
     if settled is None:
         if int(header.get("difficulty", "0x0"), 16):
-            raise ConfigurationError("a chain begins on a block of proof of stake")
+            raise ConfigurationError(
+                "--fork: the block is of proof of work: begin on a later one, of proof of stake"
+            )
         return "paris", None
     if settled not in ("prague", "amsterdam"):
         return settled, None

@@ -43,9 +43,11 @@ HASH_BYTES: Final = 32
 NO_ROOT: Final = f"0x{bytes(HASH_BYTES).hex()}"
 MOST_CHAINS: Final = 4
 MOST_OPEN: Final = 8
-"""Most open chains, those of running calls included; each takes terabytes of address space."""
+"""Maximum number of open chains, those of running calls included; each takes terabytes of address space."""
 MOST_BYTES: Final = 64 << 20
-"""Most bytes of the blocks and receipts of all kept chains; proved values lie in the fork's own folder."""
+"""Maximum number of bytes of the blocks and receipts of all kept chains; proved values lie in the fork's own
+folder.
+"""
 MOST_OPENING: Final = 4
 """Chains that are fetched at the same time."""
 MOST_ROUNDS: Final = 64

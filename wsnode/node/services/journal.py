@@ -40,7 +40,7 @@ def publisher_of(
     if chain.window is not None and not chain.is_light:
         raise ConfigurationError("a folder with a window cannot be published: replicas begin with all blocks")
     if chain.is_light:
-        raise ConfigurationError("a light folder cannot be published: nobody can execute its blocks")
+        raise ConfigurationError("a light folder cannot be published: replicas cannot execute its blocks")
     if chain.spec.first_number:
         raise ConfigurationError("a forked chain cannot be published: its state is another chain's")
     open_journal = opener(chain, config.address, config.bounds)

@@ -85,7 +85,7 @@ class StarknetReplicaService:
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return None, since no method of this family tells the progress."""
+        """Return None, since no method of this family reports the progress."""
         return None
 
     @property

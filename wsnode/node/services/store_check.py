@@ -54,7 +54,7 @@ class StoreCheck:
     are refused meanwhile. A store ends the process if LMDB refuses it after a failed write and the engine
     cannot open it again; `raise_failure` raises its error in the end. A damaged row makes the network not
     ready until its folder is opened again, because other damage may not be known. The other processes of the
-    node serve the same files, so they are told.
+    node serve the same files, so they are notified.
     """
 
     def __init__(

@@ -248,7 +248,10 @@ def anchor_settings(follow_config: FollowConfig, spec: ChainSpec) -> AnchorSetti
             f"beacon: the head of a chain of the family {spec.family} is its sequencer's: leave beacon out"
         )
     if follow_config.agree is not None and follow_config.head != "announced":
-        logger.warning("agree is ignored: one upstream is enough for the proved head, which is served")
+        logger.warning(
+            "agree is ignored, since one upstream is enough for the proved head: remove agree (--agree), or "
+            "set head to announced"
+        )
     config = _config_of(follow_config.beacon_config)
     return AnchorSettings(
         addresses=[UpstreamAddress.parse(url) for url in follow_config.beacon],

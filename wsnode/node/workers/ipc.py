@@ -15,12 +15,12 @@ import trio
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 INLINE_BYTES: Final = 32 * 1024
-"""Bytes from which on a message is sent as the descriptor of a memory file: a socket takes some 200 KiB at
-once.
+"""Bytes from which on a message is sent as the descriptor of a memory file: a socket accepts some 200 KiB in
+one call.
 """
 RECEIVE_BYTES: Final = 2 * INLINE_BYTES
 MOST_BYTES: Final = 16 << 20
-"""Most bytes of a message; transactions come in parts of a megabyte."""
+"""Maximum number of bytes of a message; transactions come in parts of a megabyte."""
 AT_ONCE: Final = 64
 """Messages that are received before other tasks get a turn."""
 AGAIN_SECONDS: Final = 0.01

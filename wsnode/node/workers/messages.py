@@ -15,7 +15,9 @@ SILENT_SECONDS: Final = 3.0
 
 
 PART_BYTES: Final = 1 << 20
-"""Most bytes of the transactions in one message; a larger transaction is alone in its message."""
+"""Maximum number of bytes of the transactions in one message; a larger transaction is alone in its
+message.
+"""
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -66,7 +68,7 @@ class Drain(WorkerMessage, frozen=True):
 
 
 class Kill(WorkerMessage, frozen=True):
-    """Order to a draining worker to end at once."""
+    """Order to a draining worker to end immediately."""
 
 
 class MetricsRequest(WorkerMessage, frozen=True):

@@ -18,7 +18,7 @@ from wsnode.server.access.rate_limit import CreditRate, LocalRateLimiter
 
 KEYS: Final = 65_536
 ROWS: Final = 256
-"""Most workers at once, retiring and starting ones included."""
+"""Maximum number of workers at the same time, retiring and starting ones included."""
 WORD_BYTES: Final = 8
 _CONNECTIONS, _SUBSCRIPTIONS, _SECOND, _SECOND_BEFORE = range(4)
 _FIELDS: Final = 4
@@ -156,7 +156,7 @@ class SharedRateLimiter:
         return None
 
     def full_at(self, _rate: CreditRate) -> float:
-        """Return the time at which all credits will be back, or were."""
+        """Return the monotonic time, in seconds, at which all credits will be back, or were."""
         return self._number(_CREDITS)
 
     def settle(self, _rate: CreditRate, full_at: float) -> None:

@@ -30,13 +30,13 @@ class KeyLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     requests_per_second: float | None = None
     """Credits granted each second; a call costs one unless `credits` sets its cost."""
     burst: float | None = None
-    """Most credits that can be saved; by default the credits of one second."""
+    """Maximum number of credits that can be saved; by default the credits of one second."""
     credits: Mapping[str, float] = {}
     """Cost of a call in credits, by method; other calls cost one."""
     connections: int | None = None
-    """WebSocket connections that may be open at once."""
+    """WebSocket connections that may be open at the same time."""
     subscriptions: int | None = None
-    """Subscriptions that may be open at once, on all connections together."""
+    """Subscriptions that may be open at the same time, on all connections together."""
     methods: tuple[str, ...] | None = None
     """Methods that may be called; `*` matches any characters."""
     contracts: tuple[ContractAddress, ...] | None = None

@@ -4,9 +4,9 @@ from ipaddress import IPv6Address, ip_address
 
 
 def peer_of(address: object) -> str | None:
-    """Return the IPv4 address of a socket's address, or its IPv6 network of 64 bits.
+    """Return the IPv4 address of a socket's address, or its IPv6 network of 64 bits; None for this machine.
 
-    None stands for this machine: clients behind a local proxy can be told apart by their connections only.
+    Clients behind a proxy on this machine differ by their connections only.
     """
     if not isinstance(address, tuple) or not address:
         return None

@@ -73,7 +73,7 @@ class JwtVerifier:
         if len(token) > _MOST_CHARACTERS:
             raise _refused(f"a token has {_MOST_CHARACTERS} characters at most")
         if _decoded(header, _HEADER).alg != "HS256":
-            raise _refused("only tokens signed with HS256 are taken")
+            raise _refused("only tokens signed with HS256 are accepted")
         expected = hmac.digest(self._secret, signed.encode(), hashlib.sha256)
         if not hmac.compare_digest(expected, _bytes(signature)):
             raise _refused("the token is not signed with this node's secret")

@@ -12,7 +12,7 @@ class CreditRate(msgspec.Struct, frozen=True):
     per_second: float
     """Credits granted each second."""
     burst: float
-    """Most credits that can be saved."""
+    """Maximum number of credits that can be saved."""
     dearest: float = 1.0
     """Cost of the most expensive call."""
 
@@ -52,7 +52,7 @@ class RateLimiter(Protocol):
         ...
 
     def full_at(self, rate: CreditRate) -> float:
-        """Return the time at which the credits are, or were, complete again, on the limiter's clock."""
+        """Return the time, on the limiter's clock in seconds, at which all credits will be back, or were."""
         ...
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
@@ -103,7 +103,7 @@ class LocalRateLimiter:
         return None
 
     def full_at(self, rate: CreditRate) -> float:
-        """Return the time at which the credits are, or were, complete again."""
+        """Return the time, on the limiter's clock in seconds, at which all credits will be back, or were."""
         return self._filled + (rate.burst - self._credits) / rate.per_second
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
@@ -162,7 +162,9 @@ class KeyAccount(NamedTuple):
 
     @property
     def full_at(self) -> float:
-        """Return the time at which the credits are complete again, as far as this machine knows."""
+        """Return the time, on the limiter's clock in seconds, at which all credits will be back, as far as
+        this machine knows.
+        """
         return self.rate_limiter.full_at(self.rate)
 
     def settle(self, full_at: float) -> None:

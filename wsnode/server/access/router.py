@@ -40,7 +40,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key_name(self) -> str | None:
-        """Return the name of the caller's key, never the key."""
+        """Return the name of the caller's key, never the key; None for a caller without a key."""
         return None if self.api_key is None else self.api_key.name
 
     @property

@@ -68,7 +68,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class _DisconnectedError(Exception):
-    """Exception: the client is gone, or does not continue in time."""
+    """Exception: the client has disconnected, or does not continue in time."""
 
 
 class HttpConnection:
@@ -93,7 +93,7 @@ class HttpConnection:
         self._has_given_up = False
         """True after `evict`: too many bytes were kept. Nothing more is served then."""
         self._owes = False
-        """True if `evict` dropped requests and the client has not been told."""
+        """True if `evict` dropped requests and the client has received no error yet."""
         self._turn_ends = 0.0
         """Time at which this connection's turn ends."""
         self._upgrade: Upgrade | None = None
@@ -116,7 +116,8 @@ class HttpConnection:
     async def run(self, data: bytes) -> Upgrade | None:
         """Serve requests, beginning with the bytes `data`, until either side ends the connection.
 
-        Returns the request that asks for WebSocket, if one does; the transport is open then.
+        Returns the request for an upgrade to WebSocket, after which the transport stays open; None if the
+        connection has ended.
         """
         self._ahead = data
         self._begin_serving()
@@ -373,7 +374,9 @@ class HttpConnection:
         return Response(200, content_type="text/plain")
 
     async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
-        """Return the reply of a slow call; raise _DisconnectedError if the client leaves before."""
+        """Return the reply of a slow call, None for a notification; raise _DisconnectedError if the client
+        disconnects before.
+        """
         shared = self._service.shared
         account = ConnectionResponseMemory(shared.response_memory, shared.limits.outbox_bytes, client=client)
         return await self._while_there(lambda: shared.executor.finish(task, client, account))
@@ -470,7 +473,7 @@ class HttpConnection:
 
         Raises:
             RequestRefusedError: The request is incomplete at the time `until`.
-            _DisconnectedError: The client was silent for too long, or is gone.
+            _DisconnectedError: The client was silent for too long, or has disconnected.
         """
         await self._take_turns()
         if (event := self._parser.next_event()) is not h11.NEED_DATA:
@@ -524,7 +527,7 @@ class HttpConnection:
                 await self._send_piece(parcel)
 
     async def _send_small(self, data: bytes) -> None:
-        """Send a short text, which the system nearly always accepts at once; only the rest is counted as
+        """Send a short text, which the system nearly always accepts immediately; only the rest is counted as
         waiting.
         """
         try:

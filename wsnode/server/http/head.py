@@ -14,7 +14,9 @@ _METHOD = re.compile(rb"[A-Z]{1,16} ")
 
 
 class MalformedHeadError(Exception):
-    """Error of bytes that are no HTTP head; `status` is for the response, None if the client is gone."""
+    """Error of bytes that are no HTTP head; `status` is for the response, None if the client has
+    disconnected.
+    """
 
     def __init__(self, status: int | None) -> None:
         super().__init__(status)
@@ -65,5 +67,5 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
 
 
 def wants_websocket(head: bytes) -> bool:
-    """Return whether the head requests an upgrade to WebSocket."""
+    """Return True if the head requests an upgrade to WebSocket."""
     return _UPGRADE.search(head) is not None

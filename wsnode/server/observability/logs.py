@@ -164,7 +164,7 @@ class WorkerNumberFilter(logging.Filter):
         self._worker = worker
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True, with the worker's number added to the record."""
+        """Return True, since every record is logged, and add the worker's number to it."""
         record.details = {"worker": self._worker, **getattr(record, "details", {})}
         return True
 

@@ -1,6 +1,6 @@
 """Text for the terminal, written by a separate thread without delaying its callers.
 
-A pipe without a quick reader blocks its writer once it is full (64 KiB), and fails once its reader is gone.
+A pipe without a quick reader blocks its writer once it is full (64 KiB), and fails once its reader has ended.
 Here that costs lines and no time of the event loop; lost lines are counted.
 """
 
@@ -86,7 +86,7 @@ class Printer:
         return len(line)
 
     def flush(self) -> None:
-        """Return at once: the thread writes each line as soon as it can."""
+        """Return immediately: the thread writes each line as soon as it can."""
 
     def wait_written(self) -> None:
         """Wait until the lines queued so far are written, `LAST_SECONDS` at most."""

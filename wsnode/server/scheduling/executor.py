@@ -54,8 +54,8 @@ class TaskExecutor:
         return self.calls.used
 
     async def finish(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> Reply | None:
-        """Run `call` to its end and return its reply; it waits while `account` has no room for more of its
-        result.
+        """Run `call` to its end and return its reply, None for a notification; it waits while `account` has
+        no room for more of its result.
 
         A call beyond its deadline fails, which releases its view. Of several calls of a client the oldest has
         its turns first.
@@ -152,7 +152,7 @@ class TaskExecutor:
 
 
 async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exception | None]:
-    """Await several functions at once; return the RpcError of each, None for those that succeeded.
+    """Await several functions concurrently; return the RpcError of each, None for those that succeeded.
 
     Raises:
         Exception: A function failed with any other exception.
@@ -190,8 +190,8 @@ def _turn_for(
 
 
 def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
-    """Return the time until which work may wait for its turn; an Await needs none, so its `seconds` begin
-    now.
+    """Return the time, on trio's clock in seconds, until which work may wait for its turn; an Await needs
+    none, so its `seconds` begin now.
     """
     if isinstance(work, RunInThread):
         return call.deadline if work.begin_by is None else min(work.begin_by, call.deadline)

@@ -15,7 +15,7 @@ SHORTEST_TURN = 0.0001
 def first_turn(slice_seconds: float, ready: int) -> float:
     """Return the seconds of a turn that did not wait, while `ready` connections have requests.
 
-    All of these run before the loop looks for new requests, so together they take about one slice.
+    All of these run before the loop checks for new requests, so together they take about one slice.
     """
     return max(SHORTEST_TURN, slice_seconds / ready)
 
@@ -122,8 +122,8 @@ class FairLimiter:
         self._hand_out()
 
     async def pass_through(self, client: Any) -> None:
-        """Wait for a turn as a reader of `client`, and release it at once; no other begins before the next
-        checkpoint.
+        """Wait for a turn as a reader of `client`, and release it immediately; no other begins before the
+        next checkpoint.
 
         For work that ends before the caller's next checkpoint, where `capacity` is 1.
         """

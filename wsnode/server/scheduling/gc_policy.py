@@ -1,4 +1,4 @@
-"""Policy of Python's garbage collector: no collection looks at all objects of a busy server.
+"""Policy of Python's garbage collector: no collection visits all objects of a busy server.
 
 A full collection visits every container, without a reply meanwhile: 0.1 s with 15,000 connections or 240 slow
 calls (measured). So none begins by itself while a server serves. Objects that have survived the collector's
@@ -6,8 +6,8 @@ two young generations are collected once more while they are few, and the surviv
 visited more than a few times, whatever a client makes the server hold.
 
 Python counts objects made less objects freed to begin a collection, so new objects in the place of frozen
-ones do not count: after 5,000 connections had all gone on to their next request, one collection visited
-80,000 objects in 0.1 s (measured). So young objects are collected at intervals as well.
+ones do not count: after 5,000 connections had all begun their next request, one collection visited 80,000
+objects in 0.1 s (measured). So young objects are collected at intervals as well.
 
 Connections and calls leave no cycles behind when they end (tests/server/scheduling/test_gc_policy.py). Frozen
 objects that become garbage are found by an occasional full collection, while all objects together are few and
@@ -38,14 +38,16 @@ RIPE_OBJECTS = 15_000
 THAW = 128
 """Collections of old objects after which a full collection is due."""
 QUIET_PART = 0.1
-"""Share of a core: a process that uses less is idle, so a full collection delays nobody."""
+"""Share of a core: a process that uses less is idle, so a full collection delays no client."""
 LONGEST_DUE = 600.0
-"""Most seconds for which a full collection waits for an idle moment."""
+"""Maximum number of seconds for which a full collection waits for an idle moment."""
 MOST_AT_ONCE = 100_000
-"""Most objects of a full collection. The 60,000 objects of a started node take 32 to 56 ms (measured)."""
+"""Maximum number of objects of a full collection. The 60,000 objects of a started node take 32 to 56 ms
+(measured).
+"""
 MOST_THAWS = 16
-"""Most times `THAW` collections between two counts of frozen objects, if they were many: counting 700,000
-takes 0.1 s.
+"""Number of times `THAW` collections, at most, between two counts of frozen objects, if they were many:
+counting 700,000 takes 0.1 s.
 """
 NEVER = 2**31 - 1
 

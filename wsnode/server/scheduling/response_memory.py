@@ -179,7 +179,9 @@ class ConnectionResponseMemory:
             del self._response_memory.accounts[self]
 
     async def wait_turn(self, task: CallTask) -> RpcError | None:
-        """Wait until the call may make more of its result; return None, or the error if it is refused."""
+        """Wait until the call may make more of its result; return None if it may, or the error with which it
+        is refused.
+        """
         if self._waiting is not None:
             await self._waiting.wait_room()
         if not self._is_settled(task):

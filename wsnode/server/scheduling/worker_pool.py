@@ -37,7 +37,9 @@ class WorkerPoolFullError(Exception):
 
 
 class ThreadTurn:
-    """Turn of a function in the pool; `came` tells if it began, which a cancellation alone does not show."""
+    """Turn of a function in the pool; `came` is set once it has begun, which a cancellation alone does not
+    show.
+    """
 
     __slots__ = ("_may_begin", "_on_come", "age", "came")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 PARCEL_BYTES = 64 * 1024
-"""Bytes that are sent at once, or compressed without letting other threads run."""
+"""Bytes that are sent in one call, or compressed without letting other threads run."""
 
 
 def coalesce(pieces: Iterable[bytes], most: int = PARCEL_BYTES) -> Iterator[bytes | memoryview]:

@@ -13,9 +13,9 @@ from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, 
 from wsnode.server.transport.transport import SocketTransport
 
 SEND_BYTES = 256 * 1024
-"""Bytes sent at once at most: a tenth of a millisecond of encryption."""
+"""Maximum number of bytes sent in one call: a tenth of a millisecond of encryption."""
 RECORD_BYTES = 16 * 1024
-"""Most bytes of a record's content (RFC 8446, section 5.1)."""
+"""Maximum number of bytes of a record's content (RFC 8446, section 5.1)."""
 ANY_RECORD = 1
 """Size of a read, in bytes, that may leave more: any, since OpenSSL reads one record at a time."""
 
@@ -39,7 +39,7 @@ class _Deciphered:
 
         Raises:
             BlockingIOError: No whole record has arrived.
-            OSError: The other side is gone, or breaks TLS.
+            OSError: The other side has disconnected, or breaks TLS.
         """
         try:
             return self._socket.recv(most)
@@ -69,7 +69,7 @@ class EncryptedTransport(SocketTransport):
         """Take over a connected socket of `peer`.
 
         Raises:
-            OSError: The client is gone.
+            OSError: The client has disconnected.
         """
         self._tls = tls.wrap_socket(connected, server_side=True, do_handshake_on_connect=False)
         self._deciphered = _Deciphered(self._tls)
@@ -80,7 +80,7 @@ class EncryptedTransport(SocketTransport):
         """True while nothing can be sent until more of the client's handshake has arrived."""
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or disconnected."""
         while not (data := await super().receive()):
             if not self._deciphered.owes_handshake or not await self._send_handshake():
                 break
@@ -94,7 +94,7 @@ class EncryptedTransport(SocketTransport):
         return None if not received and self._deciphered.owes_handshake else received
 
     async def _send_handshake(self) -> bool:
-        """Send the rest of a handshake message; return False if the other side is gone."""
+        """Send the rest of a handshake message; return False if the other side has disconnected."""
         while self._deciphered.owes_handshake:
             try:
                 await trio.lowlevel.wait_writable(self._tls)
@@ -111,7 +111,9 @@ class EncryptedTransport(SocketTransport):
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side has
+        disconnected.
+        """
         # The engine reads what arrives as it is, so nothing is answered for `plain`.
         return self._reactor.feed(self._readable, take, peer, full=self._full)
 
@@ -119,7 +121,8 @@ class EncryptedTransport(SocketTransport):
         """Send as many bytes in records as the kernel accepts, and return their number.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone, or `data` does not begin with the stuck bytes.
+            trio.BrokenResourceError: The other side has disconnected, or `data` does not begin with the stuck
+                bytes.
         """
         part = memoryview(data)[:SEND_BYTES]
         rest = part

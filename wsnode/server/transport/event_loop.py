@@ -33,7 +33,7 @@ event.
 
 
 async def trio_waits_by(poller: EpollPoller, serve: Serve) -> bool:
-    """Replace trio's wait by `serve`, for ever; return False at once if trio's wait cannot be replaced.
+    """Replace trio's wait by `serve`, for ever; return False immediately if trio's wait cannot be replaced.
 
     It cannot where trio has no epoll, or while another server of this loop has replaced it.
 

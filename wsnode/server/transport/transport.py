@@ -29,7 +29,7 @@ class Transport(Protocol):
         ...
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or disconnected."""
         ...
 
     def receive_nowait(self) -> bytes | None:
@@ -45,8 +45,8 @@ class Transport(Protocol):
         ...
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Pass arrived bytes to `take` until it returns False; return False if the other side has ended or is
-        gone.
+        """Pass arrived bytes to `take` until it returns False; return False if the other side has ended or
+        disconnected.
 
         Transports with unread bytes take turns by `peer`. `take` may not get calls that the engine answers
         for `plain`.
@@ -61,7 +61,7 @@ class Transport(Protocol):
         """Send as many bytes as possible without waiting, and return their number.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone.
+            trio.BrokenResourceError: The other side has disconnected.
         """
         ...
 
@@ -69,7 +69,7 @@ class Transport(Protocol):
         """Wait until bytes can be sent, and return the number of bytes sent.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone.
+            trio.BrokenResourceError: The other side has disconnected.
         """
         ...
 
@@ -111,7 +111,7 @@ class SocketTransport:
         return self._reactor.ready
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or is gone.
+        """Return the bytes that have arrived, none when the other side has ended or disconnected.
 
         Tasks whose bytes arrive together continue a few at a time: thousands would keep the others waiting.
         """
@@ -139,7 +139,9 @@ class SocketTransport:
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side has
+        disconnected.
+        """
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
         return self._reactor.feed(self._socket, take, peer, plain)
 
@@ -197,7 +199,7 @@ class StreamTransport:
         return 1
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or is gone."""
+        """Return the bytes that have arrived, none when the other side has ended or disconnected."""
         try:
             return bytes(await self._stream.receive_some(RECEIVE_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -212,7 +214,9 @@ class StreamTransport:
         return False
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side is gone."""
+        """Pass arrived bytes to `take` until it returns False; return False once the other side has
+        disconnected.
+        """
         with trio.CancelScope() as self._feeding:
             while data := await self.receive():
                 if not take(data):
@@ -270,7 +274,7 @@ async def send_all(transport: Transport, data: bytes | memoryview, seconds: floa
     """Send all of `data`; the client must accept some bytes at least every `seconds`.
 
     Raises:
-        trio.BrokenResourceError: The other side is gone, or does not read.
+        trio.BrokenResourceError: The other side has disconnected, or does not read.
     """
     rest = memoryview(data)[transport.send_nowait(data) :]
     while rest:
@@ -295,8 +299,8 @@ async def linger(transport: Transport, seconds: float) -> None:
 
 
 async def say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
-    """Send `data`, then wait for the other side to end if it was the `last`; return False if the client is
-    gone.
+    """Send `data`, then wait for the other side to end if it was the `last`; return False if the client has
+    disconnected.
     """
     try:
         await send_all(transport, data, seconds)

@@ -20,7 +20,7 @@ SMALL_BYTES = 8 * 1024
 ENDED_AT_ONCE = 8
 """Calls of a lost connection that are ended before other tasks run: each takes 0.1 ms."""
 FEW = 2
-"""Number of calls that are ended at once, without a turn."""
+"""Number of calls that are ended in one step, without a turn."""
 
 
 class CallTasks:

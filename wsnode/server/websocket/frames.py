@@ -128,7 +128,7 @@ class Framing:
 
     @property
     def close_code(self) -> int:
-        """Return the close code: the client's, else ours, else 1006."""
+        """Return the close code: the client's, else the server's, else 1006."""
         close = self._protocol and (self._protocol.close_rcvd or self._protocol.close_sent)
         return int(close.code) if close else CloseCode.ABNORMAL_CLOSURE
 
@@ -368,7 +368,7 @@ def _long_size(data: bytes, position: int) -> int:
 def release_parser(protocol: LibraryProtocol) -> None:
     """End a parser of the library, so that its generator and its last exception form no cycle of garbage.
 
-    If ten thousand connections end, the collector would free all their parsers at once, in 0.1 s.
+    If ten thousand connections end, the collector would free all their parsers in one pass of 0.1 s.
     """
     protocol.parser.close()
     protocol.parser_exc = None

@@ -20,7 +20,10 @@ _PLACE = b"\xff" * IDENTITY_BYTES
 
 
 def pieces_of(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
-    """Return the frames of `event`; with `window_bits`, those of at least `deflate_bytes` are compressed."""
+    """Return the frames of `event` without the receivers' ids (see `Pieces`), and keep them in
+    `event.encoded`. Those of at least `deflate_bytes` are compressed with `window_bits`, which is
+    UNCOMPRESSED for none.
+    """
     pieces = [b""]
     for before, after in event.messages:
         size = len(before) + IDENTITY_BYTES + len(after)

@@ -140,7 +140,7 @@ class Outbox:
         """Send whole frames after all waiting ones; return True if `drain` must be called.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone.
+            trio.BrokenResourceError: The other side has disconnected.
         """
         if self._waiting is None:
             if self._is_closed:
@@ -184,7 +184,7 @@ class Outbox:
         """Send waiting frames until none is left; `on_room` is called while there is room for more.
 
         Raises:
-            trio.BrokenResourceError: The other side is gone.
+            trio.BrokenResourceError: The other side has disconnected.
         """
         while (current := self._current or self._next()) is not None:
             self._current = current

@@ -19,7 +19,7 @@ from wsnode.server.websocket.outbox import LargeReply, Outbox
 
 
 class SendingConnection(Protocol):
-    """Part of a connection that the sending side uses."""
+    """Operations of the connection that the sender calls."""
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Run `function` until the connection ends."""

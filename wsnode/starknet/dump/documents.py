@@ -129,7 +129,7 @@ def _body(header: StarknetHeader | None, text: bytes | msgspec.Raw) -> bytes | N
 
 
 def _header(members: _DocumentMembers, text: bytes | msgspec.Raw) -> StarknetHeader | None:
-    """Return the header, if the document has more members of one than every state update."""
+    """Return the header, None if the document has no members of one beside those of every state update."""
     parent = members.parent_block_hash or members.parent_hash
     if members.block_hash is None or (parent is None and members.block_number is None):
         return None

@@ -48,7 +48,9 @@ def dump_files(folder: Path) -> list[Path]:
 
 
 def number_in_name(path: Path) -> int | None:
-    """Return the number at the end of the file's name, as in `550000.json` and `mainnet_550000.json.gz`."""
+    """Return the number at the end of the file's name, as in `550000.json` and `mainnet_550000.json.gz`; None
+    for another name.
+    """
     match = _NUMBER.search(stem(path))
     return int(match[1]) if match else None
 

@@ -57,7 +57,9 @@ class DumpFolder(msgspec.Struct, frozen=True):
                     yield self._block(listed, document, self._body(listed, bodies)), document.classes
 
     def _body(self, listed: BlockIndexEntry, reader: DocumentReader) -> DumpDocument | None:
-        """Return the document with the block's transactions; its header is the one that they prove."""
+        """Return the document with the block's transactions, whose header belongs to them; None if the folder
+        has none.
+        """
         place = self.bodies.get(listed.hash)
         if place is None:
             return None

@@ -59,7 +59,7 @@ _decode_members = JsonDecoder[dict[str, msgspec.Raw]](dict[str, msgspec.Raw]).de
 
 
 def has_receipts(text: bytes | msgspec.Raw) -> bool:
-    """Return whether the block's document has all of its transactions with their receipts."""
+    """Return True if the block's document has all of its transactions with their receipts."""
     try:
         lists = _decode_lists(text)
         if lists.transactions is None:
@@ -72,7 +72,8 @@ def has_receipts(text: bytes | msgspec.Raw) -> bool:
 
 
 def node_block(text: bytes | msgspec.Raw) -> bytes:
-    """Return the block of a document that has receipts as nodes answer it; theirs is returned unchanged.
+    """Return the block of a document that has receipts as nodes answer it; their document is returned
+    unchanged.
 
     Raises:
         MalformedError: Transactions or receipts have another form.

@@ -35,7 +35,7 @@ class EventFilter:
         self.criteria = BloomCriteria(groups)
 
     def matches(self, event: HasEmitter) -> bool:
-        """Return whether the client wants an event."""
+        """Return True if the filter matches an event."""
         if self._addresses and event.from_address not in self._addresses:
             return False
         keys = event.keys

@@ -25,7 +25,7 @@ def position_at(view: StarknetSnapshot, number: int) -> StarknetPosition:
 
 
 def is_canonical(view: StarknetSnapshot, position: StarknetPosition) -> bool:
-    """Return whether a position is on the chain.
+    """Return True if a position is on the chain.
 
     Raises:
         UnknownStarknetBlockError: Its number is not that of its block.

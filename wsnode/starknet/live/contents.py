@@ -50,7 +50,8 @@ class BlockContents:
 
     @cached_property
     def event_bloom(self) -> bytes:
-        """Return the Bloom filter of the block's events.
+        """Return the Bloom filter of the addresses and keys in the block's events, in the form of
+        `storage.event_bloom`.
 
         Raises:
             BodyUnavailableError: The block has no transactions here.

@@ -47,8 +47,8 @@ class StarknetHub:
         return self._chain.snapshot()
 
     def group(self, form: NotificationForm) -> Group:
-        """Return the group of the subscriptions with this form; join it at once, because an empty one may be
-        dropped.
+        """Return the group of the subscriptions with this form; join it immediately, because an empty one may
+        be dropped.
         """
         if (group := self._groups.get(form)) is None:
             group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))
@@ -72,7 +72,7 @@ class StarknetHub:
         try:
             dropped, ancestor = dropped_from(view, before)
         except UnknownStarknetBlockError as error:
-            logger.error("block %s, which subscribers were told of, is not stored any more", before.number)  # noqa: TRY400
+            logger.error("block %s, which was published to subscribers, is no longer stored", before.number)  # noqa: TRY400
             self.head, lost = head, error.position
             self._own_up(lost, before)
             return

@@ -12,7 +12,7 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.live.streams import Stream
 
-CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block told last is not known any more")
+CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block sent last is not known any more")
 """Close notice for a connection with a subscription without notices, after the loss of its last block."""
 CLOSE_UNAVAILABLE: Final = FinalNotice(CONNECTION_ERROR, "a block is stored without its transactions")
 """Close notice for a connection with a subscription without notices, at a block without transactions."""

@@ -46,7 +46,7 @@ class Stream(Protocol):
         ...
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the items of a block after place `behind`.
+        """Yield the items of a block after place `behind`, each as its place and its JSON.
 
         Raises:
             BodyUnavailableError: The block has no transactions here.
@@ -68,7 +68,7 @@ class HeadStream(_OfEveryBlock, frozen=True):
     weight = 0
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the header; its place is the end of the block."""
+        """Yield the header as place and JSON; its place is the end of the block."""
         if behind < (WHOLE, 0):
             yield (WHOLE, 0), without_commitments(block.header) if is_before_0_10 else block.header
 
@@ -90,7 +90,7 @@ class EventSpec(_OfEveryBlock, frozen=True):
         return len(self.addresses) + sum(map(len, self.keys))
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the events, each with the finality of its transaction."""
+        """Yield place and JSON of each event, with the finality of its transaction."""
         if not self.accepted:
             return
         wanted = _filter_of(self)
@@ -153,7 +153,7 @@ class TransactionStream(_OfSenders, frozen=True):
     notification = b"NewTransaction"
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the transactions with their hashes and their finality."""
+        """Yield place and JSON of each transaction, with its hash and finality."""
         del is_before_0_10
         if not self.accepted:
             return
@@ -170,7 +170,7 @@ class ReceiptStream(_OfSenders, frozen=True):
     notification = b"NewTransactionReceipts"
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the receipts with hash and number of the block."""
+        """Yield place and JSON of each receipt, with hash and number of the block."""
         del is_before_0_10
         if not self.accepted:
             return
@@ -193,7 +193,9 @@ class StatusStream(msgspec.Struct, frozen=True):
         return last + 1 if place is None or place[0] < first else place[0]
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield the transaction's status, if it is in the block."""
+        """Yield at most one item: place and JSON `{transaction_hash, status}`, if the block has the
+        transaction after `behind`.
+        """
         del is_before_0_10
         place = block.view.transaction(self.transaction_hash)
         if place is None or place[0] != block.number or (place[1] + 1, 0) <= behind:

@@ -42,7 +42,7 @@ class BlockSubscription(Subscription):
         return self._form.stream.weight
 
     def begin(self) -> None:
-        """Begin to catch up from the position or, without one, go live at once."""
+        """Begin to catch up from the position or, without one, go live immediately."""
         self._hub.advance()
         if self._position is None:
             self._go_live()

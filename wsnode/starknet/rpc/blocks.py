@@ -35,5 +35,5 @@ def spec_version(snapshot: StarknetSnapshot) -> str:
 
 
 def syncing(_snapshot: StarknetSnapshot) -> bool:
-    """Return false: the chain holds imported blocks and does not sync."""
+    """Return False: the chain holds imported blocks and does not sync."""
     return False

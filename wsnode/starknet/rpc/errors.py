@@ -23,7 +23,13 @@ TOO_MANY_BLOCKS_BACK: Final = 68
 
 def needs_newer_version(name: str) -> RpcError:
     """Return the error for a parameter that the version of the path does not have."""
-    return invalid_params("Invalid params", {"reason": f"{name} needs version 0.10, this path has 0.9"})
+    return invalid_params(
+        "Invalid params",
+        {
+            "reason": f"{name} needs version 0.10 of the RPC specification; this path (v0_9) has 0.9, "
+            "use v0_10"
+        },
+    )
 
 
 def contract_not_found() -> RpcError:

@@ -68,7 +68,9 @@ class BloomCriteria:
         """The groups' bits in filters of a size."""
 
     def may_match(self, bloom: bytes) -> bool:
-        """Return whether the block of a filter may have a matching event; False is certain."""
+        """Return True if the block of a filter may have a matching event, False if it has none for
+        certain.
+        """
         groups = self._placed.get(len(bloom))
         if groups is None:
             groups = self._placed[len(bloom)] = self._place(8 * len(bloom))

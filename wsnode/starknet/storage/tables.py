@@ -85,7 +85,9 @@ def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> b
 
 
 def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> tuple[bytes, bytes] | None:
-    """Return key and value of `subject` after block `number`; the key ends with the block that wrote it."""
+    """Return key and value of `subject` after block `number`, None if no block up to it wrote one; the key
+    ends with the number of the block that did.
+    """
     cursor: RowCursor = reader.cursor(table)
     found = cursor.prev() if cursor.set_range(subject + number_key(number + 1)) else cursor.last()
     if not found:

@@ -14,7 +14,9 @@ LEAST_SECONDS: Final = 0.1
 UNKNOWN_SECONDS: Final = 1.0
 """Seconds between blocks of a chain that is not in the table and has one block so far."""
 MOST_SECONDS: Final = 20.0
-"""Most seconds between blocks; a chain that makes no empty blocks may rest for days, but is asked sooner."""
+"""Maximum number of seconds between blocks; a chain that makes no empty blocks may rest for days, but is
+asked sooner.
+"""
 
 
 BlockTime: TypeAlias = Callable[[Chain], float]

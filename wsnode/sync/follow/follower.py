@@ -151,7 +151,9 @@ class Follower:
         return self._policy.highest(self.upstreams.highest(self.agree))
 
     def announced_height(self) -> int | None:
-        """Return `highest` as it was at the last announcement, since many calls ask for it."""
+        """Return the highest announced block number, stored because many calls read it; None before the first
+        announcement.
+        """
         return self._height
 
     @property
@@ -283,7 +285,7 @@ class Follower:
         """Fetch and judge the last announced block of an upstream, and move the head.
 
         Raises:
-            PeerError: Its blocks are invalid, or leave ours below the finalized one.
+            PeerError: Its blocks are invalid, or leave this node's chain below the finalized block.
             UpstreamError: Its blocks cannot be had.
         """
         if not self._is_driven:
@@ -291,11 +293,11 @@ class Follower:
         self._see()
 
     async def greeted(self, upstream: Upstream, link: Link) -> None:
-        """Take note that an upstream can be subscribed to."""
+        """Subscribe to the pending transactions of an upstream that announces its heads."""
         await self.heard.listen(upstream, link)
 
     def changed(self) -> None:
-        """Take note that an upstream came or went; another one may now find enough that agree."""
+        """Record that an upstream was connected or lost; another one may now find enough that agree."""
         for upstream in self.upstreams.usable:
             upstream.woken.set()
         self._see()

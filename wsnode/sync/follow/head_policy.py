@@ -20,8 +20,8 @@ class Choice(msgspec.Struct, frozen=True):
     block: Head | int
     """The block, or its number if it is canonical."""
     is_certain: bool
-    """True if the head goes back to a lower canonical block at once; False if it waits, since one upstream
-    with a lower head may only lag behind.
+    """True if the head goes back to a lower canonical block immediately; False if it waits, since one
+    upstream with a lower head may only lag behind.
     """
 
 
@@ -106,16 +106,16 @@ class AnnouncedHead(HeadPolicy):
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return the highest block that `agree` upstreams have, or None."""
+        """Return the highest block that `agree` upstreams have, None if there is no such block."""
         found = chosen(paths, self.agree)
         return None if found is None else Choice(found, is_certain=False)
 
     def highest(self, announced: int | None) -> int | None:
-        """Return `announced`."""
+        """Return `announced`, None if too few upstreams have announced a head."""
         return announced
 
     def not_ready_reason(self) -> str | None:
-        """Return None: the follower itself compares the head with the announced heads."""
+        """Return None, since the follower itself compares the head with the announced heads."""
         return None
 
     def trust(self, upstreams: int) -> str:
@@ -173,7 +173,7 @@ class ProvedHead(HeadPolicy):
 
     def highest(self, announced: int | None) -> int | None:
         """Return the number of the proved block or, where announced heads are allowed, a number up to
-        `ANNOUNCED_AHEAD` above it.
+        `ANNOUNCED_AHEAD` above it; None before the first proof.
         """
         proved = self._anchor.highest
         if proved is None or announced is None:

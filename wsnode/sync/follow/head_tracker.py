@@ -50,7 +50,7 @@ class AttestedBlockInvalidError(Exception):
 
 
 class ReplacedFinalError(Exception):
-    """Error of a proved chain that leaves ours below our finalized block."""
+    """Error of a proved chain that leaves this node's chain below its finalized block."""
 
 
 class HeadTracker:
@@ -204,7 +204,7 @@ class HeadTracker:
 
         Raises:
             AttestedBlockInvalidError: A block breaks a rule.
-            ReplacedFinalError: The proved chain leaves ours below our finalized block.
+            ReplacedFinalError: The proved chain leaves this node's chain below its finalized block.
             UnknownForkError: A block is of a fork that is not known here.
             PeerError, UpstreamError: The upstream does not give the blocks.
         """
@@ -309,7 +309,7 @@ class HeadTracker:
         is_enough: bool = False,
         is_proved: bool = False,
     ) -> None:
-        """Judge blocks of an upstream; with `is_enough` a valid block becomes the head at once.
+        """Judge blocks of an upstream; with `is_enough` a valid block becomes the head immediately.
 
         Raises:
             AttestedBlockInvalidError: A block is invalid, and `is_proved`.

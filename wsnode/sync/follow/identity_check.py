@@ -68,9 +68,9 @@ async def greet(upstream: Upstream, link: Link, ours: ChainIdentity, *, accepts_
         if not accepts_any and ours.finalized.number:
             _require_finalized(finalized, ours.finalized)
         if head is None:
-            raise UpstreamError("invalid", "it has no latest block")
+            raise UpstreamError("invalid", "its result of eth_getBlockByNumber for latest is null")
         return head
-    raise UpstreamError("timeout", "the greeting")
+    raise UpstreamError("timeout", f"its chain was not identified within {GREETING_SECONDS:g} s")
 
 
 async def _head_at(upstream: Upstream, link: Link, tag: str | None) -> Head | None:
@@ -83,7 +83,9 @@ async def _require_chain_id(upstream: Upstream, link: Link, ours: int) -> None:
     try:
         chain_id = decode_quantity(chain_id_answer)
     except MalformedError:
-        raise PeerError(f"its chain id is {excerpt(chain_id_answer)}") from None
+        raise PeerError(
+            f"its eth_chainId result is no hexadecimal quantity: {excerpt(chain_id_answer)}"
+        ) from None
     if chain_id != ours:
         raise PeerError(f"it is chain {named(chain_id)}, not {named(ours)}")
 
@@ -146,14 +148,18 @@ class EthereumDialect:
         return None if block is None else block.head
 
     async def head(self, upstream: Upstream, link: Link) -> Head | None:
-        """Return the head of an upstream; raises as `head_at`."""
+        """Return number and hash of an upstream's head, None if it reports no block; raises as `head_at`."""
         return await head_at(upstream, "latest", link)
 
     def poll_seconds(self, _upstream: Upstream) -> float:
-        """Return a part of the time between two blocks, within bounds."""
+        """Return the seconds between two requests for the head: a part of the time between two blocks, within
+        bounds.
+        """
         seconds = self._block_time(self._chain) / POLLS_A_BLOCK
         return min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS)
 
     def recheck_seconds(self, _upstream: Upstream) -> float:
-        """Return a minute: what stands behind a URL may change."""
+        """Return the seconds before a quarantined upstream is checked again: 60, since another node may
+        answer at a URL.
+        """
         return RECHECK_SECONDS

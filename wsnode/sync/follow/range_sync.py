@@ -75,10 +75,10 @@ class RangeSync:
         return number - self._chain.head.number > FAR
 
     async def come_near(self, target: Callable[[], int | None]) -> Hash32 | None:
-        """Fetch the blocks up to the number that `target` returns; None ends it.
+        """Fetch the blocks up to the number that `target` returns, until it returns None.
 
-        Return the hash of the last block if the way left our chain; that block is not executed, and not the
-        head, yet.
+        Return the hash of the last block if the blocks leave this chain, None if they do not. That block is
+        not executed yet, and not the head.
 
         Raises:
             UnknownForkError: A block is of a fork that is not known here; the blocks before it are executed.
@@ -98,7 +98,7 @@ class RangeSync:
                     # Others of the chain have the same block.
                     raise
                 except UpstreamError as error:
-                    self._failures.say("catching up: %s", error)
+                    self._failures.say("catching up failed and is tried again: %s", error)
         return None
 
     async def reach(self, proved: Head) -> list[Hash32]:
@@ -127,7 +127,7 @@ class RangeSync:
                 except UnknownForkError:
                     raise
                 except UpstreamError as error:
-                    self._failures.say("catching up: %s", error)
+                    self._failures.say("catching up failed and is tried again: %s", error)
                     continue
                 if last == proved.hash:
                     return list(self._held)

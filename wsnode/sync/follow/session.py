@@ -18,7 +18,7 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 AFTER_SESSION_PAUSE: Final = 0.05
 """Seconds before the first attempt to connect again after a session of more than `LONGEST_PAUSE`: most such
-connections end by a provider's own limit or restart, and another node behind its URL answers at once.
+connections end by a provider's own limit or restart, and another node behind its URL answers immediately.
 """
 
 logger = logging.getLogger("wsnode.follow")
@@ -198,7 +198,7 @@ async def ended(link: Link) -> None:
 
 
 async def first_failure(*works: Callable[[], Awaitable[None]]) -> None:
-    """Run all of `works` at once until one raises, cancel the others, and raise its error.
+    """Run all of `works` concurrently until one raises, cancel the others, and raise its error.
 
     Raises:
         PeerError, UpstreamError: The error of the first failure.

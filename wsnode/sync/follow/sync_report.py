@@ -38,7 +38,7 @@ class HeadAnnouncements:
             del self._firsts[next(iter(self._firsts))]
 
     def seconds_behind(self, number: int, now: float) -> float:
-        """Return the seconds since a block above `number` was announced first, 0 without one."""
+        """Return the seconds since a block above `number` was first announced, 0 if none was."""
         above = [first for head, first in self._firsts.items() if head.number > number]
         return now - min(above) if above else 0.0
 

@@ -1,4 +1,4 @@
-"""Sending of a transaction to all upstreams at once; the first that takes it is enough."""
+"""Sending of a transaction to all upstreams concurrently; the first that takes it is enough."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -15,10 +15,10 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 RECHECK_SECONDS: Final = 60.0
-"""Seconds before a quarantined upstream is checked again: another node may stand behind the URL by then."""
+"""Seconds before a quarantined upstream is checked again: another node may answer at the URL since."""
 
 RECENT_HEADS: Final = 16
-"""Most announced heads of an upstream that are remembered."""
+"""Maximum number of announced heads of an upstream that are remembered."""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -38,7 +38,7 @@ class PeerError(Exception):
     def __init__(self, why: str, *, is_forked: bool = False, permanent: bool = False) -> None:
         super().__init__(why)
         self.is_forked = is_forked
-        """True if the upstream's chain leaves ours below our finalized block."""
+        """True if the upstream's chain leaves this node's chain below its finalized block."""
         self.permanent = permanent
         """True if the upstream is not to be asked again, since it sent an invalid block."""
 
@@ -78,7 +78,7 @@ class Upstream:
         wrong list.
         """
         self.takes_batches = True
-        """True if the upstream is asked for several blocks at once: until it refused two."""
+        """True if the upstream is asked for several blocks in one batch: until it refused two."""
         self.interface_version: tuple[int, ...] = ()
         """Version of the upstream's API specification; empty before it is known, and for Ethereum."""
         self.refused_blocks = 0
@@ -110,7 +110,7 @@ class Upstream:
         return True
 
     def announced_at(self, number: int) -> Head | None:
-        """Return the head last announced at a height, None if it is not remembered."""
+        """Return the last announced head of a number, None if it is not remembered."""
         return self._recent.get(number)
 
     def require_unreplaced(self, block: Head | None) -> None:
@@ -175,10 +175,12 @@ class LowerHead:
     def __init__(self, upstreams: Upstreams) -> None:
         self._upstreams = upstreams
         self._since: float | None = None
-        """Time since which the upstreams' head is below ours, or None."""
+        """Time, on trio's clock in seconds, since which the upstreams' head is below this node's; None if it
+        is not.
+        """
 
     def forget(self) -> None:
-        """Note that the upstreams' head is not below ours."""
+        """Record that the upstreams' head is not below this node's."""
         self._since = None
 
     def target(self, number: int, head: int, agree: int, seconds: float) -> Head | None:

@@ -15,9 +15,10 @@ from wsnode.upstream.link import Link
 from wsnode.upstream.messages import decode_result
 
 KEPT: Final = 65_536
-"""Most hashes that are remembered, so each transaction of several upstreams is announced once."""
+"""Maximum number of hashes that are remembered, so each transaction of several upstreams is announced once.
+"""
 WAITING: Final = 1_024
-"""Most transactions that wait to be fetched; further ones are not announced."""
+"""Maximum number of transactions that wait to be fetched; further ones are not announced."""
 AT_ONCE: Final = 16
 MOST_BYTES: Final = 1 << 20
 

@@ -19,9 +19,9 @@ Hashes = Sequence[tuple[int, bytes]]
 Slots = Sequence[tuple[bytes, bytes]]
 """Addresses, each with one of its slots."""
 MOST_CARRIED: Final = 128
-"""Most blocks over which a value is carried."""
+"""Maximum number of blocks over which a value is carried."""
 MOST_LIST_BYTES: Final = 32 << 20
-"""Most bytes of the access lists by which values are carried at once."""
+"""Maximum number of bytes of the access lists by which values are carried in one step."""
 
 
 class ProofBlock(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ class ForkPointProofStore:
         return True
 
     def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
-        """Return None, since the blocks before the first one are not here."""
+        """Return None, since the blocks before the first one are not stored."""
         return None
 
     def has_code(self, code_hash: bytes) -> bool:

@@ -32,7 +32,7 @@ from wsnode.upstream.client import Client
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
 
 BATCH: Final = 100
-"""Most calls in a batch, as most providers take them."""
+"""Maximum number of calls in a batch, as most providers take them."""
 MOST_HASHES: Final = 256
 MOST_CODED: Final = 1 << 16
 ABSENT: Final = bytes(32)
@@ -207,7 +207,7 @@ async def _asked(ask: Callable[[Client], Awaitable[None]], client: Client) -> No
 
 
 async def _answered(client: Client, calls: Sequence[Call]) -> list[bytes]:
-    """Return the results of calls, asked for in batches of one method each, all at once.
+    """Return the results of calls, asked for in batches of one method each, all concurrently.
 
     Raises:
         UpstreamError: A call has no result.

@@ -23,7 +23,7 @@ MOST_PROOFS: Final = 256
 MOST_TOGETHER: Final = 1000
 """Values of a round from which on another round begins."""
 SHOWN: Final = 16
-"""Most values that an error names."""
+"""Maximum number of values that an error names."""
 FORESEEN: Final = frozenset({"eth_call", "eth_estimateGas", "eth_createAccessList", "debug_traceCall"})
 """Methods with a call as first parameter, so another node can predict its reads."""
 

@@ -105,4 +105,4 @@ def _number(text: bytes | None) -> int:
     try:
         return decode_quantity(decode_json(text or b""))
     except MalformedError as error:
-        raise UpstreamError("invalid", f"no number: {error}") from None
+        raise UpstreamError("invalid", f"eth_blockNumber's result is no quantity: {error}") from None

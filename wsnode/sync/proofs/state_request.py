@@ -10,7 +10,7 @@ from wsnode.untrusted.decoding import JsonDecoder
 from wsnode.upstream.errors import UpstreamError
 
 SLOTS_AT_ONCE: Final = 64
-"""Most slots in one call."""
+"""Maximum number of slots in one call."""
 
 Call = tuple[str, list[Any]]
 """Method and its parameters."""
@@ -92,7 +92,7 @@ def proofs_of(wanted: Sequence[StateRequest], answers: Sequence[bytes]) -> list[
     try:
         return [_proof(each, remaining) for each in wanted]
     except ValueError as error:
-        raise UpstreamError("invalid", f"no proof: {error}") from None
+        raise UpstreamError("invalid", f"a result of eth_getProof is malformed: {error}") from None
 
 
 def with_codes(proofs: Sequence[Proof], codes: Mapping[int, bytes]) -> list[Proof]:
@@ -104,7 +104,7 @@ def with_codes(proofs: Sequence[Proof], codes: Mapping[int, bytes]) -> list[Proo
     try:
         answer = {place: _read(_CODE.decode(code)) for place, code in codes.items()}
     except ValueError as error:
-        raise UpstreamError("invalid", f"no code: {error}") from None
+        raise UpstreamError("invalid", f"a result of eth_getCode is malformed: {error}") from None
     return [(*proof[:3], answer.get(place, proof[3])) for place, proof in enumerate(proofs)]
 
 

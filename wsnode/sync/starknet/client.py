@@ -36,7 +36,7 @@ WITH_PROOF_FACTS: Final = (0, 10, 1)
 MOST_CLASS_BYTES: Final = 16 << 20
 FIRST_DELAY: Final = 0.1
 MOST_DELAYS: Final = 3.0
-"""Most seconds of requests for an announced block that the upstream does not find yet."""
+"""Maximum number of seconds of requests for an announced block that the upstream does not find yet."""
 SHORT: Final = 1 << 16
 """Bytes below which replies are decoded in the event loop: a thread would cost more."""
 

@@ -53,7 +53,7 @@ class StarknetDialect:
                         is_forked=True,
                     )
             return await head_of(upstream, link)
-        raise UpstreamError("timeout", "the greeting")
+        raise UpstreamError("timeout", f"its chain was not identified within {GREETING_SECONDS:g} s")
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
         """Subscribe to new heads and call `hear` with each header; return False if the node refuses.
@@ -64,7 +64,7 @@ class StarknetDialect:
         return await subscribe_heads(link, hear)
 
     def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
-        """Return the head in an announced header.
+        """Return number and hash of the block in an announced header, which is never None.
 
         Raises:
             UpstreamError: The header is malformed.
@@ -72,7 +72,7 @@ class StarknetDialect:
         return upstream.client.read(decode_head, text)
 
     async def head(self, upstream: Upstream, link: Link) -> Head | None:
-        """Return the head of an upstream.
+        """Return number and hash of an upstream's head, which is never None.
 
         Raises:
             UpstreamError: The upstream gives no valid answer.

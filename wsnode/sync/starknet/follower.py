@@ -101,7 +101,9 @@ class StarknetFollower:
 
     @property
     def highest(self) -> int | None:
-        """Return the highest block number that `agree` upstreams have announced or passed, or None."""
+        """Return the highest block number that `agree` upstreams have announced or passed, None before as
+        many have announced one.
+        """
         return self.upstreams.highest(self.agree)
 
     @property
@@ -168,7 +170,7 @@ class StarknetFollower:
         """Do nothing: a follower of Starknet needs no further subscription."""
 
     def changed(self) -> None:
-        """Note that the state of an upstream has changed, and let the others be looked at again."""
+        """Record that the state of an upstream has changed, and have the others compared again."""
         for upstream in self.upstreams.usable:
             upstream.woken.set()
         self._see()
@@ -188,7 +190,9 @@ class StarknetFollower:
             await trio.sleep(L1_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:
-        """Return our highest block reported as accepted on L1 by `agree` upstreams, or None."""
+        """Return the highest block here that `agree` upstreams report as accepted on L1, None if there is no
+        such block.
+        """
         told: list[StarknetHead] = []
         for upstream in self.upstreams.usable:
             try:
@@ -265,7 +269,9 @@ class StarknetFollower:
         return f"{TRUST}; state roots are recomputed" if self.writer.checks_roots else TRUST
 
     def _kept(self) -> dict[str, Any]:
-        """Return the members about the kept blocks: none for a full folder."""
+        """Return the members of `wsnode_status` about the window: its first block, wanted first block, size
+        in blocks; none for a full folder.
+        """
         window = self.writer.window
         if window is None:
             return {}

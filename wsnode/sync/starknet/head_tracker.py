@@ -22,14 +22,14 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 NEAR_BLOCKS: Final = 16
-"""Most blocks above the head over which a block's parents are fetched one by one, by hash."""
+"""Maximum number of blocks above the head over which a block's parents are fetched one by one, by hash."""
 RANGE_BLOCKS: Final = 16
-"""Blocks requested at once, by number."""
+"""Blocks of one request for a range, by number."""
 MOST_WALKED: Final = 64
 LEAST_WAY_BACK: Final = 1024
-"""Most blocks below the head at which another branch may begin, unless the window is longer."""
+"""Maximum number of blocks below the head at which another branch may begin, unless the window is longer."""
 LOWER_SECONDS: Final = 4.0
-"""Seconds for which a single upstream's head must stay below ours before it counts: two polls."""
+"""Seconds for which a single upstream's head must stay below this node's before it counts: two polls."""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -209,7 +209,9 @@ class StarknetHeadTracker:
         return reached
 
     async def _known_at(self, upstream: Upstream, number: int) -> Head | None:
-        """Return the upstream's block with a number if it is known from another upstream already, or None."""
+        """Return the upstream's block of a number, None if the block is not known from another upstream
+        yet.
+        """
         if len(self._upstreams.usable) < 2:
             return None
         told = await block_at(upstream, {"block_number": number})

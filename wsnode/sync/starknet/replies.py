@@ -14,9 +14,9 @@ from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 MOST_NAME: Final = 31
-"""Most characters of a chain's name, a short string in one felt."""
+"""Maximum number of characters of a chain's name, a short string in one felt."""
 MOST_VERSION: Final = 32
-"""Most characters of a version's text."""
+"""Maximum number of characters of a version's text."""
 MOST_NUMBER: Final = 2**63 - 1
 """Highest block number, and highest timestamp in seconds."""
 

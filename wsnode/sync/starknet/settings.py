@@ -22,7 +22,7 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Upstreams that must have a block before it becomes the head; by default one of up to two, else two."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
-    """Most blocks by which the head may be behind while `/readyz` reports the chain as ready."""
+    """Maximum number of blocks by which the head may be behind while `/readyz` reports the chain as ready."""
     light: bool = False
     """True if a new folder begins at the upstreams' head and keeps a window of blocks."""
     full: bool = False

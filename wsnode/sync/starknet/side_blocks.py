@@ -18,7 +18,7 @@ from wsnode.upstream.errors import UpstreamError
 
 MOST_BLOCKS: Final = 1024
 MOST_BYTES: Final = 256 << 20
-"""Most bytes of bodies and classes held in memory until enough upstreams have their blocks."""
+"""Maximum number of bytes of bodies and classes held in memory until enough upstreams have their blocks."""
 NOWHERE: Final = -1
 """Number before block 0: the root of a path to a chain's first block."""
 

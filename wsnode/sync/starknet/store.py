@@ -13,7 +13,7 @@ from wsnode.starknet.roots import StateRoots
 from wsnode.sync.starknet.side_blocks import NOWHERE, ProvedBlock
 
 PRUNED_AT_ONCE: Final = 64
-"""Most blocks pruned in one change of the store."""
+"""Maximum number of blocks pruned in one change of the store."""
 
 
 class RefusedRootError(Exception):

@@ -68,7 +68,9 @@ class StarknetWindow:
         return await writer.prune()
 
     async def _fill(self, first: int) -> bool:
-        """Fetch and store up to `AT_ONCE` blocks below block `first`, from the best upstream with them."""
+        """Fetch and store up to `AT_ONCE` blocks below block `first`, from the best upstream that has them;
+        return True if they are stored.
+        """
         with self._chain.snapshot() as view:
             row = view.block(first)
         if row is None or row.parent_hash is None:

@@ -141,9 +141,12 @@ LIES = {
     "404": (lambda path, answer: (404, b""), "refused: HTTP 404"),
     "500": (lambda path, answer: (500, b""), "refused: HTTP 500"),
     "page": (lambda path, answer: (200, b"<html></html>"), "malformed: "),
-    "huge": (lambda path, answer: (200, b" " * (5 << 20)), "invalid: an answer above"),
-    "cut off": (lambda path, answer: b"HTTP/1.1 200 OK\r\ncontent-length: 90\r\n\r\n{", "invalid: no HTTP"),
-    "no HTTP": (lambda path, answer: b"SSH-2.0\r\n\r\n", "invalid: no HTTP"),
+    "huge": (lambda path, answer: (200, b" " * (5 << 20)), "invalid: the answer has more than"),
+    "cut off": (
+        lambda path, answer: b"HTTP/1.1 200 OK\r\ncontent-length: 90\r\n\r\n{",
+        "invalid: the answer breaks HTTP",
+    ),
+    "no HTTP": (lambda path, answer: b"SSH-2.0\r\n\r\n", "invalid: the answer breaks HTTP"),
 }
 
 

@@ -66,7 +66,7 @@ class ForkHistory(msgspec.Struct, frozen=True):
 
 
 def history_of(view: Snapshot, position: Position) -> ForkHistory | None:
-    """Return the other chain if a position is below the first block here; None otherwise."""
+    """Return the other chain if a position is below the first block here; None for any other position."""
     first = view.earliest
     if view.below is None or position.number >= first - 1:
         return None

@@ -36,7 +36,7 @@ class CallSubscription(ValueSubscription[CallWatch]):
         self._hold = partial(feed.hold, key, messages, client)
         self._earlier: HistoricalOutcomes | None = None
         self._look = 0
-        """Number of the first look at the chain whose outcomes are recent enough."""
+        """Number of the first run (`CallFeed.looks`) whose outcomes are recent enough."""
 
     def end(self) -> None:
         """Stop all deliveries; may be called again."""

@@ -80,7 +80,7 @@ class HistoricalOutcomes:
         """Digests of the outcomes found so far."""
         self.attempts = 0
         self.is_over = False
-        """True once all outcomes are found, or their state is gone."""
+        """True once all outcomes are found, or their state is pruned."""
 
     @property
     def digests(self) -> bytes | None:
@@ -107,7 +107,7 @@ class CallFeed:
         self.cursor: StateCursor | None = None
         """State of the last step; None while no call is watched."""
         self.looks = 0
-        """Number of looks at the chain."""
+        """Number of times that the chain was compared."""
         self._places: dict[int, BlockState] = {}
         """States of the last steps, by step."""
         self._line: deque[tuple[int, StateCursor]] = deque(maxlen=LINE_STEPS)
@@ -164,7 +164,7 @@ class CallFeed:
             self._line.clear()
 
     def wait(self, is_ready: Callable[[], bool], resume: Callable[[], None]) -> None:
-        """Look at the chain, and call `resume` once `is_ready` returns True."""
+        """Compare the chain, and call `resume` once `is_ready` returns True."""
         self._waiting[resume] = is_ready
         self._look_soon()
 
@@ -184,7 +184,9 @@ class CallFeed:
         self._earlier.pop(earlier, None)
 
     def cursor_of(self, watch: CallWatch) -> StateCursor | None:
-        """Return the state after which a watch's subscribers last had all outcomes, else None."""
+        """Return the cursor of the last state for which a watch's subscribers had all outcomes, None before
+        the first one.
+        """
         place = self.place_of(watch)
         return None if place is None else place.cursor
 
@@ -198,7 +200,7 @@ class CallFeed:
         return late[1] if late is not None and late[0] == step else self._places.get(step)
 
     async def wait_rest(self) -> None:
-        """Wait until no call is due, and the last change of the chain has been looked at."""
+        """Wait until no call is due, and the last change of the chain has been processed."""
         while self._woken.is_set() or not self._rested.is_set():
             await self._rested.wait()
             await trio.lowlevel.checkpoint()
@@ -238,7 +240,9 @@ class CallFeed:
             self._hub.call_once_looked(self._look_soon)
 
     async def _prepare(self, view: Snapshot) -> bool:
-        """Have the values read by calls proved, in a light folder; return False if the head changed."""
+        """Have the values read by calls proved, in a light folder; return True if they are, False if the head
+        changed.
+        """
         if not view.is_light:
             return True
         self._proofs.begin(is_late=self.table.is_too_late)
@@ -367,7 +371,9 @@ class CallFeed:
             self._pinned = None
 
     async def _fetch_late(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> bool:
-        """Fetch missing values; return False on failure, to be reported by the run after the next step."""
+        """Fetch missing values; return True if they are there, False if the fetch failed, which the run after
+        the next step reports.
+        """
         try:
             return await self._fetch(view, error, is_last=is_last, is_late=True)
         except RpcError:
@@ -382,7 +388,7 @@ class CallFeed:
         self._resume_ready()
 
     async def _look_back(self, view: Snapshot, earlier: HistoricalOutcomes, stop: CancelFlag) -> None:
-        """Find some outcomes at an earlier state; give up if it is gone, or an outcome takes too long."""
+        """Find some outcomes at an earlier state; give up if it is pruned, or an outcome takes too long."""
         cursor, before = earlier.cursor, len(earlier.found)
         row = view.header(cursor.head.number) if is_known(view, cursor) else None
         if row is not None:

@@ -57,8 +57,8 @@ def _is_in(key: Key, changed: Changed) -> bool:
 
 @contextmanager
 def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
-    """Yield a snapshot of the head and its cursor; None while the head is being published, or if it is
-    gone.
+    """Yield a snapshot of the head and its cursor; None while the head is being published, or if it is no
+    longer canonical.
     """
     with hub.snapshot() as view:
         found: tuple[Snapshot, StateCursor] | None = None
@@ -76,7 +76,7 @@ class StateFeed:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.cursor: StateCursor | None = None
-        """State that was looked at last; None while nothing is watched."""
+        """State that was compared last; None while nothing is watched."""
         self._watches: dict[tuple[Key, ...], Watch] = {}
         self._of_account: defaultdict[bytes, set[Watch]] = defaultdict(set)
         hub.on_change.append(lambda _change: self.look())
@@ -86,7 +86,7 @@ class StateFeed:
         return len(self._watches)
 
     def look(self) -> None:
-        """Publish the changes since the last look, unless the head is still being published."""
+        """Publish the changes since the last call, unless the head is still being published."""
         if self._watches:
             with self.view():
                 pass
@@ -173,7 +173,9 @@ def cursor_at(view: Snapshot) -> StateCursor:
 
 
 def proved_cursor(view: Snapshot, head: Head) -> StateCursor:
-    """Return the cursor of a canonical block in a light folder; the engine is told the block's state root."""
+    """Return the cursor of a canonical block in a light folder; the engine receives the block's state
+    root.
+    """
     header = view.header(head.number)
     assert header is not None, "it is canonical"
     root = header_fields(header).state_root

@@ -111,7 +111,7 @@ class ProvedStateFeed:
                 continue
             except Exception:
                 # The next block is another attempt.
-                logger.exception("watched values were not proved")
+                logger.exception("watched values were not proved; the next block is another attempt")
 
     async def values_at(self, cursor: StateCursor, keys: Sequence[Key]) -> dict[Key, Value] | None:
         """Return the values after the block of a cursor; None if nodes no longer prove them."""

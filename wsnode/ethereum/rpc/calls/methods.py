@@ -1,4 +1,4 @@
-"""eth_call and eth_estimateGas: short calls at once, long ones in a worker thread within a time limit."""
+"""eth_call and eth_estimateGas: short calls immediately, long ones in a worker thread within a time limit."""
 
 from collections.abc import Callable, Generator
 from functools import partial

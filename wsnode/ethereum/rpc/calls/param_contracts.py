@@ -20,10 +20,14 @@ def targets(
 
 
 def targets_of_call(params: Any) -> Iterable[int] | None:
-    """Return the contracts that `call` and `state_overrides` name."""
+    """Return the addresses, as integers, that `call` and `state_overrides` name; None if their code can read
+    any contract.
+    """
     return targets([params.call], params.state_overrides)
 
 
 def targets_of_transaction(params: Any) -> Iterable[int] | None:
-    """Return the contract that `transaction` calls: estimating its gas can reveal its revert reason."""
+    """Return the address, as an integer, that `transaction` calls, since its estimate can reveal a revert
+    reason; None for a creation, which can read any contract.
+    """
     return targets([params.transaction])

@@ -28,10 +28,10 @@ class _Placed(msgspec.Struct):
 
     @property
     def block(self) -> int | None:
-        """Return the number of the block that it is of.
+        """Return the number of the block to which the object belongs, None if no member names it.
 
         Raises:
-            MalformedError: It is none.
+            MalformedError: The member is no quantity.
         """
         named = self.number or self.block_number
         return decode_quantity(named) if isinstance(named, str) else named
@@ -42,7 +42,7 @@ _ALL_PLACED: Final = JsonDecoder[list[_Placed]](list[_Placed])
 
 
 def is_nothing(result: Any) -> bool:
-    """Return true for null, no bytes and an empty list, as JSON text or as values."""
+    """Return True for null, `0x` and an empty list, as JSON text or as values."""
     return result is None or result == [] or (isinstance(result, bytes) and result in _NOTHING)
 
 

@@ -69,7 +69,8 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which a call or a connection waits for a block of other nodes."""
 
     behind_waiting: Count = 10_000
-    """Calls and connections that may wait for such blocks at once; a further one gets -32005 or 503."""
+    """Calls and connections that may wait for such blocks at the same time; a further one gets -32005 or 503.
+    """
 
     call_seconds: Seconds = 5.0
 
@@ -109,13 +110,13 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     trace_filter_seconds: Seconds = 10.0
 
     search_seconds: Seconds = 10.0
-    """Seconds of one ots_search…; its page has the results found by then."""
+    """Seconds of one ots_search…; its page has the results that were found before."""
 
     search_transactions: CountOrZero = 2_000
     """Transactions that one ots_search… reads, block by block, before it uses the indices of changes."""
 
     search_page: Count = 25
-    """Most transactions of a page of ots_search…; erigon's value."""
+    """Maximum number of transactions of a page of ots_search…; erigon's value."""
 
     trace_bytes: MessageBytes = 64 * 1024 * 1024
     """The traces of one call: about half a million steps."""

@@ -110,13 +110,15 @@ def _canonical(view: Snapshot, block: BlockParameter) -> BlockNumber:
 
 
 def rows(view: Snapshot, number: int) -> Rows | None:
-    """Return a canonical block's rows."""
+    """Return a canonical block's header row and body row, None if one is not stored."""
     header, body = view.header(number), view.body(number)
     return None if header is None or body is None else (header, body)
 
 
 def viewed_rows(view: Snapshot, number: int) -> tuple[bytes, Row] | None:
-    """Return header row and a view of the body row, valid until the snapshot is closed."""
+    """Return a canonical block's header row and a view of its body row, which is valid until the snapshot is
+    closed; None if one is not stored.
+    """
     header, body = view.header(number), view.view_body(number)
     return None if header is None or body is None else (header, body)
 

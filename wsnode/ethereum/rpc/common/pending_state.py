@@ -21,7 +21,7 @@ class PendingState(PendingBlock):
         """Return the block after the view's head.
 
         Raises:
-            RpcError: No block can follow, or the head is gone.
+            RpcError: No block can follow, or the head is no longer stored.
         """
         with _missed():
             return super().after(view)
@@ -30,7 +30,7 @@ class PendingState(PendingBlock):
         """Return the pending block with the state after it; a long build runs in a worker thread.
 
         Raises:
-            RpcError: No block can follow, or the head is gone.
+            RpcError: No block can follow, or the head is no longer stored.
         """
         with _missed():
             return (yield from super().state_after(view))

@@ -284,7 +284,8 @@ def run_in_thread(
 ) -> Generator[Step, Any, Traced]:
     """Return the result of a trace that runs in a worker thread while its caller waits.
 
-    `run` gets the most bytes that it may return: few at first, `most_bytes` once there is room for them.
+    `run` gets the maximum number of bytes that it may return: few at first, `most_bytes` once there is room
+    for them.
 
     Raises:
         RpcError: The trace is too large, ran out of time, or cannot begin.

@@ -20,7 +20,7 @@ FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnD
 """Options of struct logs, the form without a tracer."""
 NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
 LONGEST_NAME: Final = 100
-"""Most characters of a tracer's name; a longer one is a script or invalid."""
+"""Maximum number of characters of a tracer's name; a longer one is a script or invalid."""
 _IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
 # Reserved words of JavaScript.
 _RESERVED: Final = re.compile(

@@ -34,7 +34,7 @@ class WitnessMethods:
         state.
         """
         if view.is_light:
-            raise no_state("no witnesses in a light folder")
+            raise no_state("this node is light and cannot make witnesses: ask a node that executes blocks")
         found = yield from block_rows(view, params.block, self._pending)
         number = header_fields(found[0]).number
         if number == 0:

@@ -31,7 +31,7 @@ NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
 NO_FORK: Final = ResetOptions()
 MOST_BLOCKS: Final = 1_000_000
-"""Most blocks of one call: minutes, and more than a gigabyte."""
+"""Maximum number of blocks of one call: minutes, and more than a gigabyte."""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -142,12 +142,14 @@ class MiningMethods:
         return TRUE
 
     def set_automine(self, params: SwitchParameters) -> Steps:
-        """Return null once automatic mining is on or off: with it, each transaction gets a block at once."""
+        """Return null once automatic mining is on or off: with it, each transaction gets a block
+        immediately.
+        """
         yield from done(lambda: self._control.set_automatic(enabled=params.enabled.is_set))
         return NULL
 
     def get_automine(self) -> bytes:
-        """Return whether automatic mining is on: each transaction gets a block at once."""
+        """Return whether automatic mining is on: each transaction gets a block immediately."""
         return boolean(self._control.is_automatic)
 
     def set_interval(self, params: SecondsParameters) -> bytes:

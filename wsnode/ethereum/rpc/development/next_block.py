@@ -50,7 +50,7 @@ class ClockMethods:
             return b"%d" % self._control.increase_time(params.seconds)
 
     def set(self, params: SecondsParameters) -> bytes:
-        """Return the seconds by which the chain's clock has gone forward, 0 if it went back.
+        """Return the seconds by which the chain's clock has moved forward, 0 if it moved back.
 
         A number above 10^12 is in milliseconds.
         """

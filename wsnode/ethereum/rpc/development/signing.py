@@ -24,7 +24,7 @@ from wsnode.jsonrpc.work import RunInThread, Step
 MOST_VALUES: Final = 20_000
 """JSON values in typed data, names among them: 10 us each."""
 QUICK_VALUES: Final = 200
-"""Typed data of so many values is hashed on the main thread."""
+"""Maximum number of values of typed data that is hashed on the main thread."""
 
 
 class TypedDataObject:

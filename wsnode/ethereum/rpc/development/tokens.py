@@ -30,7 +30,7 @@ BALANCE_OF: Final = bytes.fromhex("70a08231")
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
 """`allowance(address,address)`."""
 MOST_SLOTS: Final = 256
-"""Most slots of one view to try; a token reads a few, behind proxies some more."""
+"""Maximum number of slots of one view to try; a token reads a few, behind proxies some more."""
 VIEW_GAS: Final = 10_000_000
 """Gas limit of a call to a view function, so that an endless one ends."""
 PROBES: Final = (0x5EED_CAFE, 0x0DDB_A115)

@@ -1,4 +1,6 @@
-"""engine_getBlobs: blobs of transactions that were sent to the pool: nobody has to wait for gossip then."""
+"""engine_getBlobs: blobs of transactions that were sent to the pool: a consensus client need not wait for
+gossip then.
+"""
 
 from collections.abc import Sequence
 from functools import partial

@@ -21,7 +21,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import ReplyChunks, Steps
 
 MOST_BODIES: Final = 1024
-"""At once, as with geth (eth/catalyst/api.go)."""
+"""Maximum number of bodies in one call, as in geth (eth/catalyst/api.go)."""
 MOST_BYTES: Final = 32 << 20
 """Maximum bytes of the bodies' text; a client has to request larger ranges in parts."""
 
@@ -72,7 +72,9 @@ def get_bodies_with_lists_by_range(view: Snapshot, params: RangeParameters) -> S
 
 
 def _with_list(view: Snapshot, block_hash: Hash32) -> bytes | None:
-    """Return the JSON of a block's body with its access list, which is null where there is none."""
+    """Return the JSON of a block's body with its access list, null where there is none; None for an unknown
+    block.
+    """
     rows = view.block_rows(block_hash)
     if rows is None:
         return None

@@ -26,7 +26,7 @@ def invalid_payload_attributes(reason: str) -> RpcError:
 
 
 def too_large_request(most: int) -> RpcError:
-    """Return the error for more than `most` blocks or blobs at once."""
+    """Return the error for more than `most` blocks or blobs in one call."""
     return RpcError(TOO_LARGE_REQUEST, f"Too large request: at most {most} at once")
 
 

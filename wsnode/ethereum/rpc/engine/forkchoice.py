@@ -110,7 +110,9 @@ class ForkchoiceMethods:
         return _reply(status, identity)
 
     def _begin(self, head: Hash32, attributes: PayloadAttributes, version: int) -> bytes | None:
-        """Return the identity of the payload to build; the choice of the head stands whatever is wrong."""
+        """Return the id of the payload that is being built, None if `head` is no longer the head. An error
+        does not undo the choice of the head.
+        """
         with self._chain.snapshot() as view:
             if view.head.hash != head:
                 return None

@@ -58,11 +58,11 @@ class ChainFilter(Filter):
         self.position = starting_position(view)
         """The position up to which the client has polled."""
         self._spec: ChainSpec | None = view.spec
-        """The chain on which it was created, None if a process cannot tell."""
+        """The chain on which it was created, None if a process cannot determine it."""
         self.wanted = wanted
         """The logs that are wanted; None for the hashes of blocks."""
         self.filter_object = filter_object
-        """The request's, whose blocks are looked up again for each answer."""
+        """Filter object of the request, whose blocks are resolved again for each answer."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
         """Return the results since the last poll, at most `most`, as a JSON array."""
@@ -88,7 +88,9 @@ class ChainFilter(Filter):
         self.position = position
 
     def advance(self, began: Position, position: Position) -> bool:
-        """Continue from `position`; False if it has moved since a poll that `began` there."""
+        """Set the filter's position to `position`; return False if it has moved since a poll that `began`
+        there.
+        """
         if self.position is not began:
             return False
         self.position = position

@@ -35,7 +35,7 @@ class FilterTable(Protocol):
         ...
 
     def remove(self, identity: str, caller: CallerContext) -> bool:
-        """Forget a filter of the caller's key; False if there is none."""
+        """Remove a filter of the caller's key; return False if it does not exist."""
         ...
 
 
@@ -77,7 +77,7 @@ class InMemoryFilters:
         return found
 
     def remove(self, identity: str, caller: CallerContext) -> bool:
-        """Forget a filter of the caller's key; False if there is none."""
+        """Remove a filter of the caller's key; return False if it does not exist."""
         self._expire()
         return self._owned_by(identity, caller) is not None and self._remove(identity)
 
@@ -115,5 +115,5 @@ def require_room(limits: CallLimits, new: Filter, owned: int, weight: int) -> No
 
 
 def new_identity() -> str:
-    """Return the id of a new filter, which nobody can guess."""
+    """Return the id of a new filter, which no client can guess."""
     return f"0x{secrets.token_hex(_IDENTITY_BYTES)}"

@@ -105,7 +105,7 @@ Slices: TypeAlias = Generator[Step, Any, bytes]
 
 
 class PageFilter:
-    """A filter of logs, the cursor to continue from, and the most logs of a page."""
+    """A filter of logs, the cursor to continue from, and the maximum number of logs of a page."""
 
     __slots__ = ("cursor", "filter", "limit")
 

@@ -206,7 +206,7 @@ class SharedFilters:
         return None if saved is None else _SharedFilter(self, identity, saved)
 
     def remove(self, identity: str, caller: CallerContext) -> bool:
-        """Forget a filter of the caller's key; False if there is none."""
+        """Remove a filter of the caller's key; return False if it does not exist."""
 
         def change(writer: Writer) -> bool:
             self._expire(writer)
@@ -215,8 +215,8 @@ class SharedFilters:
         return self._pending.remove(identity, caller) or self._change(change)
 
     def move(self, identity: str, began: Position | None, position: Position) -> bool:
-        """Set a filter's position and return True; False if it does not exist, or is no longer at `began`, if
-        given.
+        """Set a filter's position and return True; return False if it does not exist, or if `began` is given
+        and is not its position.
         """
 
         def change(writer: Writer) -> bool:
@@ -230,7 +230,7 @@ class SharedFilters:
         return self._change(change)
 
     def _read(self, identity: str, caller: CallerContext) -> SavedFilter | None:
-        """Return a filter without recording that it is polled: its results say no less for that."""
+        """Return a filter, None if it does not exist or has expired. It does not count as polled."""
         with self._store.read() as reader:
             saved = _get_of(reader, identity, caller)
         return None if saved is None or saved.polled < self._oldest() else saved

@@ -41,7 +41,9 @@ _decode_value = msgspec.json.Decoder().decode
 
 
 class SubscribeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The position where a subscription begins, and the form of its events."""
+    """Where a subscription begins (`fromBlock` or `cursor`), and which of wsnode's own members its events
+    have; beside any filter.
+    """
 
     from_block: NumberOrTag | None = None
     """The first block of a replay; None without one."""

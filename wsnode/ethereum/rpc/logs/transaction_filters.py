@@ -28,7 +28,7 @@ class Selection:
 
 
 def decode_flag(value: Any, place: str = ARGUMENT) -> bool:
-    """Return the boolean, False for null.
+    """Return True for true, False for false and null.
 
     Raises:
         ValueError: It is something else.

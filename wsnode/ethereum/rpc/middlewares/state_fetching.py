@@ -55,7 +55,8 @@ def fetching(
 ) -> Generator[Step, Any, Any]:
     """Yield the steps of a call, and where they lack something fetch it and make the call again.
 
-    `own` is its context. If it `may_move`, it opens another view there, of what is there by then.
+    `own` is its context. If it `may_move`, it opens another snapshot there, of the version that is stored
+    then.
     """
     owns_view = own.scope is None
     try:

@@ -76,7 +76,7 @@ LISTS: Final = frozenset(
 
 
 def is_traced(name: str) -> bool:
-    """Return true for a method whose result is of the execution of its block."""
+    """Return True for a method whose result comes from the execution of its block."""
     return "trace" in name or name in EMPTY
 
 
@@ -94,7 +94,9 @@ class UpstreamFallback(Middleware):
         return type(self)(self._name, self._inner.calling(function))
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the handler's result, or that of the other node."""
+        """Return the handler's result or, if a named block is below the first one here, the steps that ask
+        the other node.
+        """
         # The engine takes the tag for the first block here.
         params = params.replace(b'"earliest"', b'"0x0"')
         failure: RpcError | None = None
@@ -270,7 +272,9 @@ class RangeFallback(UpstreamFallback):
     __slots__ = ()
 
     def answer(self, turn: TurnContext, params: bytes) -> Any:
-        """Return the results of both chains joined, or the handler's alone for a range that is all here."""
+        """Return the handler's result for a range that is stored here as a whole, else the steps to ask the
+        other node and join both results.
+        """
         params = params.replace(b'"earliest"', b'"0x0"')
         view = turn.view if turn.scope is not None else turn.open()
         wanted = self._wanted(params)

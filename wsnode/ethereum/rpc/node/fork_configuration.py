@@ -52,7 +52,7 @@ _NO_STATE: Final = {"disabled": True}
 
 
 class ForkConfiguration:
-    """A chain's forks as its genesis names them."""
+    """Fork schedule of a genesis, rendered as eth_config's result (EIP-7910)."""
 
     def __init__(self, genesis: bytes, spec: ChainSpec) -> None:
         content: dict[str, Any] = msgspec.json.decode(genesis)

@@ -135,7 +135,9 @@ class CallTraceMethods:
 
 
 def targets_of_calls(params: CallsParameters) -> Iterable[int] | None:
-    """Return the contracts that a list of calls names."""
+    """Return the addresses, as integers, that a list of calls names; None if their code can read any
+    contract.
+    """
     return targets([call for call, _types in params.calls])
 
 

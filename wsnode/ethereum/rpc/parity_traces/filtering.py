@@ -53,7 +53,9 @@ class FilteredTraces:
         return self.taken >= self._count or self.crossed is not None
 
     def look(self, view: Snapshot, chunk: Chunk, flag: CancelFlag) -> bool | str:
-        """Add the traces of a chunk of blocks, in a worker thread; return True, or the engine's refusal."""
+        """Add the traces of a chunk of blocks until the page is full, in a worker thread; return True, or the
+        engine's refusal as text.
+        """
         for number, found in chunk:
             if self.is_full:
                 break

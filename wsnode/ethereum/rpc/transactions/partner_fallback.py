@@ -29,11 +29,13 @@ class NodeOutageDetector(Protocol):
     """Decides when this node may lack transactions that a partner has."""
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return True during an outage."""
+        """Return True if the node has an outage."""
 
 
 class StaleHeadDetector:
-    """An outage while the head is old, or while an operator has declared one."""
+    """Detects an outage of this node: its head is older than `stale_after` seconds, or an operator has
+    declared one.
+    """
 
     def __init__(
         self, stale_after: float, is_declared: Callable[[], bool], clock: Callable[[], float] = time.time
@@ -43,7 +45,7 @@ class StaleHeadDetector:
         self._clock = clock
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return True during an outage."""
+        """Return True if the node has an outage."""
         return self._is_declared() or view.head_timestamp < self._clock() - self._stale_after
 
 

@@ -89,7 +89,7 @@ class TransactionSender:
         return transaction_hash
 
     def _admitted(self, transaction: PooledTransaction) -> Generator[Step, Any, Hash32]:
-        """Return the hash of a transaction that is in the pool by then.
+        """Return the hash of a transaction that has entered the pool.
 
         Raises:
             PoolError: It is refused.

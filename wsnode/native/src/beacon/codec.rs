@@ -17,7 +17,7 @@ use super::refusal::Refusal;
 
 /// Longest answer that is read, in bytes; an answer with a committee of 512 keys has about 60 kB.
 const MOST_BYTES: usize = 4 << 20;
-/// Most updates in a list (beacon-APIs: MAX_REQUEST_LIGHT_CLIENT_UPDATES).
+/// Maximum number of updates in a list (beacon-APIs: MAX_REQUEST_LIGHT_CLIENT_UPDATES).
 const MOST_UPDATES: usize = 128;
 const MOST_EXTRA_BYTES: usize = 32;
 pub const KEY_BYTES: usize = 48;

@@ -12,7 +12,7 @@ pub const PAYLOAD: u64 = 25;
 const BLOCK_HASH_MEMBER: u64 = 12;
 /// `DOMAIN_SYNC_COMMITTEE` of altair/beacon-chain.md.
 const SYNC_COMMITTEE_DOMAIN: [u8; 4] = [7, 0, 0, 0];
-/// Most members of a sync committee; the mainnet preset has 512.
+/// Maximum number of members of a sync committee; the mainnet preset has 512.
 const MOST_MEMBERS: u64 = 8192;
 
 /// Forks of the beacon chain with known light-client data, in the order of `FORMS`.

@@ -65,8 +65,8 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     caught(work)?.map_err(PyErr::from)
 }
 
-/// Run `work` as `guard` does. Unknown values of the state do not end the run, so that its error names all of
-/// them at once. `work` must write nothing.
+/// Run `work` as `guard` does. Unknown values of the state do not end the run, so that one error names all of
+/// them. `work` must write nothing.
 pub fn guard_collecting_misses<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     match caught(|| collecting_misses(work))? {
         (done, misses) if misses.is_empty() => done.map_err(PyErr::from),

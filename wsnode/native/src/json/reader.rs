@@ -136,7 +136,8 @@ impl<'a> Text<'a> {
     }
 
     /// Return the next string, if it has `size` bytes. The caller must accept digits only, because any bytes
-    /// pass here, quotes included. A second look at each of a thousand hashes would take half as long again.
+    /// pass here, quotes included. A second pass over each of a thousand hashes would take half as long
+    /// again.
     pub fn sized(&mut self, size: usize) -> Option<&'a [u8]> {
         self.take(b'"')?;
         let (string, rest) = self.0.split_at_checked(size)?;
@@ -157,8 +158,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Return the index of the first byte for which `is_mark` is true. Many bytes are compared at once, which
-/// matters for a transaction of 100 KB.
+/// Return the index of the first byte for which `is_mark` is true. Many bytes are compared in one
+/// instruction, which matters for a transaction of 100 KB.
 pub fn find(text: &[u8], is_mark: impl Fn(u8) -> bool) -> Option<usize> {
     let without = |chunk: &&[u8; CHUNK]| chunk.iter().fold(true, |without, byte| without & !is_mark(*byte));
     let passed = CHUNK * text.as_chunks::<CHUNK>().0.iter().take_while(without).count();

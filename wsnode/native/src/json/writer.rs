@@ -18,7 +18,7 @@ impl Writer {
         self.text
     }
 
-    /// Reserve room for `length` more bytes at once.
+    /// Reserve room for `length` more bytes in one allocation.
     pub fn reserve(&mut self, length: usize) {
         self.text.reserve(length);
     }

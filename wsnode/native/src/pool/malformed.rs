@@ -1,7 +1,8 @@
 //! Reasons why bytes are no transaction, in geth's words.
 //!
 //! alloy's decoder alone decides whether bytes are a transaction. Only after its refusal does this module
-//! look for a type or for values that are impossible on the chain. For all other bytes the reason is alloy's.
+//! search for a type or for values that are impossible on the chain. For all other bytes the reason is
+//! alloy's.
 
 use alloy_eips::eip2718::Eip2718Error;
 use alloy_primitives::U256;
@@ -91,7 +92,7 @@ fn shifted(value: U256, byte: u8) -> Option<U256> {
     value.checked_mul(U256::from(256))?.checked_add(U256::from(byte))
 }
 
-/// Return the error for amounts that nobody can pay: a value above 256 bits, or fees above 128.
+/// Return the error for amounts that no account can pay: a value above 256 bits, or fees above 128.
 fn cost(envelope: &Envelope<'_>) -> Option<Error> {
     let (fee, tip) = offered(envelope);
     let blob_fee = envelope.max_fee_per_blob_gas.unwrap_or_default();

@@ -153,7 +153,7 @@ fn contract<'a>(touched: &'a mut TouchedContracts, address: &Felt) -> &'a mut Co
 
 /// Compute the leaves of all touched contracts, on all cores.
 ///
-/// Most of the hashing is in their storage tries, and these are independent of each other.
+/// Nearly all of the hashing is in their storage tries, and these are independent of each other.
 fn settle(touched: &mut TouchedContracts) {
     let workers =
         thread::available_parallelism().map_or(1, NonZero::get).min(touched.len() / CONTRACTS_A_THREAD);

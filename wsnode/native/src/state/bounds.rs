@@ -15,14 +15,14 @@ use crate::trie::{NodeStore, TrieError};
 pub struct Bounds<'b> {
     /// Flag by which another thread cancels the read.
     pub cancel: &'b AtomicBool,
-    /// Most bytes of change lists to undo: about 32 a slot and 22 an account.
+    /// Maximum number of bytes of change lists to undo: about 32 a slot and 22 an account.
     pub changes: usize,
-    /// Most bytes of results, such as the nodes of a witness.
+    /// Maximum number of bytes of results, such as the nodes of a witness.
     pub found: usize,
 }
 
-/// Most bytes of change lists that all bounded reads of the process may undo at once; the undone values take
-/// 25 times as much memory.
+/// Maximum number of bytes of change lists that all bounded reads of the process may undo at the same time;
+/// the undone values take 25 times as much memory.
 const MOST_TAKEN: usize = 32 << 20;
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 

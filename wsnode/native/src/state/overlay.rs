@@ -6,7 +6,7 @@ use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use alloy_primitives::{Address, B256, U256};
 use revm::bytecode::Bytecode;
 
-/// Most values kept after their commit; beyond it all are dropped.
+/// Maximum number of values kept after their commit; beyond it all are dropped.
 const KEPT: usize = 500_000;
 
 /// Latest values of the accounts, slots and code changed lately.

@@ -20,7 +20,7 @@ const LEAST_MAP_SIZE: usize = 64 << 20;
 /// Bytes of which a map's size is a multiple: itself a multiple of every system's page size.
 const MAP_UNIT: usize = 64 << 10;
 
-/// Most read transactions of all processes of a folder together, 64 bytes each in the lock file.
+/// Maximum number of read transactions of all processes of a folder together, 64 bytes each in the lock file.
 const MAX_READERS: u32 = 16_384;
 
 /// Create a folder and its parents if they are missing.

@@ -11,7 +11,7 @@ use super::{meta_page, StoreError, FILE};
 
 /// LMDB's table with the names of the other tables.
 const MAIN: lmdb::MDB_dbi = 1;
-/// Most tables opened during one inspection.
+/// Maximum number of tables opened during one inspection.
 const MOST_TABLES: u32 = 256;
 
 /// Sizes of a file's last version, in pages of `page_size` bytes.

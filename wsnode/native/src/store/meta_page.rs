@@ -17,7 +17,7 @@ pub const LEAST_SIZE: u64 = 8192;
 pub const NO_ROOT: u64 = u64::MAX;
 /// Bytes of a page's header: its number, 2 bytes of padding, flags, and the bounds of its free space.
 pub const HEADER: usize = 16;
-/// Most levels of a tree (`CURSOR_STACK` in mdb.c).
+/// Maximum number of levels of a tree (`CURSOR_STACK` in mdb.c).
 pub const DEEPEST: usize = 32;
 
 const MAGIC: u32 = 0xBEEF_C0DE;

@@ -81,7 +81,7 @@ pub(super) struct OpenFile {
     /// LMDB environment; None while LMDB cannot open the file again.
     env: Option<Env<WithoutTls>>,
     handles: Handles,
-    /// Versions shared by several snapshots, the newest last; the readers of some may all be gone.
+    /// Versions shared by several snapshots, the newest last; the readers of some may all have ended.
     shared: Vec<Version>,
     /// Versions that one reader keeps for itself.
     kept: Vec<Version>,

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Bytes written to find out if the disk is full: most bytes that a commit writes at once.
+/// Bytes written to find out if the disk is full: most bytes that a commit writes in one call.
 const PROBE: usize = 1 << 20;
 const INPUT_OUTPUT: i32 = 5;
 
 /// Return true if `error` means that the disk is full at `path`.
 ///
 /// LMDB reports a write cut short by the file system as an input/output error, so a probe of 1 MiB is written
-/// to tell the two apart.
+/// to distinguish the two.
 pub fn is_lacking(path: &Path, error: &heed::Error) -> bool {
     let heed::Error::Io(reason) = error else {
         return false;

@@ -51,7 +51,7 @@ impl fmt::Debug for TransactionState {
     }
 }
 
-/// Entry to look for: the first, the last, or the nearest one to a key.
+/// Entry to seek: the first, the last, or the nearest one to a key.
 #[derive(Debug, Clone, Copy)]
 pub enum Seek<'a> {
     First,

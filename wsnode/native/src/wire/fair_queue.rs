@@ -7,8 +7,8 @@
 //! Places whose last bursts were quick wait in a line, all others in a heap. A place from the line that is
 //! quick again owes no more than the line's common price, charged by `pop`. Now and then one may take longer,
 //! because memory was busy. While both have places, each gets at least about half of the time. Thousands of
-//! places arriving at once therefore delay a quick place by one of them, and thousands of quick places delay
-//! a new one as little.
+//! places arriving at the same time therefore delay a quick place by one of them, and thousands of quick
+//! places delay a new one as little.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::hash_map::Entry;

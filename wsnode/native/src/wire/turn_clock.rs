@@ -13,7 +13,7 @@ use crate::wire::fair_queue::QUICK_COST;
 pub struct TurnClock {
     began: Instant,
     now: Instant,
-    /// Processor time and page faults of the thread when they were last read; None if nobody else waits.
+    /// Processor time and page faults of the thread when they were last read; None if no other thread waits.
     used: Option<Used>,
     /// Seconds of quick turns since that reading.
     quick: f64,

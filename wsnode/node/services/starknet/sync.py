@@ -51,7 +51,7 @@ class StarknetSync:
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return None, since no method of this family tells the progress."""
+        """Return None, since no method of this family reports the progress."""
         return None
 
     @property
@@ -109,7 +109,7 @@ class StarknetSync:
 
 
 def _checkpoint(config: FollowStarknetConfig) -> bytes | None:
-    """Return the configured hash of the first block, or None.
+    """Return the configured hash of the first block, None if none is configured.
 
     Raises:
         ConfigurationError: The text is no felt.

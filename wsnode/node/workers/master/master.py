@@ -158,7 +158,7 @@ class Master:
             worker.retire(restarts=restarts)
 
     def hurry(self) -> None:
-        """Have draining workers end at once."""
+        """Have draining workers end immediately."""
         for worker in self._all:
             worker.post(Kill())
 
@@ -282,7 +282,12 @@ class Master:
             return
         except UnreadableMessageError as error:
             # It runs another release, if that was installed since the parent has started.
-            logger.error("%s cannot be understood and is ended: %s", worker.name, error)  # noqa: TRY400
+            logger.error(  # noqa: TRY400
+                "%s sent a message that cannot be read and is ended: %s; if another release was "
+                "installed since the node started, restart the node",
+                worker.name,
+                error,
+            )
             worker.kill()
 
     async def _hear(self, worker: WorkerProcess, message: ToParent) -> None:

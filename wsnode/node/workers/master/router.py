@@ -61,7 +61,7 @@ class MessageRouter:
                 worker.post(message)
 
     def note_end(self, ended: WorkerProcess) -> None:
-        """Tell all workers of the end of the process that follows, and of the remaining damage."""
+        """Notify all workers of the end of the process that follows, and of the remaining damage."""
         if ended.follows:
             for status in self._standings.values():
                 why = "the process that follows has ended"
@@ -71,7 +71,7 @@ class MessageRouter:
             self._tell_damage(network)
 
     def note_damage(self, origin: WorkerProcess, network: str, reason: str | None) -> None:
-        """Tell all processes of a damaged row, until `origin` ends."""
+        """Notify all processes of a damaged row, until `origin` ends."""
         if reason is not None and (origin.slot, network) not in self._damage:
             self._damage[origin.slot, network] = reason
             self._tell_damage(network)

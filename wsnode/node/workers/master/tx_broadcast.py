@@ -36,7 +36,7 @@ class TxBroadcaster:
             self._taken_now.unpark_all()
 
     async def spread(self, origin: WorkerProcess, message: BroadcastRequest) -> None:
-        """Send a transaction to all workers but `origin`, and tell `origin` when they have it."""
+        """Send a transaction to all workers but `origin`, and notify `origin` when they have it."""
         self._number += 1
         number = self._number
         others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}

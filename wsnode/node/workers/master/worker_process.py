@@ -17,11 +17,12 @@ from wsnode.server.observability.open_files import has_free_files
 
 MOST_QUESTIONS: Final = 256
 MOST_UNREAD: Final = 1024
-"""Most messages that may wait for a worker; with transactions, each has up to a megabyte."""
+"""Maximum number of messages that may wait for a worker; with transactions, each has up to a megabyte."""
 FOLLOWS: Final = 0
 """Number of the process that follows other nodes or a journal, and serves no connections."""
 COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
-"""Command of a worker; `-P` keeps the current folder off Python's path, since anybody's modules may be there.
+"""Command of a worker; `-P` keeps the current folder off Python's path, since other users' modules may be
+there.
 """
 
 
@@ -189,7 +190,7 @@ class WorkerProcess:
             self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process immediately."""
         if self.process is not None:
             self.process.kill()
 

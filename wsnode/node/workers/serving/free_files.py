@@ -35,7 +35,7 @@ class FreeFiles:
             await self._has_some.wait()
 
     async def run(self) -> None:
-        """Tell the parent, for ever, when files have become free again."""
+        """Notify the parent, for ever, when files have become free again."""
         while True:
             await self._is_wanting.wait()
             while not has_free_files():  # noqa: ASYNC110 - the system has no event for it

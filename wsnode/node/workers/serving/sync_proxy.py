@@ -63,8 +63,8 @@ class SyncProxy:
         return 0 if self._status is None else self._status.peers
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return the result of `wsnode_status`; its `upstreams` are empty if the process that follows is
-        gone.
+        """Return the result of `wsnode_status`; its `upstreams` are empty if the process that follows has
+        ended.
         """
         found = await self._inquire()
         if found is not None:

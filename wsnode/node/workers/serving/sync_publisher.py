@@ -22,9 +22,9 @@ from wsnode.node.workers.messages import (
 from wsnode.upstream.errors import SendFailedError
 
 LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks for a change of status."""
+"""Seconds between two checks for a change of status."""
 AGAIN_LOOKS: Final = 10
-"""Looks after which each network is reported even without a change, as a sign of life."""
+"""Checks after which each network is reported even without a change, as a heartbeat."""
 
 
 class SyncPublisher:

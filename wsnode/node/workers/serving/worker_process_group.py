@@ -110,7 +110,7 @@ class WorkerProcessGroup:
         return made
 
     def tell_damage(self, network: str, reason: str) -> None:
-        """Tell the other processes that this one has met a damaged row in a network's store."""
+        """Notify the other processes that this one has read a damaged row in a network's store."""
         self._channel.post(CorruptStore(network, reason))
 
     def told_damage(self, network: str) -> str | None:

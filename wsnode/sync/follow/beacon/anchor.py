@@ -38,7 +38,7 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.streams import Connect
 
 ANNOUNCED_AHEAD: Final = 8
-"""Most blocks of an announced head above the proved block, where announced heads are served."""
+"""Maximum number of blocks of an announced head above the proved block, where announced heads are served."""
 WITHHELD_SLOTS: Final = 2
 KEPT_HEADERS: Final = 256
 """Number of recent proved headers kept; the safe block is among them."""
@@ -143,7 +143,9 @@ class HeadAnchor:
 
     @property
     def ahead(self) -> int:
-        """Return the most blocks of the head above the proved block; 0 unless announced heads are served."""
+        """Return the maximum number of blocks of the head above the proved block; 0 unless announced heads
+        are served.
+        """
         return ANNOUNCED_AHEAD if self._settings.serves_announced else 0
 
     @property
@@ -203,7 +205,7 @@ class HeadAnchor:
 
     @property
     def forked(self) -> str | None:
-        """Return the message that two finalized blocks of one slot were signed, or None."""
+        """Return the message about two signed finalized blocks of one slot, None if there were none."""
         return None if self.prover is None else self.prover.forked
 
     @property
@@ -347,7 +349,8 @@ class HeadAnchor:
         stored = self._stored
         if stored is not None and stored.finalized.slot >= begun.finalized.slot and self._is_recent(stored):
             logger.warning(
-                "the checkpoint is of slot %d, and what is proved here of slot %d: that is gone on with",
+                "the checkpoint of slot %d is not used: this folder has proofs up to slot %d and continues "
+                "there",
                 begun.finalized.slot,
                 stored.finalized.slot,
             )
@@ -387,7 +390,9 @@ class HeadAnchor:
         try:
             return LightClient.decode(network, self._row)
         except LightClientRowError as error:
-            raise CheckpointError(f"the stored light client cannot be gone on with: {error}") from None
+            raise CheckpointError(
+                f"the stored light client cannot be used: {error}; restore the folder, or begin a new one"
+            ) from None
 
     async def _identify(self, node: BeaconNode) -> None:
         """Ask a node for its chain, until it is of the expected one, or dropped from the configuration."""
@@ -416,7 +421,7 @@ class HeadAnchor:
             self._identified.set()
 
     async def _other_chain(self, config: Config) -> str | None:
-        """Return the difference between a node's chain and the expected one in words, or None.
+        """Return the difference between a node's chain and the expected one in words, None if they are equal.
 
         Without a configured chain, the chain of the first node becomes the expected one.
         """
@@ -436,7 +441,10 @@ class HeadAnchor:
         coming = coming_fork(self._beacon_chain, config)
         if coming is not None and coming != self._warned_fork:
             self._warned_fork = coming
-            logger.warning("the beacon chain has scheduled %s, which is not known here yet", coming)
+            logger.warning(
+                "the beacon chain has scheduled %s, which this release does not know: install a newer one",
+                coming,
+            )
 
     def _note(self, client: LightClient, change: LightClientChange | None) -> None:
         if change is None or change.optimistic:

@@ -18,7 +18,7 @@ from wsnode.upstream.score import Score
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, connector, words_for
 
 ANSWER_SECONDS: Final = 5.0
-"""Most seconds from the request to the last byte of the answer."""
+"""Maximum number of seconds from the request to the last byte of the answer."""
 ANSWER_BYTES: Final = 4 << 20
 EVENT_BYTES: Final = 256 << 10
 REQUESTS_AT_ONCE: Final = 4
@@ -92,9 +92,9 @@ class BeaconApi:
                     body += event.data
                     self._count(pieces, event)
                     if len(body) > ANSWER_BYTES:
-                        raise UpstreamError("invalid", f"an answer above {ANSWER_BYTES} bytes")
+                        raise UpstreamError("invalid", f"the answer has more than {ANSWER_BYTES} bytes")
                 return bytes(body)
-        raise UpstreamError("timeout", f"no answer within {ANSWER_SECONDS:g} s")
+        raise UpstreamError("timeout", f"no answer within {CONNECTING_SECONDS + ANSWER_SECONDS:g} s")
 
     def _count(self, pieces: MessageWork, event: h11.Data) -> None:
         try:
@@ -117,7 +117,7 @@ class BeaconApi:
                 rest += bytes(event.data).replace(b"\r\n", b"\n")
                 *told, rest = rest.split(b"\n\n")
                 if len(rest) > EVENT_BYTES or any(len(each) > EVENT_BYTES for each in told):
-                    raise UpstreamError("invalid", f"an event above {EVENT_BYTES} bytes")
+                    raise UpstreamError("invalid", f"an event has more than {EVENT_BYTES} bytes")
                 for each in told:
                     if (update := read_event(each)) is not None:
                         yield update
@@ -167,7 +167,7 @@ class BeaconApi:
         told = dict(response.headers).get(b"content-length", b"0")
         # h11 has seen to it that it is a number of at most twenty digits.
         if int(told) > ANSWER_BYTES:
-            raise UpstreamError("invalid", f"an answer above {ANSWER_BYTES} bytes")
+            raise UpstreamError("invalid", f"the answer has more than {ANSWER_BYTES} bytes")
 
     async def _opened(self) -> trio.abc.Stream:
         try:
@@ -200,11 +200,11 @@ class BeaconApi:
                     protocol.receive_data(bytes(await stream.receive_some(RECEIVE_BYTES)))
                 return event
         except trio.TooSlowError:
-            raise UpstreamError("timeout", "its time for an answer is over") from None
+            raise UpstreamError("timeout", "no complete answer in time") from None
         except (OSError, trio.BrokenResourceError) as error:
             raise UpstreamError("unreachable", words_for(error)) from None
         except h11.RemoteProtocolError as error:
-            raise UpstreamError("invalid", f"no HTTP: {error}") from None
+            raise UpstreamError("invalid", f"the answer breaks HTTP: {error}") from None
 
 
 def read_event(text: bytes) -> tuple[str, bytes] | None:

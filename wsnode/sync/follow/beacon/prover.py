@@ -38,7 +38,7 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 QUARANTINE_SECONDS: Final = 60.0
 TOLERANCE_MILLISECONDS: Final = 500
-"""Most milliseconds by which this machine's clock may be behind the signers' clocks."""
+"""Maximum number of milliseconds by which this machine's clock may be behind the signers' clocks."""
 NOT_FOUND: Final = 404
 LISTENED: Final = 2
 """Number of beacon nodes with an open stream of events."""
@@ -283,7 +283,7 @@ class HeadProver:
         """Request updates of periods until the committee of the period after the clock's is known.
 
         In the first epochs of a period there is no such update: it is requested again in each epoch, in a
-        random slot, so that light clients do not ask all at once.
+        random slot, so that light clients do not ask simultaneously.
         """
         self._is_catching_up = True
         try:
@@ -330,7 +330,7 @@ class HeadProver:
                 await self._take_events(node)
             except UpstreamError as error:
                 # Polling goes on, so that this alone says nothing of it.
-                logger.debug("events of %s: %s", node, error)
+                logger.debug("the event stream of %s ended, polling goes on: %s", node, error)
             finally:
                 node.is_listened = False
                 node.ended()

@@ -9,11 +9,11 @@ from wsnode.sync.follow.beacon.light_client import BeaconNetwork, LightClient
 
 PERIODS_AT_ONCE: Final = 16
 MISSED_SLOTS: Final = 4
-"""Most slots without a proved block that are normal."""
+"""Maximum number of slots without a proved block that are normal."""
 LATE_SLOTS: Final = 8
-"""Most slots without a proved block while the node is ready for requests."""
+"""Maximum number of slots without a proved block while the node is ready for requests."""
 FINAL_EPOCHS: Final = 4
-"""Most epochs between the finalized block and the clock that are normal."""
+"""Maximum number of epochs between the finalized block and the clock that are normal."""
 LAST_SECONDS: Final = 3600
 """Seconds before the end of the last known committee in which a node without finality is not ready."""
 

@@ -30,7 +30,7 @@ from wsnode.upstream.score import Score
 
 MOST_BLOCKS: Final = 4096
 MOST_BYTES: Final = 256 << 20
-"""Most bytes of blocks that one walk fetches before they are executed."""
+"""Maximum number of bytes of blocks that one walk fetches before they are executed."""
 
 
 class BlockRequest(msgspec.Struct, frozen=True, eq=False):
@@ -101,7 +101,8 @@ class AncestorFetcher:
         link: Link,
         number: int,
     ) -> tuple[UnverifiedBlock | None, dict[Hash32, UnverifiedBlock]]:
-        """Return the block of `fetch`, and the blocks right below `number` that the upstream gives, by hash.
+        """Return the block of `fetch`, None if it has none, and by hash the blocks right below `number` that
+        the upstream sends meanwhile.
 
         The blocks below are fetched at the same time, `RECENT_HEADS` at most: announced ones and those above
         our head.

@@ -1,4 +1,4 @@
-"""Questions to whichever upstream answers first, and several questions at once."""
+"""Questions to whichever upstream answers first, and several questions concurrently."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar

@@ -14,15 +14,15 @@ from wsnode.sync.follow.upstream import Upstream
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 AT_ONCE: Final = 6
-"""Most batches on the way, over all upstreams."""
+"""Maximum number of batches on the way, over all upstreams."""
 FIRST_BLOCKS: Final = 8
 MOST_BLOCKS: Final = 100
-"""Most blocks of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
+"""Maximum number of blocks of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
 ASKED_BYTES: Final = 1 << 20
 """Bytes of a batch to aim at, by the sizes of the blocks before it."""
 AHEAD_BLOCKS: Final = 2048
 AHEAD_BYTES: Final = 32 << 20
-"""Most bytes of blocks that are fetched, or asked for, and not decoded yet."""
+"""Maximum number of bytes of blocks that are fetched, or asked for, and not decoded yet."""
 DECODED_BLOCKS: Final = 256
 DECODED_BYTES: Final = 2 << 20
 """Bytes after which no more blocks are added to those decoded together, on all cores."""
@@ -106,7 +106,7 @@ class BatchFetcher:
         self._wake()
 
     async def _batch(self, numbers: Sequence[int]) -> dict[int, tuple[bytes, Upstream]]:
-        """Return the blocks that an upstream gives at once, by number, each with the upstream; perhaps
+        """Return the blocks of an upstream's reply to one batch, by number, each with the upstream; perhaps
         none.
         """
         upstream = self._least_busy()
@@ -127,7 +127,7 @@ class BatchFetcher:
         return found
 
     def _shrink(self, upstream: Upstream, count: int, error: UpstreamError) -> None:
-        """Ask for fewer blocks at once after a batch that failed."""
+        """Ask for fewer blocks in one batch after a batch that failed."""
         smaller = max(2, count // 2)
         self._count = min(self._count, smaller)
         if isinstance(error, UpstreamRefusedError) and not error.is_about_rate:

@@ -29,7 +29,7 @@ _ABSENT: Final = ("not found", "unknown block", "missing", "does not exist yet")
 
 RAW: Final = "debug_getRawBlock"
 SHOWN: Final = 40
-"""Most members that an error names, and most characters of each."""
+"""Maximum number of members that an error names, and most characters of each."""
 _MEMBERS: Final = re.compile(
     "parentHash|sha3Uncles|miner|author|stateRoot|transactionsRoot|receiptsRoot|logsBloom|difficulty|number"
     "|gasLimit|gasUsed|timestamp|extraData|mixHash|nonce|baseFeePerGas|withdrawalsRoot|blobGasUsed"
@@ -51,7 +51,7 @@ class UnknownForkError(UpstreamError):
 
 
 class UnscheduledForkError(UnknownForkError):
-    """Error of a block of a fork that the chain's genesis does not schedule by then; its sender may be
+    """Error of a block of a fork that the chain's genesis schedules later or never; its sender may be
     right.
     """
 
@@ -88,7 +88,9 @@ def unreadable(error: InvalidBlockError, spec: ChainSpec | None = None) -> Upstr
 
 
 def beyond_rules(spec: ChainSpec, error: InvalidBlockError) -> UnsupportedBlockError | None:
-    """Return the error of a block on an unknown chain if it breaks a header rule of Ethereum, else None."""
+    """Return the error of a block of an unknown chain that breaks a header rule of Ethereum, None for any
+    other block.
+    """
     unknown = unknown_chain(spec)
     if unknown is None or error.rule not in HEADER_RULES:
         return None
@@ -127,7 +129,7 @@ def decode_rpc_block(text: bytes) -> RpcBlock | None:
         if block is not None:
             _ = block.head
     except MalformedError as error:
-        raise UpstreamError("invalid", f"no block: {error}") from None
+        raise UpstreamError("invalid", f"it sent a malformed block: {error}") from None
     return block
 
 

@@ -53,4 +53,4 @@ def _decoded(text: bytes) -> bytes | None:
         told = _LIST.decode(text)
         return None if told is None else decode_bytes(told)
     except ValueError as error:
-        raise UpstreamError("invalid", f"no access list: {error}") from None
+        raise UpstreamError("invalid", f"the result of {METHOD} is malformed: {error}") from None

@@ -157,7 +157,9 @@ async def _finalized(usable: Sequence[Upstream], agree: int) -> Head:
 
 
 async def _final_of(upstream: Upstream) -> Head | None:
-    """Return the block that an upstream calls final, or one far below its head if it names none."""
+    """Return number and hash of the block that an upstream calls finalized, or of one far below its head if
+    it names none; None if it has neither.
+    """
     found = await _head_at(upstream, "finalized")
     latest = None if found is not None else await _head_at(upstream, "latest")
     if latest is None:

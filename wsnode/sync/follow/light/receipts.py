@@ -26,7 +26,7 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.messages import NOTHING
 
 AT_ONCE: Final = 16
-"""Most blocks whose receipts are asked for, and kept in memory, together."""
+"""Maximum number of blocks whose receipts are asked for, and kept in memory, together."""
 METHOD: Final = "eth_getBlockReceipts"
 
 
@@ -53,7 +53,9 @@ class Receipts:
         """Receipts in JSON that were asked for together with their blocks, and the upstream of each."""
 
     async def ask_ahead(self, upstream: Upstream, hashes: Sequence[bytes]) -> None:
-        """Ask for receipts of blocks before they are needed, all at once; failed ones are asked for later."""
+        """Ask for receipts of blocks before they are needed, all concurrently; failed ones are asked for
+        later.
+        """
         new = [each for each in hashes if each not in self._ahead][:AT_ONCE]
         for block_hash, text in zip(new, await all_at_once(new, partial(_ahead, upstream)), strict=True):
             if text is not None:
@@ -142,7 +144,7 @@ def _quarantined(upstream: Upstream, why: str) -> PeerError:
 
 
 async def _ahead(upstream: Upstream, block_hash: bytes) -> bytes | None:
-    """Return the JSON of a block's receipts, None if the upstream does not give them at once."""
+    """Return the JSON of a block's receipts, None if the upstream does not give them on the first request."""
     try:
         return await _asked(upstream, block_hash)
     except UpstreamError:

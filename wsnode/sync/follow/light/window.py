@@ -52,7 +52,7 @@ class WindowPruner:
             try:
                 has_more = await self._storage_retry.until_stored(self.step)
             except (PeerError, UpstreamError) as error:
-                self._failures.say("backfilling: %s", error)
+                self._failures.say("backfilling failed and is tried again: %s", error)
                 await trio.sleep(FAILED_SECONDS)
                 continue
             await trio.sleep(0 if has_more else REST_SECONDS)

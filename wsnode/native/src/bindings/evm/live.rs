@@ -45,7 +45,7 @@ impl LiveBytes {
     }
 }
 
-/// Seconds for all calls and for each call, and the flag that is set when nobody waits for them any more.
+/// Seconds for all calls and for each call, and the flag that is set when no caller waits for them any more.
 #[derive(Clone, Copy)]
 struct Time<'a> {
     slice: f64,
@@ -197,7 +197,8 @@ impl LiveCalls {
         self.table().steps()
     }
 
-    /// Return the last step after which a list's subscribers had all outcomes; None before the first one.
+    /// Return the number of the last step (of those counted by `steps`) after which the subscribers to a list
+    /// of calls had all its outcomes; None before the first one.
     fn complete_since(&self, list: ListId) -> Option<u64> {
         self.table().complete_since(list)
     }
@@ -405,7 +406,7 @@ fn at(
     })
 }
 
-/// Return the result of a run, or None if nobody waits for it any more.
+/// Return the result of a run, or None if no caller waits for it any more.
 fn ended(ran: Result<Option<Ran>, Error>, time: Time<'_>) -> Option<Ran> {
     match ran {
         Ok(Some(ran)) => Some(ran),

@@ -167,7 +167,7 @@ fn with_supplied_gas(reason: &str, gas: u64) -> String {
     call::with_supplied_gas(reason, gas)
 }
 
-/// Return the most gas of a call: `blocks` times its block's gas limit, at most 2^63 - 1.
+/// Return the maximum gas of a call: `blocks` times its block's gas limit, at most 2^63 - 1.
 #[pyfunction]
 #[pyo3(signature = (gas_limit, blocks, /))]
 fn call_gas_cap(gas_limit: u64, blocks: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! Replies to many calls at once, as long as the engine has their results.
+//! Replies to many calls in one run, as long as the engine has their results.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::json::Writer;
 use crate::wire::native_methods::{self, NativeMethod, Replies, ReplyFormat, ReplyLimits};
 use crate::wire::request::Envelope;
 
-/// Expected length of a result in bytes. Most results are numbers.
+/// Expected length of a result in bytes. Nearly all results are numbers.
 const RESULT_BYTES: usize = 80;
 
 /// Methods that the engine may answer.

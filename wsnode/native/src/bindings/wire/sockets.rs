@@ -29,12 +29,12 @@ const ARRIVED: u32 = libc::EPOLLIN as u32;
 struct SocketQueue {
     queue: FairQueue,
     watched: HashMap<Descriptor, Watched>,
-    /// Bound of the bytes read at once.
+    /// Bound of the bytes of one read.
     most: usize,
     /// Buffer for received bytes.
     buffer: Option<Buffer>,
     tally: Tally,
-    /// Seconds that the turn of the last returned socket had taken by then.
+    /// Seconds that the turn of the last returned socket had taken when it was returned.
     spent: f64,
     /// Clock of that turn.
     clock: TurnClock,
@@ -205,7 +205,8 @@ impl SocketQueue {
         !is_bytes
     }
 
-    /// Read sockets for up to `most` until one has something for Python.
+    /// Read sockets for up to `most` until one has bytes or unsent replies for Python; return its descriptor,
+    /// received bytes and unsent replies, None if the time is over or no socket waits.
     fn read_next<'py>(&mut self, py: Python<'py>, most: Duration) -> Next<'py> {
         self.clock = TurnClock::new(self.queue.waiting() > 1);
         let mut found = None;

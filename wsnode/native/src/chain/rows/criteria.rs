@@ -10,7 +10,7 @@ use super::log_entries::{ADDRESS, TOPIC_COUNT};
 use super::LogRow;
 
 const MAX_TOPICS: usize = 4;
-/// Most values compared one by one, up to which this is as fast as hashing.
+/// Maximum number of values compared one by one, up to which this is as fast as hashing.
 const FEW: usize = 8;
 
 /// Criteria of a filter: one of the addresses, and at each position one of the topics; an empty list admits

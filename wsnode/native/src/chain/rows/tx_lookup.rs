@@ -1,7 +1,8 @@
 //! Index of the locations of transactions, by the first eight bytes of their hashes.
 //!
-//! Full hashes would be most of the index's size. The first eight bytes almost always name one transaction. A row
-//! lists all locations that share them, one after another; the full hash in the body row tells these apart.
+//! Full hashes would be most of the index's size. The first eight bytes almost always name one transaction. A
+//! row lists all locations that share them, one after another; the full hash in the body row distinguishes
+//! these.
 //!
 //! ```text
 //! per location: block number (5, big-endian) | index in the block (3, big-endian)

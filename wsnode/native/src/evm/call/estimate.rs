@@ -89,8 +89,8 @@ fn is_transfer(env: &mut CallEnv<'_>, message: &Message) -> Result<bool, Error> 
     }
 }
 
-/// Return the most gas that the message can have, by its own limit or the block's, its sender's balance, and
-/// `gas_cap`.
+/// Return the maximum gas that the message can have, by its own limit or the block's, its sender's balance,
+/// and `gas_cap`.
 fn highest(env: &mut CallEnv<'_>, message: &Message, gas_cap: u64) -> Result<u64, Error> {
     let block_limit = env.environment.block_env.gas_limit;
     let mut high = message.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_limit);
@@ -176,8 +176,8 @@ impl GasRange {
         self.low + 1 >= self.high || ((self.high - self.low) as f64 / self.high as f64) < ERROR_RATIO
     }
 
-    /// Return the limit to try next, at most twice the low end. Most messages need little more gas than they
-    /// used.
+    /// Return the limit to try next, at most twice the low end. Nearly all messages need little more gas than
+    /// they used.
     fn middle(&self) -> u64 {
         (self.low + (self.high - self.low) / 2).min(self.low.saturating_mul(2))
     }

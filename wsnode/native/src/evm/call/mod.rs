@@ -60,7 +60,7 @@ pub enum Outcome {
     },
 }
 
-/// Return the most gas that a call may have on a block: `blocks` times its gas limit, at most 2^63 - 1.
+/// Return the maximum gas that a call may have on a block: `blocks` times its gas limit, at most 2^63 - 1.
 ///
 /// Development chains use 2^63 - 1 as a gas limit, and ten times as much exceeds 64 bits.
 pub fn gas_cap(gas_limit: u64, blocks: u64) -> u64 {

@@ -213,7 +213,8 @@ impl LiveTable {
         self.steps
     }
 
-    /// Return the last step after which a list's subscribers had all outcomes; None before the first one.
+    /// Return the number of the last step (of those counted by `steps`) after which the subscribers to a list
+    /// of calls had all its outcomes; None before the first one.
     pub fn complete_since(&self, number: ListId) -> Option<u64> {
         let list = self.lists.get(&number)?;
         if self.is_present(number, list) {
@@ -223,8 +224,8 @@ impl LiveTable {
         }
     }
 
-    /// Return whether the outcomes of all calls of a list were taken after the last step, or after the step
-    /// to which the list is pinned.
+    /// Return whether subscribers have the outcomes of all calls of a list, after the last step or the step
+    /// to which it is pinned.
     pub fn is_complete(&self, number: ListId) -> bool {
         self.lists.get(&number).is_some_and(|list| {
             self.is_present(number, list) || list.pinned.as_ref().is_some_and(|pinned| pinned.is_told)

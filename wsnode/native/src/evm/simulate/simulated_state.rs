@@ -29,7 +29,7 @@ pub struct SimulatedState<'a> {
 
 #[derive(Debug, Default)]
 struct Changed {
-    /// True if all slots from before the change are gone.
+    /// True if all slots from before the change are cleared.
     is_wiped: bool,
     slots: HashSet<U256>,
 }

@@ -7,7 +7,8 @@ use crate::json::Writer;
 use super::arbitrum::input;
 use super::context::{write_recipient, BlockContext};
 
-/// Members with these names that every transaction object has.
+/// Fields that `write_system_transaction` writes itself, in place of `write_member`; `isSystemTx` only if it
+/// is set.
 const COMMON: [&str; 7] = ["from", "to", "gas", "value", "input", "nonce", "isSystemTx"];
 
 /// Write a system transaction in the form of its chain's own node.

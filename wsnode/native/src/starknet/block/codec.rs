@@ -12,7 +12,7 @@ use starknet_types_core::felt::Felt;
 use super::error::BlockError;
 use crate::starknet::json::{felt, felts, maybe_felt, maybe_felts, path_of};
 
-/// Most transactions of a block.
+/// Maximum number of transactions of a block.
 const MOST_TRANSACTIONS: usize = 20_000;
 
 /// Result of `starknet_getBlockWithReceipts`, not verified.

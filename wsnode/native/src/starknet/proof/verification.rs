@@ -12,7 +12,7 @@ use super::nodes::NodeSet;
 use crate::starknet::state::{contract_leaf, joined_root};
 use crate::starknet::trie::HEIGHT;
 
-/// Most keys of one proof, contracts and classes included, as in pathfinder.
+/// Maximum number of keys of one proof, contracts and classes included, as in pathfinder.
 ///
 /// The nodes of a hundred longest paths take half a second to hash.
 const MOST_KEYS: usize = 100;

@@ -6,7 +6,7 @@ use crate::trie::{AccountChange, AccountUpdate};
 use alloy_primitives::map::{AddressMap, HashMap};
 use alloy_primitives::{keccak256, Address, B256, U256};
 
-/// Most entries of each map; a fuller map is emptied.
+/// Maximum number of entries of each map; a fuller map is emptied.
 const KEPT: usize = 1 << 17;
 
 /// Keccak-256 hashes of addresses and slots.

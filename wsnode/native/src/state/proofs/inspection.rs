@@ -19,7 +19,7 @@ use crate::state::StateError;
 use crate::store::Table;
 use crate::trie::{inspect, Trie, TrieError, TrieItem};
 
-/// Most nodes of a trie kept in memory from one look-up to the next: some 300 bytes each.
+/// Maximum number of nodes of a trie kept in memory from one look-up to the next: some 300 bytes each.
 const NODES_KEPT: usize = 50_000;
 
 /// Receiver of an inspection's findings and progress.

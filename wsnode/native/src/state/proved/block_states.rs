@@ -15,7 +15,7 @@ use crate::state::error::Miss;
 use crate::state::layout::tables::Head;
 use crate::state::StateError;
 
-/// Most roots kept in memory; beyond it all are dropped, and noted again when they are needed.
+/// Maximum number of roots kept in memory; beyond it all are dropped, and noted again when they are needed.
 const MOST_ROOTS: usize = 8192;
 
 /// States known by proofs alone, by block.

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use crate::state::error::Miss;
 use alloy_primitives::map::HashSet;
 
-/// Most values that a run may lack before it ends: later steps would follow from too many wrong values.
+/// Maximum number of values that a run may lack before it ends: later steps would follow from too many wrong
+/// values.
 const MAX_MISSES: usize = 1024;
 
 thread_local! {

@@ -64,7 +64,7 @@ impl Proved {
     }
 }
 
-/// Most nodes from a root to a value: a branch for each nibble of its key, and a leaf.
+/// Maximum number of nodes from a root to a value: a branch for each nibble of its key, and a leaf.
 const MOST_NODES: usize = 65;
 
 /// Return the value at `key` in the trie with this root, by its proof; None if the proof shows that there is

@@ -1,5 +1,5 @@
 //! Cryptography of precompiled contracts in steps, with a check for cancellation after each. With the gas of
-//! a call, one contract could compute for many seconds after its caller has gone.
+//! a call, one contract could compute for many seconds after its caller has disconnected.
 //!
 //! Only a call with a yield point computes in steps. Blocks and short computations use the functions of revm.
 

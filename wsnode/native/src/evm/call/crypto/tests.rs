@@ -1,4 +1,4 @@
-//! Comparison of results in steps with results at once, and tests that steps end after a cancellation.
+//! Comparison of results in steps with results of one run, and tests that steps end after a cancellation.
 
 use std::cell::RefCell;
 use std::rc::Rc;

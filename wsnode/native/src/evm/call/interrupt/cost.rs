@@ -26,7 +26,7 @@ pub fn of_hashing(length: U256) -> u64 {
     length.saturating_to::<u64>() / 4
 }
 
-/// Return the cost of `count` values that overrides put on top of a state.
+/// Return the cost of `count` values by which overrides replace those of a state.
 pub fn of_values(count: usize) -> u64 {
     10 * count as u64
 }

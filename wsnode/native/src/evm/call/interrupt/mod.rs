@@ -17,7 +17,7 @@ use cpu_slots::CpuLease;
 pub use reads::{Read, Reads};
 pub(super) use yield_point::{is_interruptible, should_continue, YieldPoint};
 
-/// Number of charges between two looks at the clock, 10 to 100 us. `CHECK_INTERVAL_GAS` is the same bound in
+/// Number of charges between two reads of the clock, 10 to 100 us. `CHECK_INTERVAL_GAS` is the same bound in
 /// gas.
 const CHECK_INTERVAL: u32 = 1024;
 const CHECK_INTERVAL_GAS: u64 = 20_000;
