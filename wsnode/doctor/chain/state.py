@@ -25,7 +25,7 @@ from wsnode.store.environment import Reader
 AT_ONCE: Final = 4096
 TRIES: Final = 10
 NODES: Final = 500_000
-"""Most trie nodes in memory while the state is taken back: some 300 bytes each."""
+"""Maximum number of trie nodes in memory while the state is taken back: some 300 bytes each."""
 CHANGED: Final = "some blocks changed while they were looked at"
 
 Found = TypeVar("Found")

@@ -100,7 +100,7 @@ def _patch(row: bytes) -> StatePatch:
 
 
 def is_key(key: bytes) -> bool:
-    """Return whether a key of the table is that of a patch."""
+    """Return True if a key of the table is that of a patch."""
     return key.startswith(PREFIX) and len(key) == len(_prefix(0)) + _INDEX.size
 
 

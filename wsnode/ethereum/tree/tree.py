@@ -263,7 +263,9 @@ class BlockTree(Appender):
         self._judge.candidates.rebase(frozenset[bytes](branch.blocks))
 
     def _put(self, block_hash: Hash32) -> InvalidBlockError | None:
-        """Put a known block on the head, executing it if it has not been executed."""
+        """Append a known block to the head, executing it if it has not been executed; return the rule that it
+        breaks, None if it is valid.
+        """
         candidate = self._judge.candidates.get(block_hash)
         if candidate is not None and isinstance(candidate.block, BuiltBlock):
             self.accept(candidate.block)

@@ -57,7 +57,7 @@ class RecvSocket(Protocol):
 
         Raises:
             BlockingIOError: Nothing has arrived.
-            OSError: The other side is gone.
+            OSError: The other side has disconnected.
         """
         ...
 
@@ -72,12 +72,12 @@ class FastConnection(Protocol):
 
     @property
     def burst_bytes(self) -> int:
-        """Return the most bytes that the replies to one burst may have together."""
+        """Return the maximum number of bytes that the replies to one burst may have together."""
         ...
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived; return the most bytes of a reply that may be sent now, 0 for
-        none.
+        """Record that bytes have arrived; return the maximum number of bytes of a reply that may be sent now,
+        0 for none.
         """
         ...
 

@@ -1,8 +1,8 @@
 """WebSocket connection: bursts of messages in, replies out, slow calls beside it.
 
 The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
-slow calls become tasks of the connection's nursery, and end with it. Most connections need no task beside the
-reader's and no deadline for long, so the nursery, 1.3 KiB, is opened only when needed.
+slow calls become tasks of the connection's nursery, and end with it. Nearly all connections need no task
+beside the reader's and no deadline for long, so the nursery, 1.3 KiB, is opened only when needed.
 """
 
 import logging
@@ -110,12 +110,14 @@ class WebSocketConnection:
         self._awaits_rest = False
         """True while a message is unfinished; its rest has `message_seconds` to arrive."""
         self._fast_reply_limit = 0
-        """Most bytes of a reply by the engine to the next call; 0 if the engine must not answer it."""
+        """Maximum number of bytes of a reply by the engine to the next call; 0 if the engine must not answer
+        it.
+        """
         self._owing = False
         """True if replies waited at the last ping; sending them then shows that the client lives."""
 
     async def run(self, early: bytes, final_notice: tuple[int, str] | None = None) -> None:
-        """Serve until either side closes, from `early` bytes on; close at once with a `final_notice`."""
+        """Serve until either side closes, from `early` bytes on; close immediately with a `final_notice`."""
         self._session.channel = self._channel
         try:
             if final_notice is not None:
@@ -302,12 +304,12 @@ class WebSocketConnection:
 
     @property
     def burst_bytes(self) -> int:
-        """Return the most bytes that the engine's replies to one burst may have together."""
+        """Return the maximum number of bytes that the engine's replies to one burst may have together."""
         return SHARE_BYTES
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived; return the most bytes of a reply by the engine now, 0 if it may not
-        reply.
+        """Record that bytes have arrived; return the maximum number of bytes of a reply by the engine now, 0
+        if it may not reply.
 
         It may if it has answered all of the last burst, and nothing waits. The reader takes everything else.
         """
@@ -330,7 +332,7 @@ class WebSocketConnection:
 
     @property
     def _largest_whole(self) -> int:
-        """Return the most bytes of a reply that is sent as one uncompressed frame."""
+        """Return the maximum number of bytes of a reply that is sent as one uncompressed frame."""
         limits = self._shared.limits
         return limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
 

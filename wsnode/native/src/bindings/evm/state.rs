@@ -547,8 +547,8 @@ impl State {
         }
     }
 
-    /// Return the result of `work` at a call site: with a budget at once, else without the interpreter's
-    /// lock.
+    /// Return the result of `work` at a call site: with a budget while holding the interpreter's lock, else
+    /// without it.
     pub fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -624,8 +624,8 @@ fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> Py
     senders.into_iter().map(read).collect()
 }
 
-/// Run `work` at once, or without the interpreter's lock. Taking the lock back beside a busy thread costs up
-/// to 5 ms.
+/// Run `work` while holding the interpreter's lock, or without it. Taking the lock back beside a busy thread
+/// costs up to 5 ms.
 fn inline_or_detached<T: Send>(
     py: Python<'_>,
     is_inline: bool,
