@@ -21,6 +21,7 @@ class Error(msgspec.Struct):
 
     code: int
     message: str
+    data: Any = msgspec.UNSET
 
 
 class SocketProvider:
@@ -77,7 +78,7 @@ class SocketProvider:
         self.calls.append((call["method"], call["params"]))
         found = self.answer(call["method"], call["params"])
         if isinstance(found, Error):
-            return {"id": call["id"], "error": {"code": found.code, "message": found.message}}
+            return {"id": call["id"], "error": found}
         return {"id": call["id"], "result": found}
 
     async def tell(self, subscription: str, result: Any) -> None:

@@ -5,6 +5,9 @@ from typing import Final
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
 
+MOST_MESSAGE: Final = 200
+"""Maximum characters of an error's message that logs and other errors repeat."""
+
 
 class UpstreamError(Exception):
     """Error of an upstream without a usable answer; `reason` is one word."""
@@ -30,9 +33,12 @@ class UpstreamRefusedError(UpstreamError):
     """
 
     def __init__(self, code: int, message: str, retry_after: float | None = None, data: bytes = b"") -> None:
-        super().__init__("refused", f"{message} ({code})")
+        shown = message[:MOST_MESSAGE]
+        super().__init__("refused", f"{shown} ({code})")
         self.code = code
-        self.message = message
+        self.message = shown
+        """The message, cut to `MOST_MESSAGE` characters."""
+        self.whole_message = message
         self.retry_after = retry_after
         self.data = data
 

@@ -12,8 +12,6 @@ NOTHING = b"null"
 ETH_SUBSCRIBE: Final = "eth_subscribe"
 MOST_IDENTITY = 256
 """Maximum characters of a subscription's id."""
-MOST_MESSAGE = 200
-"""Maximum characters of an error's message that are kept."""
 LARGEST_CODE = 1 << 63
 """Bound of error codes: a code of this size or more is read as 0."""
 
@@ -109,7 +107,7 @@ def result_of(message: UpstreamMessage, retry_after: float | None = None) -> byt
     if message.error is not None:
         code = message.error.code if abs(message.error.code) < LARGEST_CODE else 0
         data = bytes(message.error.data)
-        raise UpstreamRefusedError(int(code), message.error.message[:MOST_MESSAGE], retry_after, data)
+        raise UpstreamRefusedError(int(code), message.error.message, retry_after, data)
     return bytes(message.result)
 
 
