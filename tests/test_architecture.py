@@ -137,7 +137,7 @@ FLOORS = {
         "body errors block block_id diff_source",
         "diff_json classes trust",
         "storage",
-        "roots",
+        "roots followed",
         "snapshot verification",
         "chain header_json dump events",
         "importer proofs",
@@ -152,10 +152,10 @@ FLOORS = {
     ),
     "sync/proofs": ("state_request proof_window", "blocks", "client", "fetcher"),
     "sync/starknet": (
-        "replies settings",
+        "replies settings pre_confirmed",
         "client side_blocks",
-        "dialect verifying store",
-        "head_tracker window",
+        "dialect verifying store forwarder",
+        "head_tracker window pre_confirmed_tracker state_reader",
         "follower",
     ),
     "sync/follow": (

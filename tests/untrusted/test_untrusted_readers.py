@@ -57,6 +57,7 @@ from wsnode.starknet.native import (
 from wsnode.sync.follow.beacon.identity import chain_of, decode_config, decode_identity
 from wsnode.sync.follow.blocks.block_client import decode_rpc_block
 from wsnode.sync.proofs.state_request import StateRequest, listed, proofs_of, unverified_code_hash, with_codes
+from wsnode.sync.starknet.pre_confirmed import Base, decode_pre_confirmed
 from wsnode.untrusted.decoding import MalformedError, decode_json
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
@@ -85,6 +86,10 @@ UPSTREAM: Final[dict[str, tuple[Callable[[bytes], Any], type[Exception]]]] = {
     "a storage proof": (
         lambda text: verify_starknet_proof(text, GENESIS, GENESIS, b"", [(GENESIS, GENESIS)]),
         RefusedProofError,
+    ),
+    "a pre-confirmed Starknet block": (
+        lambda text: decode_pre_confirmed(text, text, Base(0, GENESIS, GENESIS), "SN_TEST"),
+        MalformedError,
     ),
     "a result that is handed on": (lambda text: is_above(text, 1), RpcError),
 }

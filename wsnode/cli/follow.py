@@ -89,6 +89,12 @@ if TYPE_CHECKING:
     help="A chain of `wsnode chains`, or any chain id, instead of --genesis; light unless --full. Or "
     "starknet, starknet-sepolia, starknet:CHAIN_ID.",
 )
+@click.option(
+    "--pre-confirmed-interval",
+    type=click.FloatRange(0, 60),
+    metavar="SECONDS",
+    help="Of Starknet chains: seconds between requests for the pre-confirmed block; 0 for none.",
+)
 @click.option("--full", is_flag=True, help="Execute every block, from genesis on; so without --chain, too.")
 @click.option(
     "--accept-finalized-reorg",
@@ -113,6 +119,7 @@ def follow(
     beacon_config: str | None,
     old_checkpoint: bool,
     chain: str | None,
+    pre_confirmed_interval: float | None,
     full: bool,
     journal: str | None,
     **options: Any,
@@ -141,7 +148,14 @@ def follow(
             if used := [name for name, value in ethereum_only.items() if value]:
                 raise click.UsageError(f"{', '.join(used)}: not of Starknet chains")
             followed = config_line.follow_starknet_config(
-                chain, upstreams, agree, light=light, full=full, window=window, checkpoint=checkpoint
+                chain,
+                upstreams,
+                agree,
+                light=light,
+                full=full,
+                window=window,
+                checkpoint=checkpoint,
+                pre_confirmed_interval=pre_confirmed_interval,
             )
 
             def read_starknet_config() -> config.Config:
@@ -151,6 +165,8 @@ def follow(
 
             run_node(read_starknet_config(), read_starknet_config)
             return
+        if pre_confirmed_interval is not None:
+            raise click.UsageError("--pre-confirmed-interval: of Starknet chains only")
         if beacons and checkpoint is None:
             require_folder(data)
 

@@ -287,6 +287,16 @@ METRICS: Final[Mapping[str, MetricDefinition]] = _by_family(
                 "wsnode_starknet_reorganisations_total": "changes that took blocks off it",
                 "wsnode_starknet_upstreams_followed": "its upstreams that are followed now",
                 "wsnode_starknet_window_blocks": "blocks that its light folder has",
+                "wsnode_starknet_proofs_total": "values of its state that upstreams have proved",
+                "wsnode_starknet_wrong_proofs_total": "proofs of its state that were false",
+            },
+        ),
+        *_of(
+            SYNC,
+            "network method outcome",
+            {
+                "wsnode_starknet_forwarded_total": "calls that its upstreams were asked to answer;"
+                " `outcome` is `answered`, `refused` or `failed`",
             },
         ),
         *_of(

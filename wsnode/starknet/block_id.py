@@ -30,9 +30,22 @@ class Pending(msgspec.Struct, frozen=True):
     """The block that is being built on the head."""
 
 
-Choice: TypeAlias = ByNumber | ByHash | Latest | Pending
+class PreConfirmed(Pending, frozen=True):
+    """The same by its name in starknet-specs: there is none while the chain is behind its upstreams."""
 
-_TAGS: dict[str, Callable[[], Choice]] = {"latest": Latest, "pending": Pending, "pre_confirmed": Pending}
+
+class L1Accepted(msgspec.Struct, frozen=True):
+    """The last block that L1 has accepted."""
+
+
+Choice: TypeAlias = ByNumber | ByHash | Latest | Pending | L1Accepted
+
+_TAGS: dict[str, Callable[[], Choice]] = {
+    "latest": Latest,
+    "pending": Pending,
+    "pre_confirmed": PreConfirmed,
+    "l1_accepted": L1Accepted,
+}
 
 
 class BlockId:
@@ -58,12 +71,10 @@ def decode_block_id(value: object) -> BlockId:
             return BlockId(ByNumber(_number(value["block_number"])))
         if "block_hash" in value:
             return BlockId(ByHash(decode_felt(value["block_hash"])))
-    raise ValueError("a block id is {block_number}, {block_hash}, latest or pending")
+    raise ValueError("a block id is {block_number}, {block_hash}, or a tag such as latest")
 
 
 def _tagged(tag: str) -> Choice:
-    if tag == "l1_accepted":
-        raise ValueError("the block tag l1_accepted is not available: this node follows no L1 head")
     if (choice := _TAGS.get(tag)) is None:
         raise ValueError(f"unknown block tag {tag[:40]!r}")
     return choice()

@@ -136,14 +136,16 @@ _decode_source = JsonDecoder(_Source).decode
 _decode_body = JsonDecoder(StoredBody).decode
 
 
-def stored_body(block: bytes, proof: StarknetBlockProof) -> bytes:
+def stored_body(block: bytes, proof: StarknetBlockProof, status: str | None = None) -> bytes:
     """Return the JSON to store for `block`, the JSON of a node that `proof` proves.
+
+    `status` takes the place of the block's own.
 
     Raises:
         ValueError: A transaction is of an unknown kind or version, or a member is missing or malformed.
     """
     source = _decode_source(block)
-    status = ACCEPTED_ON_L1 if source.status == ACCEPTED_ON_L1 else ACCEPTED_ON_L2
+    status = status or (ACCEPTED_ON_L1 if source.status == ACCEPTED_ON_L1 else ACCEPTED_ON_L2)
     forms = [form_of(pair.transaction) for pair in source.transactions]
     paired = list(zip(source.transactions, forms, proof.derived, strict=True))
     return msgspec.json.encode(
@@ -158,6 +160,14 @@ def stored_body(block: bytes, proof: StarknetBlockProof) -> bytes:
             ],
         }
     )
+
+
+def accepted_on_l1(text: bytes) -> bytes:
+    """Return the stored text of a body with the status of a block that L1 has accepted."""
+    # A quotation mark inside a word is escaped, so only members match.
+    for member in (b'"status":"%b"', b'"finality_status":"%b"'):
+        text = text.replace(member % ACCEPTED_ON_L2.encode(), member % ACCEPTED_ON_L1.encode())
+    return text
 
 
 def decode_body(text: bytes) -> StoredBody:
@@ -184,10 +194,10 @@ def hashed_transaction(body: StoredBody, index: int, *, with_proof_facts: bool =
     return b'%b,"transaction_hash":"%b"}' % (transaction[:-1], body.hashes[index].encode())
 
 
-def placed_receipt(body: StoredBody, index: int, block_hash: bytes, number: int) -> bytes:
-    """Return the JSON of a receipt with hash and number of its block."""
-    place = b',"block_hash":"%b","block_number":%d}' % (felt_text(block_hash).encode(), number)
-    return bytes(body.receipts[index])[:-1] + place
+def placed_receipt(body: StoredBody, index: int, block_hash: bytes | None, number: int) -> bytes:
+    """Return the JSON of a receipt with hash and number of its block; a pre-confirmed block has no hash."""
+    named = b"" if block_hash is None else b',"block_hash":"%b"' % felt_text(block_hash).encode()
+    return b'%b%b,"block_number":%d}' % (bytes(body.receipts[index])[:-1], named, number)
 
 
 def transaction_status(body: StoredBody, index: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from wsnode.starknet.block import VerifiedStarknetBlock
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.errors import BusyError, StarknetError
 from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.followed.state import FollowedState
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
@@ -49,6 +50,8 @@ class StarknetChain:
         self.store = store
         self._lock = lock
         self.folder = folder
+        self.followed: FollowedState | None = None
+        """State besides the blocks; None unless this process follows other nodes."""
 
     @classmethod
     def open(cls, data: Path, *, writer: bool) -> "StarknetChain":
@@ -96,7 +99,7 @@ class StarknetChain:
 
     def snapshot(self, caller: object = None) -> StarknetSnapshot:
         """Return a snapshot of the chain; results have the specification's version of the caller's path."""
-        return StarknetSnapshot(self.store.read(), getattr(caller, "rpc_version", None))
+        return StarknetSnapshot(self.store.read(), getattr(caller, "rpc_version", None), self.followed)
 
     def reader(self) -> Reader:
         """Return a reader of all tables as they are now."""

@@ -5,7 +5,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from wsnode.starknet.block_id import MAX_NUMBER
-from wsnode.starknet.body import StoredBody, decode_body
+from wsnode.starknet.body import StoredBody, accepted_on_l1, decode_body
+from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
+from wsnode.starknet.followed.state import FollowedState, StateValue, ValueKind
 from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
@@ -48,12 +50,17 @@ SPEC_VERSIONS: Final = {BEFORE_0_10: "0.9.0", NEWEST: "0.10.3"}
 class StarknetSnapshot:
     """Chain at the moment when the snapshot was opened; a context manager that closes the reader."""
 
-    __slots__ = ("_reader", "_rpc_version")
+    __slots__ = ("_reader", "followed", "rpc_version")
 
-    def __init__(self, reader: Reader, rpc_version: str | None = None) -> None:
+    def __init__(
+        self, reader: Reader, rpc_version: str | None = None, followed: FollowedState | None = None
+    ) -> None:
         """Read from `reader`; `rpc_version` is the version in the request's path, None the newest."""
         self._reader = reader
-        self._rpc_version = rpc_version or NEWEST
+        self.rpc_version = rpc_version or NEWEST
+        """Version of the specification that results have, as at the ends of paths."""
+        self.followed = followed
+        """State of the chain besides its blocks; None if it follows no other node."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,14 +71,30 @@ class StarknetSnapshot:
         self._reader.close()
 
     @property
+    def pre_confirmed(self) -> PreConfirmedBlock | None:
+        """Return the block that is being built on the head; None if that is empty, or not known."""
+        block = None if self.followed is None else self.followed.pre_confirmed
+        if block is None or self.number_of(block.parent_hash) != self.head:
+            return None
+        return block
+
+    @property
+    def l1_accepted(self) -> int | None:
+        """Return the number of the last block that L1 has accepted, None if it is not known or not stored."""
+        told = None if self.followed is None else self.followed.l1_accepted
+        if told is None or self.number_of(told[1]) != told[0]:
+            return None
+        return told[0]
+
+    @property
     def spec_version(self) -> str:
         """Return the release of starknet-specs that results have, such as 0.10.3."""
-        return SPEC_VERSIONS[self._rpc_version]
+        return SPEC_VERSIONS[self.rpc_version]
 
     @property
     def is_before_0_10(self) -> bool:
         """Return True if results leave out members added by starknet-specs 0.10."""
-        return self._rpc_version == BEFORE_0_10
+        return self.rpc_version == BEFORE_0_10
 
     @property
     def version(self) -> int:
@@ -125,7 +148,11 @@ class StarknetSnapshot:
     def body(self, number: int) -> StoredBody | None:
         """Return transactions and receipts of block `number`, or None if the block is stored without them."""
         frame = self._reader.get(BODIES, number_key(number))
-        return None if frame is None else decode_body(decompress(frame))
+        if frame is None:
+            return None
+        accepted = self.l1_accepted
+        text = decompress(frame)
+        return decode_body(text if accepted is None or number > accepted else accepted_on_l1(text))
 
     def event_bloom(self, number: int) -> bytes | None:
         """Return the Bloom filter of block `number`'s events, or None if it is stored without its body."""
@@ -167,6 +194,12 @@ class StarknetSnapshot:
             return False
         key, value = entry
         return value[-1:] == DEPLOYED and (last is None or key_number(key) <= last)
+
+    def first_change(self, wanted: StateValue) -> int | None:
+        """Return the number of the first stored block that changes a value, or None if none does."""
+        tables = {ValueKind.CLASS_HASH: CLASS_AT, ValueKind.NONCE: NONCE_AT, ValueKind.SLOT: STORAGE_AT}
+        entry = first_entry(self._reader, tables[wanted.kind], wanted.address + wanted.key)
+        return None if entry is None else key_number(entry[0])
 
     def rendered_class(self, class_hash: bytes) -> bytes | None:
         """Return the JSON of a class as in results, or None if its definition is not stored."""

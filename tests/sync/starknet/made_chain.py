@@ -16,7 +16,7 @@ from trio_websocket import ConnectionClosed
 from tests.upstream.providers import Error, SocketProvider
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.diff_source import decode_state_diff
-from wsnode.starknet.felt import felt_text
+from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import RefusedBlockError, StarknetTries, verify_starknet_block
 
 Json = dict[str, Any]
@@ -79,6 +79,46 @@ class MadeChain:
         del self.blocks[len(self.blocks) - depth :]
         self._tries = None
         self.grow(count)
+
+    def under_way(self, count: int) -> MadeBlock:
+        """Return the next block, as a node shows it with its first `count` transactions."""
+        chain = self.copy()
+        chain.grow()
+        block, update = chain.head.block, chain.head.update
+        shown = [copy.deepcopy(pair) for pair in block["transactions"][:count]]
+        for pair in shown:
+            pair["receipt"]["finality_status"] = "PRE_CONFIRMED"
+        diff = update["state_diff"] if shown else {name: [] for name in update["state_diff"]}
+        if shown:
+            nonce = hex(int(shown[-1]["transaction"]["nonce"], 16) + 1)
+            diff = diff | {"nonces": [{"contract_address": ACCOUNT, "nonce": nonce}]}
+        hidden = {"status", "block_hash", "parent_hash", "new_root"}
+        header = {name: value for name, value in block.items() if name not in hidden}
+        self.classes.update(chain.classes)
+        return MadeBlock(header | {"transactions": shown}, {"state_diff": diff})
+
+    def slot(self, number: int, key: str) -> str:
+        """Return the value of a slot of the token after a block."""
+        value = "0x0"
+        for made in self.blocks[: number + 1]:
+            (entry,) = made.update["state_diff"]["storage_diffs"][0]["storage_entries"]
+            value = entry["value"] if entry["key"] == key else value
+        return value
+
+    def prove(self, params: Json) -> Json:
+        """Return a storage proof of a block that is named by its hash."""
+        named = params["block_id"]["block_hash"]
+        number = next(made.number for made in self.blocks if made.hash == named)
+        tries = StarknetTries()
+        for made in self.blocks[: number + 1]:
+            tries.apply(*_packed(made.update["state_diff"]))
+        contracts = b"".join(map(felt_bytes, params["contract_addresses"]))
+        slots = [
+            (felt_bytes(row["contract_address"]), b"".join(map(felt_bytes, row["storage_keys"])))
+            for row in params["contracts_storage_keys"]
+        ]
+        proof: Json = json.loads(tries.prove(b"", contracts, slots, felt_bytes(named)))
+        return proof
 
     def copy(self) -> MadeChain:
         """Return another chain that goes on from the same blocks."""
@@ -206,6 +246,10 @@ class MadeNode:
         self.asked: Counter[str] = Counter()
         self.announces = True
         self.lie: Lie = lambda _method, _result: NOT_SAID
+        self.under_way: MadeBlock | None = None
+        """Block that is being built, as it is shown."""
+        self.answers: dict[str, Callable[[Json], Any]] = {}
+        """Answers of further methods to their parameters, by name."""
 
     def _answer(self, method: str, params: Any) -> Any:
         name = method.removeprefix("starknet_")
@@ -217,6 +261,8 @@ class MadeNode:
         return result if told is NOT_SAID else told
 
     def _result(self, name: str, params: Json) -> Any:
+        if (answer := self.answers.get(name)) is not None:
+            return answer(params)
         if name == "specVersion":
             return self.version
         if name == "chainId":
@@ -225,7 +271,8 @@ class MadeNode:
             return {"block_hash": self.chain.head.hash, "block_number": self.chain.head.number}
         if name == "subscribeNewHeads":
             return HEADS if self.announces else Error(-32601, "no subscriptions")
-        found = self._block(params["block_id"])
+        is_under_way = params["block_id"] == "pre_confirmed"
+        found = self.under_way if is_under_way else self._block(params["block_id"])
         if found is None:
             return Error(24, "Block not found")
         if name == "getBlockWithReceipts":

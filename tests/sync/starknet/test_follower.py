@@ -15,6 +15,7 @@ from wsnode.doctor.examine import examine
 from wsnode.starknet.body import events_of
 from wsnode.starknet.felt import felt_bytes
 from wsnode.sync.follow.sync_report import SyncStage
+from wsnode.sync.starknet import follower
 
 
 def hashes(made: MadeChain, first: int = 0) -> dict[int, str]:
@@ -338,3 +339,29 @@ async def test_a_branch_below_what_l1_has_accepted_is_not_followed(
         await world.until(lambda: "final on L1" in world.state_of("a")[1])
         assert world.stored() == before
         await world.until(lambda: world.follower.stage is SyncStage.STOPPED)
+
+
+async def test_the_last_block_accepted_on_l1_is_served(
+    tmp_path: Path, nursery: trio.Nursery, made: MadeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "L1_UNKNOWN_SECONDS", 0.01)
+    node = MadeNode(made, nursery)
+    node.l1_accepted = 2
+    async with followed(tmp_path, {"a": node}) as world:
+        await world.until_at(made)
+        state = world.chain.followed
+        assert state is not None
+        await world.until(lambda: state.l1_accepted is not None)
+        told = await world.call("starknet_getBlockWithReceipts", "l1_accepted")
+        accepted = made.blocks[2].block
+        assert (told["block_number"], told["status"]) == (2, "ACCEPTED_ON_L1")
+        finalities = {pair["receipt"]["finality_status"] for pair in told["transactions"]}
+        assert finalities == {"ACCEPTED_ON_L1"}
+        transaction = accepted["transactions"][0]["receipt"]["transaction_hash"]
+        status = await world.call("starknet_getTransactionStatus", transaction)
+        assert status["finality_status"] == "ACCEPTED_ON_L1"
+        above = await world.call("starknet_getBlockWithReceipts", {"block_number": 4})
+        assert above["status"] == "ACCEPTED_ON_L2"
+        # A block that is not ours is none.
+        state.l1_accepted = (2, b"\1" * 32)
+        assert (await world.call("starknet_getBlockWithTxs", "l1_accepted"))["code"] == 24

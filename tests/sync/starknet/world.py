@@ -5,13 +5,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import trio
 
+from tests.memory_transport import Conversation
 from tests.node_process import PATIENCE
 from tests.sync.starknet.made_chain import CHAIN_ID, MadeChain, MadeNode
+from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.work import CallTask, CancelToken, Reply, RunInThread, pieces_of
+from wsnode.server.access.router import Caller
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.hub import StarknetHub
+from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet.follower import StarknetFollower
 from wsnode.upstream.address import UpstreamAddress
 
@@ -20,6 +26,7 @@ class World:
     """One follower and its upstreams."""
 
     def __init__(self, chain: StarknetChain, nodes: dict[str, MadeNode], **settings: Any) -> None:
+        settings.setdefault("pre_confirmed_interval", 0)
         self.chain = chain
         self.nodes = nodes
         self.hub = StarknetHub(chain)
@@ -51,10 +58,40 @@ class World:
         assert all(row is not None for row in rows.values())
         return {number: felt_text(row.hash) for number, row in rows.items() if row is not None}
 
+    async def call(self, method: str, *params: Any, version: str | None = None, **named: Any) -> Any:
+        """Return the result of a method, or its error as a dict with `code`."""
+        caller = Caller(network="main", rpc_version=version)
+        session = Conversation(Dispatcher(build_registry(), self.chain.snapshot), caller)
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": named or params}
+        reply = session.receive(msgspec.json.encode(request))
+        if isinstance(reply, CallTask):
+            reply = await ended(reply)
+        session.end_turn()
+        answer = msgspec.json.decode(b"".join(pieces_of(reply or b"")))
+        return answer["result"] if "result" in answer else answer["error"]
+
     def state_of(self, name: str) -> tuple[str, str]:
         """Return how an upstream stands, and why."""
         found = next(each for each in self.follower.upstreams if each.client.address.host == name)
         return found.standing.value, found.why
+
+
+async def ended(task: CallTask) -> Reply | None:
+    """Return the reply of a call once it has ended."""
+    while True:
+        step = task.step
+        try:
+            value = None
+            if isinstance(step, RunInThread):
+                value = await trio.to_thread.run_sync(step.function, CancelToken())
+            elif step is not None:
+                value = await step.function()
+        except Exception as error:
+            is_over = task.fail(error)
+        else:
+            is_over = task.resume(value)
+        if is_over:
+            return task.reply
 
 
 @asynccontextmanager

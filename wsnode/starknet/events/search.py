@@ -9,6 +9,7 @@ from wsnode.starknet.body import StoredBody, StoredEvent, events_of
 from wsnode.starknet.events.filter import EventFilter
 from wsnode.starknet.events.position import WHOLE, EventPosition
 from wsnode.starknet.felt import felt_text
+from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 MOST_BLOCKS: Final = 10_000
@@ -37,7 +38,8 @@ class EmittedEvent(msgspec.Struct, frozen=True):
     from_address: str
     keys: list[str]
     data: msgspec.Raw
-    block_hash: str
+    block_hash: str | msgspec.UnsetType
+    """Left out for the pre-confirmed block."""
     block_number: int
     transaction_hash: str
     transaction_index: int | msgspec.UnsetType
@@ -110,8 +112,29 @@ def search_events(
     return EventPage(found, behind if full else EventPosition(end, WHOLE, _hash_of(view, end)))
 
 
+def search_pre_confirmed(
+    block: PreConfirmedBlock, wanted: EventFilter, *, most: int, skipped: int = 0
+) -> EventPage:
+    """Return at most `most` matching events of the pre-confirmed block behind the first `skipped`.
+
+    The position behind them names the block's parent, since the block has no hash.
+    """
+    found: list[EmittedEvent] = []
+    behind = skipped
+    for count, event in matching_events(block.body, wanted, block.number, msgspec.UNSET, skipped):
+        if len(found) == most:
+            return EventPage(found, EventPosition(block.number, behind, block.parent_hash))
+        found.append(event)
+        behind = count
+    return EventPage(found, None)
+
+
 def matching_events(
-    body: StoredBody, wanted: EventFilter, number: int, block_hash: str, skipped: int = 0
+    body: StoredBody,
+    wanted: EventFilter,
+    number: int,
+    block_hash: str | msgspec.UnsetType,
+    skipped: int = 0,
 ) -> Iterator[tuple[int, EmittedEvent]]:
     """Yield a block's matching events behind the first `skipped`, each with the count of events up to it."""
     count = 0

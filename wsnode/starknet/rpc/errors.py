@@ -32,6 +32,12 @@ def needs_newer_version(name: str) -> RpcError:
     )
 
 
+def no_l1_head() -> RpcError:
+    """Return the error for the tag `l1_accepted` on a chain that follows no others."""
+    reason = "the block tag l1_accepted is not available: this node follows no L1 head"
+    return invalid_params("Invalid params", {"reason": reason})
+
+
 def contract_not_found() -> RpcError:
     """Return the error for an address where nothing is deployed."""
     return RpcError(CONTRACT_NOT_FOUND, "Contract not found")
@@ -116,10 +122,26 @@ def history_unavailable(first_block: int) -> RpcError:
     return RpcError(SERVER_ERROR, message, {"first_block": first_block})
 
 
+def unproved_state(number: int, first_block: int, tried: int) -> RpcError:
+    """Return the error for a value that no stored block has written, and that no upstream proves."""
+    message = f"no upstream proves the state of block {number}"
+    return RpcError(SERVER_ERROR, message, {"first_block": first_block, "tried": tried})
+
+
 def class_unavailable(class_hash: bytes) -> RpcError:
     """Return the error for a class whose definition no source had."""
     message = "the definition of the class is missing on this node"
     return RpcError(INTERNAL_ERROR, message, {"class_hash": felt_text(class_hash)})
+
+
+def no_upstream() -> RpcError:
+    """Return the error for a method that only an upstream could answer, on a node without upstreams."""
+    return RpcError(SERVER_ERROR, "no upstream is configured, and this node executes no Cairo")
+
+
+def unanswered(reason: str, tried: int) -> RpcError:
+    """Return the error for a call that none of the `tried` upstreams answers; `reason` is the last one's."""
+    return RpcError(SERVER_ERROR, "no upstream answers", {"reason": reason, "tried": tried})
 
 
 def chain_id_unknown() -> RpcError:

@@ -7,16 +7,18 @@ import msgspec
 
 from wsnode.jsonrpc.generators import begun_at_once
 from wsnode.jsonrpc.work import RenderedJson
-from wsnode.starknet.block_id import BlockId, ByHash, Pending
+from wsnode.starknet.block_id import BlockId, ByHash, L1Accepted, Pending
 from wsnode.starknet.events.filter import EventFilter
 from wsnode.starknet.events.position import WHOLE, EventPosition
 from wsnode.starknet.events.search import (
     EventPage,
     EventsUnavailableError,
     search_events,
+    search_pre_confirmed,
     without_places,
 )
 from wsnode.starknet.felt import felt_text
+from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     history_unavailable,
@@ -26,7 +28,7 @@ from wsnode.starknet.rpc.errors import (
     transactions_unavailable,
 )
 from wsnode.starknet.rpc.params import EmitterList, EventFilterObject, EventsParams
-from wsnode.starknet.rpc.resolution import number_of
+from wsnode.starknet.rpc.resolution import number_of, require_pre_confirmed
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 MOST_EVENTS: Final = 1024
@@ -36,10 +38,7 @@ Slices: TypeAlias = Generator[int, Any, RenderedJson]
 
 
 def get_events(snapshot: StarknetSnapshot, params: EventsParams) -> RenderedJson | Slices:
-    """Return the events that match a filter, in chain order, and the token of the next page if there is one.
-
-    The pending block has none yet.
-    """
+    """Return the events that match a filter, in chain order, and the token of the next page, if any."""
     found: RenderedJson | Slices = begun_at_once(_search(snapshot, params))
     return found
 
@@ -51,18 +50,24 @@ def _search(snapshot: StarknetSnapshot, params: EventsParams) -> Slices:
     if wanted.chunk_size > MOST_EVENTS:
         raise page_size_too_big()
     first, last, skipped = _range(snapshot, wanted)
-    if first > last:
-        return _rendered(EventPage([], None))
+    pre_confirmed = _pre_confirmed(snapshot, wanted)
     event_filter = EventFilter(
         list(map(felt_text, wanted.address or ())),
         [list(map(felt_text, among)) for among in wanted.keys or ()],
     )
-    try:
-        page = yield from search_events(
-            snapshot, event_filter, first, last, most=wanted.chunk_size, skipped=skipped
-        )
-    except EventsUnavailableError as error:
-        raise transactions_unavailable(error.number) from None
+    page = EventPage([], None)
+    if first <= last:
+        try:
+            page = yield from search_events(
+                snapshot, event_filter, first, last, most=wanted.chunk_size, skipped=skipped
+            )
+        except EventsUnavailableError as error:
+            raise transactions_unavailable(error.number) from None
+    if page.position is None and pre_confirmed is not None and first <= pre_confirmed.number:
+        passed = skipped if first == pre_confirmed.number else 0
+        room = wanted.chunk_size - len(page.events)
+        beside = search_pre_confirmed(pre_confirmed, event_filter, most=room, skipped=passed)
+        page = EventPage([*page.events, *beside.events], beside.position)
     return _rendered(_without_places(page) if snapshot.is_before_0_10 else page)
 
 
@@ -92,13 +97,26 @@ def _range(snapshot: StarknetSnapshot, wanted: EventFilterObject) -> tuple[int, 
     return first, last, skipped
 
 
+def _pre_confirmed(snapshot: StarknetSnapshot, wanted: EventFilterObject) -> PreConfirmedBlock | None:
+    """Return the pre-confirmed block if the filter reaches it, None if it does not or the block is empty.
+
+    Raises:
+        RpcError: The filter names it as `pre_confirmed`, and the chain is behind.
+    """
+    for block_id in (wanted.from_block, wanted.to_block):
+        if block_id is not None:
+            require_pre_confirmed(snapshot, block_id)
+    reaches = wanted.to_block is not None and isinstance(wanted.to_block.choice, Pending)
+    return snapshot.pre_confirmed if reaches else None
+
+
 def _number(snapshot: StarknetSnapshot, block_id: BlockId | None, head: int, default: int) -> int:
     if block_id is None:
         return default
     if isinstance(block_id.choice, Pending):
         return head + 1
     number = number_of(snapshot, block_id)
-    if number is None and isinstance(block_id.choice, ByHash):
+    if number is None and isinstance(block_id.choice, ByHash | L1Accepted):
         raise block_not_found()
     return head if number is None else number
 
@@ -113,6 +131,9 @@ def _behind(snapshot: StarknetSnapshot, token: str) -> tuple[int, int]:
         position = EventPosition.parse(token)
     except ValueError:
         raise invalid_continuation_token() from None
+    if snapshot.number_of(position.hash) == position.number - 1:
+        # It is of the block that was pre-confirmed on this one, and may be stored by now.
+        return position.number, position.count
     if snapshot.number_of(position.hash) != position.number:
         block = {"block_number": position.number, "block_hash": felt_text(position.hash)}
         raise invalid_continuation_token(block)

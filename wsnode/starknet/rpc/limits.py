@@ -3,6 +3,12 @@
 from typing import Final
 
 from wsnode.starknet.events.search import MOST_BLOCKS, MOST_BYTES
+from wsnode.starknet.followed.state import (
+    FORWARDED_SECONDS,
+    MOST_FORWARDED,
+    MOST_FORWARDED_BYTES,
+    MOST_PROVING,
+)
 from wsnode.starknet.proofs.prover import MOST_VALUES, PROVED_BLOCKS
 from wsnode.starknet.rpc.events import MOST_EVENTS
 from wsnode.starknet.rpc.params import MOST_ADDRESSES, MOST_CONTRACTS, MOST_PROVED_KEYS
@@ -24,6 +30,10 @@ STARKNET_LIMITS: Final = {
     "starknet_proof_keys": MOST_PROVED_KEYS,
     "starknet_proof_blocks": PROVED_BLOCKS,
     "starknet_proof_values": MOST_VALUES,
+    "starknet_forwarded_calls": MOST_FORWARDED,
+    "starknet_forwarded_bytes": MOST_FORWARDED_BYTES,
+    "starknet_forwarded_seconds": FORWARDED_SECONDS,
+    "starknet_proving": MOST_PROVING,
     "starknet_subscription_blocks_back": MOST_BLOCKS_BACK,
     "starknet_subscription_senders": MOST_SENDERS,
     "starknet_subscriptions_parameters": MOST_PARAMETERS,

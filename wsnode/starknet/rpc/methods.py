@@ -37,6 +37,7 @@ from wsnode.starknet.rpc.errors import (
     transactions_unavailable,
     unprovable_state,
 )
+from wsnode.starknet.rpc.forwarded import FORWARDING_ERRORS, add_forwarded
 from wsnode.starknet.rpc.schemas import (
     CLASS,
     COMPONENTS,
@@ -98,6 +99,7 @@ def add_methods(
     registry.define(COMPONENTS | TRANSACTION_COMPONENTS | PROOF_COMPONENTS)
     for family in FAMILIES:
         _add_reading(registry, family, snapshot_of, prover)
+        add_forwarded(registry, family, snapshot_of, partial(_decoder, family))
         if hub is not None:
             _add_subscriptions(registry, family, hub)
 
@@ -138,7 +140,12 @@ def _add_reading(
     of_transaction = partial(add, errors=(transaction_hash_not_found(),))
     of_transaction("getTransactionByHash", transactions.get_transaction_by_hash, result=TRANSACTION_WITH_HASH)
     of_transaction("getTransactionReceipt", transactions.get_transaction_receipt, result=PLACED_RECEIPT)
-    of_transaction("getTransactionStatus", transactions.get_transaction_status, result=TRANSACTION_STATUS)
+    add(
+        "getTransactionStatus",
+        transactions.get_transaction_status,
+        result=TRANSACTION_STATUS,
+        errors=(transaction_hash_not_found(), *FORWARDING_ERRORS),
+    )
     add(
         "getEvents",
         events.get_events,

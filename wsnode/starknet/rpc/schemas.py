@@ -19,7 +19,7 @@ HEX: Final = text("0x[0-9a-f]+")
 WRITTEN_FELT: Final = text("0[xX][0-9a-fA-F]{1,64}")
 _NUMBERED: Final = members({"block_number": COUNT}, "block_number")
 _HASHED: Final = members({"block_hash": WRITTEN_FELT}, "block_hash")
-BLOCK_ID: Final = either(_NUMBERED, _HASHED, {"enum": ["latest", "pending", "pre_confirmed"]})
+BLOCK_ID: Final = either(_NUMBERED, _HASHED, {"enum": ["latest", "pending", "pre_confirmed", "l1_accepted"]})
 FIRST_BLOCK: Final = either(_NUMBERED, _HASHED, {"enum": ["latest"]})
 _COMPILED: Final = record(dict.fromkeys(("class_hash", "compiled_class_hash"), FELT))
 _ENTRY: Final = record(dict.fromkeys(("key", "value"), FELT))
@@ -48,8 +48,8 @@ def _state_update(diff: str) -> Schema:
     changed: dict[str, Schema] = {"old_root": FELT, "state_diff": reference(diff)}
     return either(
         record({**dict.fromkeys(("block_hash", "new_root"), FELT), **changed}),
-        # A pending block has neither a hash nor a root.
-        record(changed),
+        # A pending block has neither a hash nor a root; starknet-specs 0.10 lets `old_root` out too.
+        record({"state_diff": changed["state_diff"]}, {"old_root": FELT}),
     )
 
 

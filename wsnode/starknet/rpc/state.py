@@ -4,13 +4,19 @@ from typing import Any
 
 import msgspec
 
-from wsnode.jsonrpc.work import RenderedJson
+from wsnode.jsonrpc.work import RenderedJson, Steps
 from wsnode.starknet.diff_json import EMPTY, FlatDiff, decode_flat, filtered, nested_diff
 from wsnode.starknet.felt import ZERO, felt_text
+from wsnode.starknet.followed.state import StateValue, ValueKind
 from wsnode.starknet.rpc.classes import class_hash_of
-from wsnode.starknet.rpc.errors import block_not_found, history_unavailable, needs_newer_version
+from wsnode.starknet.rpc.errors import (
+    block_not_found,
+    contract_not_found,
+    history_unavailable,
+    needs_newer_version,
+)
 from wsnode.starknet.rpc.params import ContractParams, StateUpdateParams, StorageParams
-from wsnode.starknet.rpc.resolution import ResolvedState, resolve
+from wsnode.starknet.rpc.resolution import ResolvedState, is_cut_off, read_proved, resolve
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 # These addresses hold the operating system's own storage, such as block hashes, and have no class.
@@ -28,48 +34,81 @@ def get_flat_state_update(snapshot: StarknetSnapshot, params: StateUpdateParams)
 def get_nested_state_update(snapshot: StarknetSnapshot, params: StateUpdateParams) -> RenderedJson:
     """Return the state update of a block, with slots grouped by contract, as in starknet-specs."""
     state = resolve(snapshot, params.block_id)
-    return _update(state, msgspec.json.encode(nested_diff(_chosen(snapshot, state, params))))
+    diff = msgspec.json.encode(nested_diff(_chosen(snapshot, state, params)))
+    pre_confirmed = state.pre_confirmed
+    if pre_confirmed is not None and not pre_confirmed.names_old_root and not snapshot.is_before_0_10:
+        # starknet-specs 0.10.0 makes `old_root` optional.
+        return RenderedJson(b'{"state_diff":%b}' % diff)
+    return _update(state, diff)
 
 
-def get_storage_at(snapshot: StarknetSnapshot, params: StorageParams) -> str | dict[str, Any]:
+def get_storage_at(snapshot: StarknetSnapshot, params: StorageParams) -> str | dict[str, Any] | Steps:
     """Return the value of a slot, a felt; 0x0 if it was never written."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
-    written = snapshot.storage_at(address, params.key, state.number)
-    # For a slot that was never written, starknet-specs gives block 0 too.
-    value, number = written or (_unwritten(snapshot, state, address), 0)
+    written = _pre_confirmed_slot(state, address, params.key)
+    written = written or snapshot.storage_at(address, params.key, state.number)
     if params.response_flags and snapshot.is_before_0_10:
         raise needs_newer_version("a response flag")
+    if written is None and is_cut_off(snapshot, state, address):
+        if params.response_flags:
+            # No proof tells when a slot was written.
+            raise history_unavailable(snapshot.first_block)
+        return _proved_slot(snapshot, state, address, params.key)
+    if written is None and address not in SYSTEM_CONTRACTS:
+        class_hash_of(snapshot, state, address)
+    # For a slot that was never written, starknet-specs gives block 0 too.
+    value, number = written or (ZERO, 0)
     if params.response_flags:
         return {"value": felt_text(value), "last_update_block": number}
     return felt_text(value)
 
 
-def get_nonce(snapshot: StarknetSnapshot, params: ContractParams) -> str:
+def get_nonce(snapshot: StarknetSnapshot, params: ContractParams) -> str | Steps:
     """Return the nonce of the contract, a felt."""
     state = resolve(snapshot, params.block_id)
     address = params.contract_address
-    nonce = snapshot.nonce_at(address, state.number)
-    if nonce is None:
-        class_hash_of(snapshot, state, address)
-        nonce = _zero(snapshot, address)
-    return felt_text(nonce)
+    pre_confirmed = state.pre_confirmed
+    nonce = None if pre_confirmed is None else pre_confirmed.nonces.get(address)
+    nonce = nonce or snapshot.nonce_at(address, state.number)
+    if nonce is not None:
+        return felt_text(nonce)
+    if is_cut_off(snapshot, state, address):
+        return _proved_nonce(snapshot, state, address)
+    class_hash_of(snapshot, state, address)
+    return felt_text(ZERO)
 
 
-def _unwritten(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> bytes:
-    if address not in SYSTEM_CONTRACTS:
-        class_hash_of(snapshot, state, address)
-    return _zero(snapshot, address)
+def _proved_slot(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes, key: bytes) -> Steps:
+    """Return the value of a slot by a proof.
 
-
-def _zero(snapshot: StarknetSnapshot, address: bytes) -> bytes:
-    """Return zero for a value that no block of this history wrote, if no earlier block can have written
-    it.
+    Raises:
+        RpcError: The contract does not exist, or no upstream proves it.
     """
-    first = snapshot.first_block
-    if first > 0 and not snapshot.was_deployed_here(address):
-        raise history_unavailable(first)
-    return ZERO
+    wanted = StateValue(ValueKind.SLOT, bytes(address), bytes(key))
+    found = yield from read_proved(snapshot, state, wanted)
+    if found is None and address not in SYSTEM_CONTRACTS:
+        raise contract_not_found()
+    return felt_text(ZERO if found is None else found.slot)
+
+
+def _proved_nonce(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> Steps:
+    """Return the nonce of a contract by a proof.
+
+    Raises:
+        RpcError: The contract does not exist, or no upstream proves it.
+    """
+    found = yield from read_proved(snapshot, state, StateValue(ValueKind.NONCE, bytes(address)))
+    if found is None or found.class_hash == ZERO:
+        raise contract_not_found()
+    return felt_text(found.nonce)
+
+
+def _pre_confirmed_slot(state: ResolvedState, address: bytes, key: bytes) -> tuple[bytes, int] | None:
+    """Return the value that the pre-confirmed block writes to a slot, and that block's number, or None."""
+    if (block := state.pre_confirmed) is None or (value := block.slots.get((address, key))) is None:
+        return None
+    return value, block.number
 
 
 def _text(snapshot: StarknetSnapshot, state: ResolvedState) -> bytes:
@@ -80,7 +119,10 @@ def _text(snapshot: StarknetSnapshot, state: ResolvedState) -> bytes:
 
 
 def _chosen(snapshot: StarknetSnapshot, state: ResolvedState, params: StateUpdateParams) -> FlatDiff:
-    flat = EMPTY if state.is_pending else decode_flat(_text(snapshot, state))
+    if state.pre_confirmed is not None:
+        flat = state.pre_confirmed.diff
+    else:
+        flat = EMPTY if state.is_pending else decode_flat(_text(snapshot, state))
     if snapshot.is_before_0_10:
         if params.contract_addresses:
             raise needs_newer_version("contract_addresses")

@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.schema import list_of
-from wsnode.starknet.block_id import BlockId, Pending, decode_block_id
+from wsnode.starknet.block_id import BlockId, L1Accepted, Pending, decode_block_id
 from wsnode.starknet.felt import Felt, decode_felt
 from wsnode.starknet.rpc.errors import too_many_senders
 from wsnode.starknet.rpc.params import Emitters, EventKeys, TransactionFlags
@@ -113,7 +113,7 @@ class IdParams(msgspec.Struct, frozen=True):
 
 def _decode_first_block(value: object) -> SubscriptionStart:
     choice = decode_block_id(value).choice
-    if isinstance(choice, Pending):
+    if isinstance(choice, Pending | L1Accepted):
         raise ValueError("the only block tag of a subscription is latest")  # noqa: TRY004
     return SubscriptionStart(choice)
 

@@ -9,6 +9,7 @@ FELT: Final = reference("FELT")
 FELTS: Final = list_of(FELT)
 LAYER: Final[Schema] = {"enum": ["L1", "L2"]}
 STATUS: Final[Schema] = {"enum": ["ACCEPTED_ON_L2", "ACCEPTED_ON_L1"]}
+FINALITY: Final[Schema] = {"enum": ["PRE_CONFIRMED", *STATUS["enum"]]}
 EXECUTION_STATUS: Final[Schema] = {"enum": ["SUCCEEDED", "REVERTED"]}
 _BOUND: Final = record(dict.fromkeys(("max_amount", "max_price_per_unit"), FELT))
 _PRICE: Final = record(dict.fromkeys(("price_in_fri", "price_in_wei"), FELT))
@@ -50,11 +51,11 @@ def _transaction(*, with_hash: bool) -> Schema:
     return either(*forms)
 
 
-def _receipt(extra: dict[str, Schema]) -> Schema:
+def _receipt(extra: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
     common: dict[str, Schema] = {
         "transaction_hash": FELT,
         "actual_fee": record({"amount": FELT, "unit": {"enum": ["WEI", "FRI"]}}),
-        "finality_status": STATUS,
+        "finality_status": FINALITY,
         "messages_sent": list_of(
             record({**dict.fromkeys(("from_address", "to_address"), FELT), "payload": FELTS})
         ),
@@ -69,7 +70,10 @@ def _receipt(extra: dict[str, Schema]) -> Schema:
     )
     return either(
         *(
-            record({"type": {"enum": kinds}, **common, **own, **extra}, {"revert_reason": STRING})
+            record(
+                {"type": {"enum": kinds}, **common, **own, **extra},
+                {"revert_reason": STRING, **(optional or {})},
+            )
             for kinds, own in beside
         )
     )
@@ -91,23 +95,26 @@ TRANSACTION_COMPONENTS: Final[dict[str, Schema]] = {
     "TXN_RECEIPT": _receipt({}),
 }
 TRANSACTION_WITH_HASH: Final = reference("TXN_WITH_HASH")
-PLACED_RECEIPT: Final = _receipt({"block_hash": FELT, "block_number": COUNT})
+# The pre-confirmed block has no hash.
+PLACED_RECEIPT: Final = _receipt({"block_number": COUNT}, {"block_hash": FELT})
 EVENTS_CHUNK: Final = record(
     {
         "events": list_of(
             record(
                 {
                     **_EVENT,
-                    **dict.fromkeys(("block_hash", "transaction_hash"), FELT),
+                    "transaction_hash": FELT,
                     **dict.fromkeys(("block_number", "transaction_index", "event_index"), COUNT),
-                }
+                },
+                {"block_hash": FELT},
             )
         )
     },
     {"continuation_token": STRING},
 )
 TRANSACTION_STATUS: Final = record(
-    {"finality_status": STATUS, "execution_status": EXECUTION_STATUS}, {"failure_reason": STRING}
+    {"finality_status": {"enum": ["RECEIVED", "CANDIDATE", *FINALITY["enum"]]}},
+    {"execution_status": EXECUTION_STATUS, "failure_reason": STRING},
 )
 BLOCK_WITH_TX_HASHES: Final = _block(FELT)
 BLOCK_WITH_TXS: Final = _block(TRANSACTION_WITH_HASH)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wsnode.jsonrpc.work import RenderedJson
+from wsnode.jsonrpc.work import RenderedJson, Steps
 from wsnode.starknet.body import (
     ACCEPTED_ON_L2,
     StoredBody,
@@ -12,6 +12,8 @@ from wsnode.starknet.body import (
     placed_receipt,
     transaction_status,
 )
+from wsnode.starknet.felt import felt_text
+from wsnode.starknet.followed.pre_confirmed import PRE_CONFIRMED
 from wsnode.starknet.header_json import render_header, render_pending_header
 from wsnode.starknet.rpc.errors import (
     invalid_transaction_index,
@@ -19,6 +21,7 @@ from wsnode.starknet.rpc.errors import (
     transaction_hash_not_found,
     transactions_unavailable,
 )
+from wsnode.starknet.rpc.forwarded import forward
 from wsnode.starknet.rpc.params import (
     BlockParams,
     FlaggedBlockParams,
@@ -91,15 +94,23 @@ def get_transaction_by_block_id_and_index(snapshot: StarknetSnapshot, params: In
 def get_transaction_receipt(snapshot: StarknetSnapshot, params: TransactionParams) -> RenderedJson:
     """Return the receipt of a transaction, with hash and number of its block."""
     number, index, body = _found(snapshot, params.transaction_hash)
-    if (block := snapshot.block(number)) is None:
+    block = None if body.status == PRE_CONFIRMED else snapshot.block(number)
+    return RenderedJson(placed_receipt(body, index, None if block is None else block.hash, number))
+
+
+def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams) -> dict[str, Any] | Steps:
+    """Return the finality and the outcome of a transaction; of a reverted one with the reason.
+
+    Of a transaction that no stored block has, the status is an upstream's answer if the chain follows others.
+    """
+    found = _find(snapshot, params.transaction_hash)
+    if found is not None:
+        _, index, body = found
+        return transaction_status(body, index)
+    if snapshot.followed is None:
         raise transaction_hash_not_found()
-    return RenderedJson(placed_receipt(body, index, block.hash, number))
-
-
-def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams) -> dict[str, Any]:
-    """Return the finality and the outcome of a transaction; of a reverted one with the reason."""
-    _, index, body = _found(snapshot, params.transaction_hash)
-    return transaction_status(body, index)
+    wanted = {"transaction_hash": felt_text(params.transaction_hash)}
+    return forward(snapshot, "getTransactionStatus", wanted)
 
 
 def _check_flags(snapshot: StarknetSnapshot, flags: TransactionFlags) -> None:
@@ -108,33 +119,52 @@ def _check_flags(snapshot: StarknetSnapshot, flags: TransactionFlags) -> None:
 
 
 def _body(snapshot: StarknetSnapshot, state: ResolvedState) -> StoredBody:
-    """Return the transactions of a block; the pending one has none yet.
+    """Return the transactions of a block.
 
     Raises:
         RpcError: The block was imported without them.
     """
     if state.is_pending:
-        return EMPTY
+        return EMPTY if state.pre_confirmed is None else state.pre_confirmed.body
     if (body := snapshot.body(state.number)) is None:
         raise transactions_unavailable(state.number)
     return body
 
 
 def _found(snapshot: StarknetSnapshot, transaction_hash: bytes) -> tuple[int, int, StoredBody]:
-    """Return the block's number, the transaction's index and the block's body."""
-    if (place := snapshot.transaction(transaction_hash)) is None:
+    """Return the block's number, the transaction's index and the block's body.
+
+    Raises:
+        RpcError: Neither a stored block nor the pre-confirmed one has the transaction.
+    """
+    if (found := _find(snapshot, transaction_hash)) is None:
         raise transaction_hash_not_found()
-    number, index = place
-    if (body := snapshot.body(number)) is None:
-        raise transaction_hash_not_found()
-    return number, index, body
+    return found
+
+
+def _find(snapshot: StarknetSnapshot, transaction_hash: bytes) -> tuple[int, int, StoredBody] | None:
+    """Return the same, or None for an unknown transaction."""
+    if (place := snapshot.transaction(transaction_hash)) is not None:
+        number, index = place
+        body = snapshot.body(number)
+        return None if body is None else (number, index, body)
+    if (block := snapshot.pre_confirmed) is None:
+        return None
+    pending = block.index_of(felt_text(transaction_hash))
+    return None if pending is None else (block.number, pending, block.body)
 
 
 def _block(
     snapshot: StarknetSnapshot, state: ResolvedState, body: StoredBody, transactions: Iterable[bytes]
 ) -> RenderedJson:
     if state.is_pending:
-        return RenderedJson(b'%b,"transactions":[]}' % render_pending_header(state.number, state.block)[:-1])
+        pre_confirmed = state.pre_confirmed
+        header = (
+            render_pending_header(state.number, state.block)
+            if pre_confirmed is None
+            else pre_confirmed.header
+        )
+        return RenderedJson(b'%b,"transactions":[%b]}' % (header[:-1], b",".join(transactions)))
     header = render_header(snapshot, state.number, state.block)
     parts = (body.status.encode(), header[1:-1], b",".join(transactions))
     return RenderedJson(b'{"status":"%b",%b,"transactions":[%b]}' % parts)

@@ -9,14 +9,18 @@ import trio
 
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import StarknetError
+from wsnode.starknet.followed.state import FollowedState
 from wsnode.sync.follow.session import UpstreamSession
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import HeadAnnouncements, SyncStage, SyncStageLog, described
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
 from wsnode.sync.starknet.client import block_at
 from wsnode.sync.starknet.dialect import StarknetDialect
+from wsnode.sync.starknet.forwarder import StarknetForwarder
 from wsnode.sync.starknet.head_tracker import StarknetHeadTracker
+from wsnode.sync.starknet.pre_confirmed_tracker import PreConfirmedTracker
 from wsnode.sync.starknet.replies import StarknetHead, head_at
+from wsnode.sync.starknet.state_reader import StarknetStateReader
 from wsnode.sync.starknet.store import ChainWriter
 from wsnode.sync.starknet.verifying import BlockVerifier
 from wsnode.sync.starknet.window import StarknetWindow
@@ -28,13 +32,18 @@ from wsnode.upstream.streams import Connect
 
 L1_SECONDS: Final = 30.0
 """Seconds between requests for the last block accepted on L1."""
+L1_UNKNOWN_SECONDS: Final = 2.0
+"""Seconds until the next such request while no block is known."""
 WATCH_SECONDS: Final = 2.0
 ALONE_SECONDS: Final = 15.0
 """Seconds after the last announcement for which the chain counts as ready without upstreams."""
 TRUST: Final = (
     "blocks, transactions, receipts, events and state differences are proved by the block hash, but for "
     "status, l2_gas and old_root of the first block; classes by their hashes, deprecated ones are the "
-    "upstreams' word"
+    "upstreams' word; state that no block of a window has written by storage proofs; of the pre-confirmed "
+    "block transaction hashes are proved; calls, fee estimates, simulations, traces, compiled classes, "
+    "statuses of messages and of transactions that are not stored, and sent transactions are answered by an "
+    "upstream alone"
 )
 
 logger = logging.getLogger("wsnode.follow")
@@ -54,11 +63,13 @@ class StarknetFollower:
         window: int | None = None,
         checkpoint: bytes | None = None,
         max_lag: int = 2,
+        pre_confirmed_interval: float | None = None,
         connect: Connect | None = None,
     ) -> None:
         """Prepare to follow `addresses`; `publish` is called after each change of the stored head.
 
-        A new folder with a `window` is light: it keeps this number of blocks.
+        A new folder with a `window` is light: it keeps this number of blocks. `pre_confirmed_interval` is
+        the seconds between polls of the block that is being built; 0 turns them off.
 
         Raises:
             StarknetError: The folder has another chain.
@@ -81,6 +92,13 @@ class StarknetFollower:
         )
         self._window = StarknetWindow(chain, self.writer, verifier, self.upstreams, self._storage_retry)
         self._dialect = StarknetDialect(chain_id, self.upstreams, lambda: self._head_tracker.floor)
+        self.forwarder = StarknetForwarder(self.upstreams, lambda: self.writer.head)
+        self.reader = StarknetStateReader(chain, self.upstreams)
+        self._state = FollowedState(self.forwarder, self.reader, lambda: self.not_ready_reason() is not None)
+        chain.followed = self._state
+        self._pre_confirmed = PreConfirmedTracker(
+            chain, self._state, self.upstreams, chain_id, pre_confirmed_interval, self._storage_retry
+        )
         self._announcements = HeadAnnouncements()
         self._news = 0.0
         """Time of the last announcement of a head, by trio's clock."""
@@ -125,6 +143,7 @@ class StarknetFollower:
                 nursery.start_soon(self._keep, upstream)
             nursery.start_soon(self._watch)
             nursery.start_soon(self._watch_l1)
+            nursery.start_soon(self._pre_confirmed.run)
             if self.writer.is_light:
                 nursery.start_soon(self._window.run)
 
@@ -187,7 +206,8 @@ class StarknetFollower:
         while True:
             if (accepted := await self._ask_l1()) is not None:
                 self._head_tracker.floor = accepted
-            await trio.sleep(L1_SECONDS)
+                self._state.l1_accepted = (accepted.number, accepted.hash)
+            await trio.sleep(L1_SECONDS if accepted is not None else L1_UNKNOWN_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:
         """Return the highest block here that `agree` upstreams report as accepted on L1, None if there is no

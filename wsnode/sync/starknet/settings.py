@@ -32,6 +32,9 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")] | None = None
     """Hash of the first block of a new light folder; the upstreams' head if absent."""
 
+    pre_confirmed_interval: Annotated[float, msgspec.Meta(ge=0, le=60)] | None = None
+    """Seconds between polls of the pre-confirmed block; 0 turns them off."""
+
     @property
     def chain_id(self) -> str:
         """Return the chain's name in `starknet_chainId`, such as SN_MAIN."""

@@ -37,6 +37,7 @@ class StarknetSync:
             window=config.kept,
             checkpoint=_checkpoint(config),
             max_lag=config.max_lag,
+            pre_confirmed_interval=config.pre_confirmed_interval,
         )
 
     @property
@@ -98,11 +99,19 @@ class StarknetSync:
             valued("follow_stopped", follower.stage is SyncStage.STOPPED),
             valued("storage_failing", follower.stage is SyncStage.UNSTORED),
             valued("reorganisations_total", follower.reorganisations),
+            valued("proofs_total", follower.reader.proved),
+            valued("wrong_proofs_total", follower.reader.refused),
         ]
         if (lag := follower.lag) is not None:
             figures.append(valued("lag_blocks", lag))
         if follower.writer.is_light and follower.writer.head >= 0:
             figures.append(valued("window_blocks", follower.writer.head - follower.writer.first_block + 1))
+        figures += [
+            MetricValue(
+                "wsnode_starknet_forwarded_total", count, {"method": f"starknet_{method}", "outcome": outcome}
+            )
+            for (method, outcome), count in follower.forwarder.outcomes.items()
+        ]
         prefix = "wsnode_starknet_upstream"
         named = [upstream_figures(upstream, prefix) for upstream in follower.upstreams]
         return figures + [figure for each in named for figure in each]

@@ -1,0 +1,1 @@
+"""What a chain that follows other nodes knows besides its stored blocks."""

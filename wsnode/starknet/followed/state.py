@@ -1,0 +1,92 @@
+"""State of a followed chain that is not stored, and access to its upstreams."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
+
+MOST_FORWARDED: Final = 64
+"""Calls that are forwarded at once."""
+MOST_FORWARDED_BYTES: Final = 32 << 20
+"""Bytes of the result of a forwarded call, or of the text of its error."""
+FORWARDED_SECONDS: Final = 30
+"""Seconds for an answer of any upstream to a forwarded call."""
+MOST_PROVING: Final = 64
+"""Values of the state for whose proofs calls wait at once."""
+
+
+class Forwarder(Protocol):
+    """Sender of calls to one of several upstreams."""
+
+    async def forward(self, method: str, params: dict[str, Any], *, rpc_version: str) -> bytes:
+        """Return the JSON text of the result of a method, unchanged.
+
+        `method` is named without its prefix. An upstream of the version `rpc_version` is preferred.
+
+        Raises:
+            RpcError: The upstream's error, unchanged; or no upstream answers, or its reply is too large.
+        """
+        ...
+
+
+class ValueKind(Enum):
+    """Kind of a value of a contract."""
+
+    CLASS_HASH = "class_hash"
+    NONCE = "nonce"
+    SLOT = "slot"
+
+
+class StateValue(msgspec.Struct, frozen=True):
+    """Value of a contract; `key` is that of a slot, empty for other kinds."""
+
+    kind: ValueKind
+    address: bytes
+    key: bytes = b""
+
+
+class ProvedContract(msgspec.Struct, frozen=True):
+    """Contract as a storage proof has it, with the value of one slot."""
+
+    class_hash: bytes
+    nonce: bytes
+    slot: bytes
+
+
+class StateReader(Protocol):
+    """Reader of state that no stored block has written."""
+
+    async def read(self, wanted: StateValue, number: int, block_hash: bytes) -> ProvedContract | None:
+        """Return the contract of a value as it is after a stored block, None if it does not exist.
+
+        Only `wanted` is valid after that block: the contract's other members may be of a later one.
+
+        Raises:
+            RpcError: No upstream proves it, the block has left the chain, or too many values are read.
+        """
+        ...
+
+    async def read_class(self, class_hash: bytes, number: int, block_hash: bytes) -> bytes:
+        """Return the JSON of a class as in results; a Sierra class has the hash `class_hash`.
+
+        Raises:
+            RpcError: An upstream has no such class as of the block, or no upstream answers.
+        """
+        ...
+
+
+class FollowedState:
+    """State of a followed chain that is not stored."""
+
+    def __init__(self, forwarder: Forwarder, reader: StateReader, is_behind: Callable[[], bool]) -> None:
+        """Hold the state; `is_behind` returns True while the chain is not at the upstreams' head."""
+        self.forwarder = forwarder
+        self.reader = reader
+        self.is_behind = is_behind
+        self.l1_accepted: tuple[int, bytes] | None = None
+        """Number and hash of the last block accepted on L1 by the upstreams; None before it is known."""
+        self.pre_confirmed: PreConfirmedBlock | None = None
+        """Block that an upstream is building; perhaps not on our head."""

@@ -1,0 +1,183 @@
+"""Reader of state that no stored block has written: upstreams prove it by a stored state root."""
+
+from functools import partial
+from typing import Final
+
+import msgspec
+import trio
+
+from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.classes.definition import ContractClass
+from wsnode.starknet.felt import ZERO, felt_text
+from wsnode.starknet.followed.state import MOST_PROVING, ProvedContract, StateValue
+from wsnode.starknet.native import RefusedProofError, verify_starknet_proof
+from wsnode.starknet.rpc.errors import (
+    block_not_found,
+    class_hash_not_found,
+    unproved_state,
+)
+from wsnode.starknet.snapshot import StarknetSnapshot
+from wsnode.sync.follow.upstream import Upstream, Upstreams
+from wsnode.sync.starknet.client import ask, fetch_class
+from wsnode.upstream.errors import UpstreamError
+
+MOST_KEPT: Final = 65_536
+"""Proved values that are kept."""
+MOST_CLASS_BYTES: Final = 32 << 20
+"""Bytes of the fetched classes that are kept."""
+MOST_ROUNDS: Final = 3
+"""Heads at which a value is asked for, if meanwhile another block has become the head."""
+
+
+class _Proof(msgspec.Struct, frozen=True):
+    """Proved contract, valid in the blocks from `first` on up to the value's next change."""
+
+    contract: ProvedContract | None
+    first: int
+    number: int
+    block_hash: bytes
+    """Block that proved it; no block from `first` up to this one changes the value."""
+
+
+class StarknetStateReader:
+    """Reader of one chain's proved state, and of classes."""
+
+    def __init__(self, chain: StarknetChain, upstreams: Upstreams) -> None:
+        self._chain = chain
+        self._upstreams = upstreams
+        self._kept: dict[StateValue, _Proof] = {}
+        self._classes: dict[bytes, ContractClass] = {}
+        self._class_bytes = 0
+        self._running = 0
+        self.proved = 0
+        """Number of values that were proved."""
+        self.refused = 0
+        """Number of proofs that were false or malformed."""
+
+    async def read(self, wanted: StateValue, number: int, block_hash: bytes) -> ProvedContract | None:
+        """Return the contract of a value as it is after a stored block, None if it does not exist.
+
+        Only `wanted` is valid after that block: the contract's other members may be of a later one.
+
+        Raises:
+            RpcError: No upstream proves it, the block has left the chain, or too many values are read.
+        """
+        if self._running >= MOST_PROVING:
+            raise limit_exceeded("too many values wait for proofs", {"limit": MOST_PROVING})
+        self._running += 1
+        try:
+            return await self._read(wanted, number, block_hash)
+        finally:
+            self._running -= 1
+
+    async def _read(self, wanted: StateValue, number: int, block_hash: bytes) -> ProvedContract | None:
+        tried, last = 0, b""
+        for _ in range(MOST_ROUNDS):
+            with self._chain.snapshot() as view:
+                if view.number_of(block_hash) != number:
+                    raise block_not_found()
+                if (kept := self._find(view, wanted, number)) is not None:
+                    return kept.contract
+                base = _base(view, wanted)
+                first = view.first_block
+            if base is None or base[1] == last:
+                break
+            base_number, last, root = base
+            for upstream in self._upstreams.usable:
+                tried += 1
+                try:
+                    contract = await self._prove(upstream, wanted, last, root)
+                except UpstreamError:
+                    continue
+                self._keep(wanted, _Proof(contract, first, base_number, last))
+                return contract
+        raise unproved_state(number, first, tried)
+
+    def _find(self, view: StarknetSnapshot, wanted: StateValue, number: int) -> _Proof | None:
+        kept = self._kept.get(wanted)
+        if kept is None or number < kept.first or view.number_of(kept.block_hash) != kept.number:
+            return None
+        return kept
+
+    def _keep(self, wanted: StateValue, proof: _Proof) -> None:
+        self.proved += 1
+        self._kept.pop(wanted, None)
+        self._kept[wanted] = proof
+        if len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    async def _prove(
+        self, upstream: Upstream, wanted: StateValue, block_hash: bytes, root: bytes
+    ) -> ProvedContract | None:
+        """Return a contract as an upstream proves it.
+
+        Raises:
+            UpstreamError: The upstream proves nothing, or falsely.
+        """
+        # The storage root that some nodes send is false, so at least one slot is asked for.
+        key = wanted.key or ZERO
+        address = felt_text(wanted.address)
+        params = {
+            "block_id": {"block_hash": felt_text(block_hash)},
+            "contract_addresses": [address],
+            "contracts_storage_keys": [{"contract_address": address, "storage_keys": [felt_text(key)]}],
+        }
+        text = await ask(upstream, "getStorageProof", params)
+        check = partial(verify_starknet_proof, text, block_hash, root, b"", [(wanted.address, key)])
+        try:
+            proved = await trio.to_thread.run_sync(check)
+        except RefusedProofError as error:
+            self.refused += 1
+            upstream.client.score.failed()
+            raise UpstreamError("invalid", f"a storage proof: {error}") from None
+        (found,) = proved.contracts
+        if found is None:
+            return None
+        class_hash, nonce, _, (value,) = found
+        return ProvedContract(class_hash, nonce, value)
+
+    async def read_class(self, class_hash: bytes, number: int, block_hash: bytes) -> bytes:
+        """Return the JSON of a class as in results; a Sierra class has the hash `class_hash`.
+
+        That a block up to the given one names the class is the upstream's word.
+
+        Raises:
+            RpcError: An upstream has no such class as of the block, or no upstream answers.
+        """
+        if (kept := self._classes.get(class_hash)) is not None:
+            return kept.rendered
+        tried, is_absent = 0, False
+        for upstream in self._upstreams.usable:
+            tried += 1
+            try:
+                found = await fetch_class(upstream, block_hash, class_hash)
+            except UpstreamError as error:
+                # One that is behind may only lack the block.
+                is_there = upstream.head is not None and upstream.head.number >= number
+                is_absent = is_absent or (error.reason == "absent" and is_there)
+                continue
+            self._keep_class(found)
+            return found.rendered
+        if is_absent:
+            raise class_hash_not_found()
+        with self._chain.snapshot() as view:
+            raise unproved_state(number, view.first_block, tried)
+
+    def _keep_class(self, found: ContractClass) -> None:
+        if self._classes.setdefault(found.class_hash, found) is found:
+            self._class_bytes += len(found.rendered)
+        while self._class_bytes > MOST_CLASS_BYTES:
+            dropped = self._classes.pop(next(iter(self._classes)))
+            self._class_bytes -= len(dropped.rendered)
+
+
+def _base(view: StarknetSnapshot, wanted: StateValue) -> tuple[int, bytes, bytes] | None:
+    """Return number, hash and state root of the last block before the first stored change of a value.
+
+    It is the head if no stored block changes the value, and None if the first one does.
+    """
+    changed = view.first_change(wanted)
+    number = view.head if changed is None else changed - 1
+    row = None if number is None else view.block(number)
+    return None if row is None or number is None else (number, row.hash, row.new_root)
