@@ -12,6 +12,7 @@ import trio
 from tests.starknet.block_changes import Json
 from tests.starknet.conftest import caller_of
 from tests.starknet.models import ordered
+from tests.starknet.reference.node import ReferenceNode
 from tests.starknet.reference.pair import Pair
 from tests.starknet.rpc.conftest import BLOCKS
 from tests.vector_files import CHECKOUT
@@ -29,25 +30,23 @@ OF_BLOCKS = (
 OF_CONTRACTS = ("getClassHashAt", "getNonce", "getClassAt")
 
 
-def blocks(pair: Pair) -> Iterator[Any]:
+def blocks(reference: ReferenceNode) -> Iterator[Any]:
     for number in (*range(BLOCKS + 1), BLOCKS + 5):
         yield {"block_number": number}
-    yield {"block_hash": pair.reference.ask("starknet_blockHashAndNumber", [])["block_hash"]}
+    yield {"block_hash": reference.ask("starknet_blockHashAndNumber", [])["block_hash"]}
     yield {"block_hash": "0x5"}
     yield "latest"
 
 
-def calls(pair: Pair) -> Iterator[tuple[str, list[Any]]]:
+def calls(reference: ReferenceNode) -> Iterator[tuple[str, list[Any]]]:
     """Yield what can be asked of the chain."""
-    for block_id in blocks(pair):
+    for block_id in blocks(reference):
         for method in OF_BLOCKS:
             yield method, [block_id]
     for method in ("blockNumber", "blockHashAndNumber", "chainId", "specVersion", "syncing"):
         yield method, []
-    whole = [
-        pair.reference.ask("starknet_getBlockWithReceipts", [{"block_number": n}]) for n in range(BLOCKS)
-    ]
-    updates = [pair.reference.ask("starknet_getStateUpdate", [{"block_number": n}]) for n in range(BLOCKS)]
+    whole = [reference.ask("starknet_getBlockWithReceipts", [{"block_number": n}]) for n in range(BLOCKS)]
+    updates = [reference.ask("starknet_getStateUpdate", [{"block_number": n}]) for n in range(BLOCKS)]
     for block in whole:
         for index, item in enumerate(block["transactions"]):
             yield "getTransactionByBlockIdAndIndex", [{"block_hash": block["block_hash"]}, index]
@@ -81,7 +80,7 @@ def calls(pair: Pair) -> Iterator[tuple[str, list[Any]]]:
 @each_version
 def test_every_answer_is_that_of_the_reference(pair: Pair, version: str) -> None:
     wrong = []
-    for method, params in calls(pair):
+    for method, params in calls(pair.reference):
         own = pair.calls[version](f"starknet_{method}", params)
         expected = pair.reference.ask(f"starknet_{method}", params, version)
         if method == "getStateUpdate":
