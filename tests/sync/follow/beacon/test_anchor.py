@@ -98,6 +98,14 @@ async def test_a_reorganisation_is_followed_as_it_is_proved(tmp_path: Path) -> N
         assert (last.removed, last.added) == ((left,), (joined,))
 
 
+async def test_no_block_below_the_finalized_one_is_safe(tmp_path: Path) -> None:
+    async with proved_world(tmp_path, slot=20, blocks=41) as proved:
+        await proved.world.until_at(proved.block(19))
+        # In between nothing was proved, so that block 19 is the last that was proved an epoch ago.
+        proved.clock.slot = 41
+        await proved.world.until(lambda: proved.marks() == (24, 24))
+
+
 async def test_a_proved_block_that_has_left_the_chain_is_not_safe(tmp_path: Path) -> None:
     async with proved_world(tmp_path, slot=40, blocks=41) as proved:
         await proved.world.until_at(proved.block(39))

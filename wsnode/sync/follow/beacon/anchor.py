@@ -167,19 +167,19 @@ class HeadAnchor:
     def safe_blocks(self) -> Iterator[Hash32]:
         """Yield the hashes of blocks that may be the safe one, the newest first.
 
-        They were proved at least an epoch before the proved head, and the finalized block is the last of
-        them. Where announced heads are served, the only one is the proved head. A block may have left the
-        chain since it was proved.
+        They are the finalized block, and those that were proved at least an epoch before the proved head or,
+        where announced heads are served, the proved head alone. A block may have left the chain since.
         """
         if self.prover is None or (proved := self.prover.proved) is None:
             return
-        if self._settings.serves_announced:
-            old = [_hash_of(proved)]
-        else:
+        old: list[tuple[int, Hash32 | None]] = [(proved.slot, _hash_of(proved))]
+        if not self._settings.serves_announced:
             epoch = self._beacon_chain.slots_per_epoch if self._beacon_chain is not None else 0
-            old = [found for slot, found in reversed(self._headers) if slot <= proved.slot - epoch]
-            old.append(self.finalized)
-        yield from (found for found in old if found is not None)
+            old = [(slot, found) for slot, found in self._headers if slot <= proved.slot - epoch]
+            if (finalized := self.prover.finalized) is not None:
+                old.append((finalized.slot, _hash_of(finalized)))
+        by_slot = sorted(old, key=lambda each: each[0], reverse=True)
+        yield from (found for _slot, found in by_slot if found is not None)
 
     @property
     def is_fresh(self) -> bool:
