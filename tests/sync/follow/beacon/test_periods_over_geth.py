@@ -21,6 +21,7 @@ from tests.node_process import PATIENCE, Node, post, started, until
 from tests.peers.processes.beacon_server import BeaconServer, started_beacon_server
 from tests.peers.processes.consensus_client import genesis_file
 from tests.sync.follow.beacon.test_lies_over_geth import ask
+from wsnode.sync.follow.beacon.anchor import ANNOUNCED_AHEAD
 
 SLOTS: Final = 200
 SLOT_SECONDS: Final = 2
@@ -88,34 +89,49 @@ class Proofs:
         told = self._scene.beacon.control()
         proved, finalized = (told[name]["block_hash"] for name in ("proved", "finalized"))
         self.by_slot[told["proved"]["slot"]] = proved
-        (head, safe, final), by_announcement = map(marks, self._scene.urls)
-        latest = block(self._scene.execution, "latest")
-        assert latest is not None
-        if by_announcement != [latest["hash"], proved, finalized] or (head, final) != (proved, finalized):
+        by_proof, by_announcement = map(marks, self._scene.urls)
+        if (by_proof[0], by_proof[2]) != (proved, finalized) or by_announcement[1:] != [proved, finalized]:
             return False
-        return safe is not None and self._is_safe(safe, told["proved"]["slot"] - EPOCH_SLOTS, finalized)
+        return self._is_ahead(by_announcement[0], proved) and self._is_safe(
+            by_proof[1], told["proved"]["slot"] - EPOCH_SLOTS, finalized
+        )
 
-    def _is_safe(self, safe: str, newest: int, finalized: str) -> bool:
+    def _is_ahead(self, head: str | None, proved: str) -> bool:
+        """Return whether a head is the execution node's, at most as far above the proved one as it may be."""
+        above = self._number(head) - self._number(proved)
+        return self._is_canonical(head) and 0 <= above <= ANNOUNCED_AHEAD
+
+    def _is_safe(self, safe: str | None, newest: int, finalized: str) -> bool:
         """Return whether a block is the newest that was proved up to a slot, and is on the chain.
 
         A follower may have seen a proof in between that the test has not.
         """
         old = [slot for slot in self.by_slot if slot <= newest and self.by_slot[slot] not in self.dropped]
-        expected = self.by_slot[max(old)] if old else finalized
+        expected = max([finalized, *(self.by_slot[slot] for slot in old)], key=self._number)
         if safe == expected:
             return True
-        theirs, least = (
-            ask(self._scene.execution, "eth_getBlockByHash", each, False) for each in (safe, expected)
-        )
-        if theirs is None:
-            return False
-        canonical = block(self._scene.execution, theirs["number"])
+        found = self._block(safe)
         return (
-            canonical is not None
-            and canonical["hash"] == safe
-            and int(theirs["number"], 16) > int(least["number"], 16)
-            and int(theirs["timestamp"], 16) <= self._scene.genesis_time + newest * SLOT_SECONDS
+            found is not None
+            and self._is_canonical(safe)
+            and self._number(safe) > self._number(expected)
+            and int(found["timestamp"], 16) <= self._scene.genesis_time + newest * SLOT_SECONDS
         )
+
+    def _block(self, block_hash: str | None) -> Block | None:
+        """Return a block of the execution node, None if it does not have it."""
+        if block_hash is None:
+            return None
+        found: Block | None = ask(self._scene.execution, "eth_getBlockByHash", block_hash, False)
+        return found
+
+    def _number(self, block_hash: str | None) -> int:
+        found = self._block(block_hash)
+        return -1 if found is None else int(found["number"], 16)
+
+    def _is_canonical(self, block_hash: str | None) -> bool:
+        found = block(self._scene.execution, hex(max(self._number(block_hash), 0)))
+        return found is not None and found["hash"] == block_hash
 
 
 class Heads:
