@@ -105,7 +105,8 @@ class Reactor:
     ) -> None:
         self._clock = clock
         self._polling = polling or new_poller()
-        self._watched = set[int]()
+        self._watched: dict[int, Peer] = {}
+        """Sockets that are watched, with their peers."""
         self._readers: dict[int, _Reader] = {}
         self._partly_read: list[int] = []
         """Sockets that have more bytes than were read."""
@@ -238,8 +239,7 @@ class Reactor:
         """
         if (descriptor := connected.fileno()) < 0:
             return False
-        self._watch(descriptor)
-        self._due.watch(descriptor, peer, plain)
+        self._watch(descriptor, peer, plain)
         reader = self._readers[descriptor] = _Reader(self, descriptor, connected, take, full, plain)
         await trio.lowlevel.wait_task_rescheduled(reader.abort)
         if reader.failure is not None:
@@ -266,14 +266,17 @@ class Reactor:
             return False
         return not self._read(descriptor, None, None) and reader.has_more
 
-    def _watch(self, descriptor: int) -> None:
+    def _watch(self, descriptor: int, peer: Peer, plain: FastConnection | None) -> None:
         """Watch a socket; report bytes that are unread already."""
-        if descriptor not in self._watched:
+        is_known = descriptor in self._watched
+        if not is_known:
             self._polling.watch(descriptor)
-            self._watched.add(descriptor)
         elif descriptor in self._unread:
             self._polling.watch_again(descriptor)
         self._unread.discard(descriptor)
+        if plain is not None or not is_known or self._watched[descriptor] != peer:
+            self._due.watch(descriptor, peer, plain)
+            self._watched[descriptor] = peer
 
     def wake(self, descriptor: int) -> None:
         """Make `feed` return True soon, if a task waits in it for this socket."""
@@ -290,8 +293,9 @@ class Reactor:
 
     def leave(self, descriptor: int) -> None:
         """Remove the reader of a socket."""
-        self._due.to_python(descriptor)
         reader = self._readers.pop(descriptor)
+        if reader.plain is not None:
+            self._due.to_python(descriptor)
         if descriptor in self._watched and (reader.has_more or reader.is_ending):
             self._unread.add(descriptor)
 
@@ -300,7 +304,7 @@ class Reactor:
         closed.
         """
         if descriptor in self._watched:
-            self._watched.remove(descriptor)
+            del self._watched[descriptor]
             self._unread.discard(descriptor)
             self._due.forget(descriptor)
             self._polling.forget(descriptor)
@@ -336,13 +340,13 @@ class _Reader:
         "_connected",
         "_descriptor",
         "_full",
-        "_plain",
         "_reactor",
         "_take",
         "ended",
         "failure",
         "has_more",
         "is_ending",
+        "plain",
         "task",
     )
 
@@ -360,7 +364,7 @@ class _Reader:
         self._connected = connected
         self._take = take
         self._full = full
-        self._plain = plain
+        self.plain = plain
         self.task = trio.lowlevel.current_task()
         self.ended = False
         self.is_ending = False
@@ -388,8 +392,8 @@ class _Reader:
             self.ended = True
             return False
         try:
-            if unsent is not None and self._plain is not None:
-                self._plain.post(unsent)
+            if unsent is not None and self.plain is not None:
+                self.plain.post(unsent)
             return received is None or self._take(received)
         except Exception as error:
             self.failure = error
