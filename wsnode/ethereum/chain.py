@@ -336,7 +336,8 @@ class Chain:
         return removed
 
     def rewind(self, number: int) -> None:
-        """Go back to block `number` in memory: blocks can be put on it, and a commit with it as root follows.
+        """Go back to block `number` in memory: blocks can be appended to it, and a commit with it as root
+        follows.
 
         Raises:
             StateError: Its state cannot be restored; nothing has changed.

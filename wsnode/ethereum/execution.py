@@ -74,7 +74,7 @@ class Executor(Protocol):
         """Put a verified block on the head."""
 
     def stage(self) -> StateChange | None:
-        """Return the change of the store made by the blocks put on the head since the last one, and by
+        """Return the change of the store made by the blocks appended to the head since the last one, and by
         `rewind`; None if there is none.
         """
 

@@ -18,4 +18,4 @@ class PendingCommit(msgspec.Struct, frozen=True):
     root: BlockNumber | None = None
     """Block after which the chain's blocks are removed first, None to remove none."""
     state_root: Hash32 | None = None
-    """State root to which the patches of that block are undone, None to keep them."""
+    """State root after the undoing of the block's patches, None to keep them."""

@@ -32,7 +32,7 @@ from tests.ethereum.live.values.test_state import (
     growth,
     patching,
 )
-from tests.live_steps import Notice, Return, common_steps, take_common_step
+from tests.live.steps import Notice, Return, common_steps, take_common_step
 from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.leader_session import PublishedChain
 from wsnode.cluster.replica.ethereum import EthereumReplicaChain

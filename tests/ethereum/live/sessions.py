@@ -8,8 +8,8 @@ from typing import Any
 import trio
 
 from tests.ethereum.live.growing import GrowingChain
-from tests.live_client import Client
-from tests.live_node import LiveNode
+from tests.live.client import Client
+from tests.live.node import LiveNode
 from wsnode.ethereum.live.block_barrier import Announced, nothing_known
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.rpc.common.limits import DEFAULT_LIMITS, CallLimits

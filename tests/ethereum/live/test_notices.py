@@ -11,7 +11,7 @@ from tests.ethereum.live.arrived import Arrived
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, open_node
 from tests.ethereum.live.test_replay_model import expected
-from tests.live_client import Client
+from tests.live.client import Client
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.live import groups, hub, pages
 from wsnode.ethereum.live import pending_feed as pending

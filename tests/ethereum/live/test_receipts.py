@@ -15,7 +15,7 @@ from tests.ethereum.pool.geth_node import Geth, geth
 from tests.ethereum.pool.playground import ALICE, BOB, signed
 from tests.ethereum.rpc.logs.test_subscriptions import ACCEPTED, REFUSED
 from tests.geth_process import GETH
-from tests.live_client import Client
+from tests.live.client import Client
 from tests.node_process import PATIENCE
 from tests.sync.test_fork_choice import ListSource
 from wsnode.ethereum.chain import Chain

@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 from tests.drawing import examples
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import LogView, Node, ReturningClient, open_node
-from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
+from tests.live.steps import Breathe, Notice, Return, common_steps, take_common_step
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.logs.filter import Log, LogFilter
 

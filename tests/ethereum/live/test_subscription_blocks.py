@@ -13,8 +13,8 @@ from tests.drawing import examples
 from tests.ethereum.live.growing import EMITTERS, SENDER, TOPICS, GrowingChain
 from tests.ethereum.live.sessions import Node, ReturningClient, open_node
 from tests.ethereum.live.test_replay_model import Grow, Reorganise, branches
-from tests.live_client import Client
-from tests.live_steps import common_steps, take_common_step
+from tests.live.client import Client
+from tests.live.steps import common_steps, take_common_step
 from wsnode.ethereum.live import hub, pages
 from wsnode.ethereum.live.position import Position
 from wsnode.server.limits import Limits

@@ -11,7 +11,7 @@ from tests.ethereum.lighting import Light, light_folder
 from tests.ethereum.live.growing import EMITTERS, TOPICS, GrowingChain, growing_chain
 from tests.ethereum.live.sessions import open_node
 from tests.ethereum.live.test_notices import closed_with
-from tests.live_client import Client
+from tests.live.client import Client
 from tests.memory_transport import asking
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub

@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.ethereum.live.arrived import Arrived
 from tests.ethereum.live.growing import GrowingChain, emitting_genesis
-from tests.live_node import posted
+from tests.live.node import posted
 from tests.scenarios.model.connection import Connection, LockedPeer
 from tests.scenarios.model.ledger import Ledger, Place
 from tests.scenarios.model.loop import Loop

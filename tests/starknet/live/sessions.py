@@ -7,8 +7,8 @@ from typing import Any
 
 import trio
 
-from tests.live_client import Client
-from tests.live_node import LiveNode
+from tests.live.client import Client
+from tests.live.node import LiveNode
 from tests.server.conftest import Peer
 from tests.starknet.live.growing import GrowingChain, Place
 from wsnode.server.access.router import Network

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.drawing import examples
-from tests.live_steps import common_steps, take_common_step
+from tests.live.steps import common_steps, take_common_step
 from tests.starknet.live.bodies import event_places, made_body, told_place
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadClient, Node, open_node

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from tests.drawing import examples
-from tests.live_steps import Breathe, Notice, Return, common_steps, take_common_step
+from tests.live.steps import Breathe, Notice, Return, common_steps, take_common_step
 from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadClient, HeadView, Node, open_node
 from wsnode.starknet.live import pages

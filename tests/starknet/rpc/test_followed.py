@@ -14,8 +14,8 @@ from tests.starknet.models import ordered
 from tests.starknet.reference.node import CHAIN_ID, ReferenceNode
 from tests.starknet.reference.pair import Pair
 from tests.starknet.rpc.conftest import BLOCKS
+from tests.starknet.rpc.test_methods_versions import calls, each_version
 from tests.starknet.rpc.test_schemas import SCHEMAS, validate
-from tests.starknet.rpc.test_versions import calls, each_version
 
 pytestmark = pytest.mark.slow
 

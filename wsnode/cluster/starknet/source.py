@@ -20,7 +20,7 @@ from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 CLASS_BYTES: Final = 8 << 20
-"""Most bytes of the definitions in one record, unless a single one has more."""
+"""Maximum number of bytes of the definitions in one record, unless a single one has more."""
 
 
 def first_standing(view: StarknetSnapshot, most: int) -> ChainState:

@@ -1,6 +1,6 @@
 """Check of the state: its blocks against those of the chain, and the state after its head by itself.
 
-Beside a node that writes, blocks may change during the check: a difference is looked at again, in one version
+Beside a node that writes, blocks may change during the check: a difference is compared again, in one version
 of the store.
 """
 

@@ -51,7 +51,9 @@ class MiningMode:
         self._set(is_automatic=False, seconds=seconds or None)
 
     async def wait_due(self, last: float) -> float:
-        """Wait until a block is due after the one due at `last`, and return the time at which it was due."""
+        """Wait until a block is due after the one due at `last`, and return the time at which it was due, on
+        trio's clock in seconds.
+        """
         while True:
             changed = self._changed
             due = float("inf") if self.seconds is None else max(last + self.seconds, trio.current_time())

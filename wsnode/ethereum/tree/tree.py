@@ -206,8 +206,8 @@ class BlockTree(Appender):
 
     @contextmanager
     def _tearing(self) -> Iterator[None]:
-        """Mark the tree as torn if the block fails, for the next change to mend: `extend` and `store` may
-        run at once.
+        """Mark the tree as torn if the block fails, for the next change to mend: `extend` and `store` may run
+        at the same time.
         """
         try:
             yield
@@ -248,7 +248,9 @@ class BlockTree(Appender):
         return HeadChange(tuple(removed), tuple(added))
 
     def _drop(self, branch: Branch) -> None:
-        """Drop the blocks of a branch that were put on the head or on an earlier block, committed or not."""
+        """Drop the blocks of a branch that were appended to the head or to an earlier block, committed or
+        not.
+        """
         self.chain.discard()
         self.reset()
         if self.head.hash in branch.blocks:

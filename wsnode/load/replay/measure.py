@@ -19,7 +19,7 @@ from wsnode.load.replies import error_text, outcome
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
 
 LONGEST_LINE: Final = 16 * 2**20
-"""Most bytes of a line."""
+"""Maximum number of bytes of a line."""
 MOST_SHOWN: Final = 10
 
 

@@ -235,8 +235,8 @@ impl Engine {
         })
     }
 
-    /// Drop all that was not committed, and go back to block `number`, or to its earlier state `root`, in
-    /// memory until that is staged and committed.
+    /// Drop all uncommitted changes, and go back to block `number`, or to its earlier state `root`, in memory
+    /// until the change is staged and committed.
     pub fn rewind(&self, number: u64, root: Option<B256>) -> Result<(), Error> {
         self.write(|EngineWriter { store, cache, .. }| {
             cache.clear();
@@ -245,7 +245,7 @@ impl Engine {
         })
     }
 
-    /// Stage the deletion of states before the first block of the chain, looking at up to `most` values;
+    /// Stage the deletion of states before the first block of the chain, examining up to `most` values;
     /// return None if there are none.
     pub fn stage_pruning(&self, most: usize) -> Result<Option<Staged>, Error> {
         self.write_after(|writer, tried| {

@@ -1,1 +1,1 @@
-"""What a chain that follows other nodes knows besides its stored blocks."""
+"""State of a chain that follows other nodes, besides its stored blocks."""

@@ -43,7 +43,7 @@ class PreConfirmedBlock:
         self.slots = {(address, key): value for address, key, value in diff.storage}
         """Values that it writes, by address and key."""
         self.named_classes = frozenset(diff.named_classes())
-        """Hashes of classes that it declares, or contracts that it deploys or replaces have."""
+        """Hashes of the classes of its declarations, deployed contracts and replaced contracts."""
         self._deployed = frozenset(address for address, _ in diff.deployed)
         self._indices = {text: index for index, text in enumerate(body.hashes)}
 

@@ -9,13 +9,13 @@ import msgspec
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 
 MOST_FORWARDED: Final = 64
-"""Calls that are forwarded at once."""
+"""Maximum number of calls that are forwarded at the same time."""
 MOST_FORWARDED_BYTES: Final = 32 << 20
 """Bytes of the result of a forwarded call, or of the text of its error."""
 FORWARDED_SECONDS: Final = 30
 """Seconds for an answer of any upstream to a forwarded call."""
 MOST_PROVING: Final = 64
-"""Values of the state for whose proofs calls wait at once."""
+"""Maximum number of values of the state whose proofs calls await at the same time."""
 
 
 class Forwarder(Protocol):

@@ -123,7 +123,7 @@ def history_unavailable(first_block: int) -> RpcError:
 
 
 def unproved_state(number: int, first_block: int, tried: int) -> RpcError:
-    """Return the error for a value that no stored block has written, and that no upstream proves."""
+    """Return the error for a value written by no stored block and proved by no upstream."""
     message = f"no upstream proves the state of block {number}"
     return RpcError(SERVER_ERROR, message, {"first_block": first_block, "tried": tried})
 

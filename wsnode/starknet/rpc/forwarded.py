@@ -108,7 +108,7 @@ class ForwardedMethod(msgspec.Struct, frozen=True):
 
 
 def _called(params: CallParams) -> list[int] | None:
-    """Return the called contract for keys with only some contracts."""
+    """Return the called contract for keys with only some contracts, None if it cannot be read."""
     try:
         return [int(str(params.request.get("contract_address")), 16)]
     except ValueError:
@@ -225,8 +225,8 @@ def forward(snapshot: StarknetSnapshot, name: str, params: dict[str, Any]) -> St
 def passed_on(snapshot: StarknetSnapshot, params: msgspec.Struct) -> dict[str, Any]:
     """Return parameters as an upstream gets them.
 
-    A block is named by the hash that it has here, so that the calls of a batch are about one chain; by the
-    caller's number or hash if it is not stored here.
+    A block is named by its hash here, for one chain in all calls of a batch; by the caller's number or hash
+    if it is not stored here.
 
     Raises:
         RpcError: The chain is empty, so that it has no latest block.

@@ -1,4 +1,4 @@
-"""From a block id to the state that it names, and values of it that no stored block has written."""
+"""Resolution of a block id to its state, and values of that state from no stored block."""
 
 from functools import partial
 

@@ -105,7 +105,9 @@ def _proved_nonce(snapshot: StarknetSnapshot, state: ResolvedState, address: byt
 
 
 def _pre_confirmed_slot(state: ResolvedState, address: bytes, key: bytes) -> tuple[bytes, int] | None:
-    """Return the value that the pre-confirmed block writes to a slot, and that block's number, or None."""
+    """Return the value that the pre-confirmed block writes to a slot, and the block's number; None if it does
+    not write it.
+    """
     if (block := state.pre_confirmed) is None or (value := block.slots.get((address, key))) is None:
         return None
     return value, block.number

@@ -110,7 +110,7 @@ class StarknetStateReader:
     async def _prove(
         self, upstream: Upstream, wanted: StateValue, block_hash: bytes, root: bytes
     ) -> ProvedContract | None:
-        """Return a contract as an upstream proves it.
+        """Return a contract as an upstream proves it, None if there is none.
 
         Raises:
             UpstreamError: The upstream proves nothing, or falsely.

@@ -12,8 +12,8 @@ from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import ETHER, Playground
 from tests.ethereum.rpc.logs.refusals import OF_SIZE
 from tests.ethereum.rpc.middlewares.test_upstream_fallback import BELOW, PRUNED, client, fork, lying, market
-from tests.live_client import Client
-from tests.live_node import LiveNode
+from tests.live.client import Client
+from tests.live.node import LiveNode
 from wsnode.demo import exchange
 from wsnode.ethereum.live.history import pages
 from wsnode.ethereum.live.position import ALL, Position

@@ -25,8 +25,8 @@ from tests.ethereum.live.values.test_state import (
     growth,
     patching,
 )
-from tests.live_client import Client
-from tests.live_steps import common_steps, take_common_step
+from tests.live.client import Client
+from tests.live.steps import common_steps, take_common_step
 from tests.node_process import PATIENCE
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.values import calls as feed

@@ -40,8 +40,8 @@ from tests.ethereum.live.values.test_state import (
     state_of,
     storing_genesis,
 )
-from tests.live_client import Client
-from tests.live_steps import Breathe, Leave, Notice, Resume, Settle, take_common_step
+from tests.live.client import Client
+from tests.live.steps import Breathe, Leave, Notice, Resume, Settle, take_common_step
 from tests.sync.proofs.test_fetcher import damage
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub

@@ -16,8 +16,8 @@ from tests.drawing import examples
 from tests.ethereum.lighting import light_folder
 from tests.ethereum.live.growing import SENDER, GrowingChain, emitting_genesis
 from tests.ethereum.live.sessions import Node, ValueWatcher, open_node
-from tests.live_client import Client
-from tests.live_steps import Return, common_steps, take_common_step
+from tests.live.client import Client
+from tests.live.steps import Return, common_steps, take_common_step
 from tests.pubsub.recording import RecordingChannel
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256

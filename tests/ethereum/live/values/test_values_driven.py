@@ -24,7 +24,7 @@ from tests.ethereum.live.values.test_state import (
     growth,
     state_of,
 )
-from tests.live_steps import Breathe, Leave, Notice, Resume, Settle, Watching, take_common_step
+from tests.live.steps import Breathe, Leave, Notice, Resume, Settle, Watching, take_common_step
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.live.values import calls

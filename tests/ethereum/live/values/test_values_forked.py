@@ -20,7 +20,7 @@ from tests.ethereum.live.growing import GrowingChain, growing_chain
 from tests.ethereum.live.sessions import Node, open_node
 from tests.ethereum.live.values import test_calls, test_state
 from tests.ethereum.live.values.test_state import SLOTS, STORE, growth, patching
-from tests.live_steps import common_steps
+from tests.live.steps import common_steps
 from tests.memory_transport import asking
 from wsnode.demo.genesis import forked_genesis
 from wsnode.ethereum.chain import Chain

@@ -12,7 +12,7 @@ from tests.drawing import examples
 from tests.ethereum.live.values import test_calls, test_state
 from tests.ethereum.live.values.test_state import growth, patching
 from tests.ethereum.live.written_elsewhere import WrittenElsewhere, written_elsewhere
-from tests.live_steps import common_steps
+from tests.live.steps import common_steps
 
 slow_or_not = pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
 of_the_chain = settings(

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from tests.ethereum.live.growing import EMITTERS, GrowingChain
 from tests.ethereum.live.sessions import Node, open_node
-from tests.live_client import Client
+from tests.live.client import Client
 from tests.node_process import PATIENCE
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.block_barrier import Announced, BlockBarrier, nothing_known

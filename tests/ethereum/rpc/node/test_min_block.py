@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.ethereum.live.growing import GrowingChain
 from tests.ethereum.live.sessions import Node, open_node
-from tests.live_client import Client
+from tests.live.client import Client
 from tests.server.conftest import Peer, read_all
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.block_barrier import BlockBarrier

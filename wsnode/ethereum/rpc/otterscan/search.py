@@ -31,7 +31,7 @@ FIRST_WINDOW: Final = 1 << 12
 """Blocks of the first window in which changes and logs are looked up; each further window is twice as
 long."""
 MOST_FOUND: Final = 4096
-"""Most changes or logs of a window, beyond which it is halved: some milliseconds."""
+"""Maximum number of changes or logs of a window, beyond which it is halved: some milliseconds."""
 EMPTY_AT_ONCE: Final = 128
 
 

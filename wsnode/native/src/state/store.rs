@@ -47,7 +47,7 @@ pub(super) type Write = dyn Fn(&mut WriteTxn<'_>, &Tables) -> Result<(), StateEr
 #[derive(Clone)]
 pub(super) struct Unwinding {
     pub(super) target: Head,
-    /// Earlier values of what later blocks changed, then of what undone patches of the target changed.
+    /// Earlier values of the changes of later blocks, then of those of undone patches of the target.
     pub(super) before: Arc<[Delta; 2]>,
     /// Function that writes everything but the nodes of the tries.
     pub(super) write: Arc<Write>,

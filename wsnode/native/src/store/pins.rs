@@ -12,7 +12,7 @@ use heed::{Env, WithoutTls};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// Number of pins that this thread made and that are not dropped.
+    /// Number of pins made by this thread that are not dropped.
     static MADE_HERE: Arc<AtomicUsize> = Arc::default();
 }
 

@@ -194,8 +194,8 @@ impl StateTries {
         self.accounts.saved();
     }
 
-    /// If more than `limit` nodes are in memory, drop the saved storage tries with the oldest last use until
-    /// half of it is left.
+    /// Drop the saved storage tries with the oldest last use until half of `limit` nodes are left, if more
+    /// than `limit` are in memory.
     pub fn shrink(&mut self, limit: usize) {
         if self.held() > limit {
             self.drop_nodes(limit / 2);

@@ -161,7 +161,7 @@ impl State {
         py.detach(|| guard(|| self.0.stage_genesis())).map(StateChange::of)
     }
 
-    /// Return the change that writes what was executed, accepted or rewound, or None if there is none.
+    /// Return the change that writes executed, accepted and rewound blocks, or None if there are none.
     fn stage(&self, py: Python<'_>) -> PyResult<Option<StateChange>> {
         py.detach(|| guard(|| self.0.stage())).map(StateChange::of)
     }
@@ -185,8 +185,8 @@ impl State {
         Ok(PyBytes::new(py, head.state_root.as_slice()))
     }
 
-    /// Drop all that was not committed, and go back to an earlier block, in memory until that is staged and
-    /// committed.
+    /// Drop all uncommitted changes, and go back to an earlier block, in memory until the change is staged
+    /// and committed.
     ///
     /// With a state root, patches of that block are undone until its state has this root again.
     #[pyo3(signature = (number, *, state_root=None))]
@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Return the change that deletes states before the first block of the chain, or None if there are none.
-    /// It looks at `most` values at most.
+    /// It examines `most` values at most.
     #[pyo3(signature = (most, /))]
     fn stage_pruning(&self, py: Python<'_>, most: usize) -> PyResult<Option<StateChange>> {
         py.detach(|| guard(|| self.0.stage_pruning(most))).map(StateChange::of)

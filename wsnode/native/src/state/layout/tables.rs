@@ -57,7 +57,7 @@ impl Tables {
         self.hashes.last(txn)?.map(block_of).transpose()
     }
 
-    /// Return the hash of the block with which the state was begun, whose row is never pruned.
+    /// Return the hash of the state's first block, whose row is never pruned.
     pub fn genesis_hash(&self, txn: &ReadTxn<'_>) -> Result<Option<B256>, StateError> {
         Ok(self.hashes.first(txn)?.map(block_of).transpose()?.map(|block| block.hash))
     }

@@ -1,4 +1,4 @@
-//! Changes of a store that are staged, written, committed and settled at once.
+//! Changes of a store that are staged, written, committed and settled in one step.
 
 use super::*;
 use crate::store::{Durability, Opening, WriteTxn};

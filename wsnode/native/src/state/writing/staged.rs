@@ -10,7 +10,7 @@ use crate::state::store::{StateStore, Write};
 use crate::state::StateError;
 use crate::store::WriteTxn;
 
-/// Most trie nodes kept in memory after a commit: some 300 bytes each.
+/// Maximum number of trie nodes kept in memory after a commit: some 300 bytes each.
 const NODES_KEPT: usize = 500_000;
 
 /// Change of the state that is written in a transaction, and settled after its commit.

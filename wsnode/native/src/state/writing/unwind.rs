@@ -1,4 +1,4 @@
-//! Unwinding to an earlier block: first in memory, where blocks can be put on top, then in the tables.
+//! Unwinding to an earlier block: first in memory, where blocks can be appended, then in the tables.
 
 use std::sync::Arc;
 

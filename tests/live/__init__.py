@@ -1,0 +1,1 @@
+"""Clients, nodes and random steps for tests of subscriptions of both families."""
