@@ -176,7 +176,7 @@ def main() -> None:
     ):
         registry, bounds = build_registry(chain), Limits()
         dispatcher = Dispatcher(
-            registry, opening(chain, None), bounds=bounds, versioned_cache=VersionedCache(chain.store)
+            registry, opening(chain, None), bounds=bounds, versioned_cache=VersionedCache(chain)
         )
         for name, calls in cases_of(methods).items():
             one, many = (measure(dispatcher, burst_of(calls, count)) for count in (1, SIZE))

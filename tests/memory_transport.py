@@ -30,21 +30,30 @@ class Conversation(Session):
         super().__init__(dispatcher.open_view, caller, gate, dispatcher.bounds.reply_bytes)
         self.shares_results = shares_results and gate is None
         self.dispatcher = dispatcher
+        self.fast_path = dispatcher.fast_paths.open(self, are_frames=True)
 
     def receive(self, text: bytes) -> Answer:
         """Return the answer to a message."""
         return self.dispatcher.handle(text, self)
 
     def answer_frames(self, data: bytes, largest: int, room: int) -> tuple[bytes, int, int] | None:
-        """Return the engine's answer to frames."""
-        return self.dispatcher.fast_path.try_answer(data, self, largest, room)
+        """Return the engine's answer to frames: replies, bytes answered and number of calls."""
+        if self.fast_path is None:
+            return None
+        answered = self.fast_path.try_answer(data, min(largest, self.reply_bytes), room)
+        if answered is None:
+            return None
+        replies, size, counts, _moment = answered
+        count = sum(counts.values())
+        self.dispatcher.fast_paths.observe(counts, count, 0.0, longest=0.0)
+        return replies, size, count
 
     def answer_on_fast_path(
         self, messages: list[bytes], start: int, largest: int, room: int
     ) -> tuple[bytes, int]:
         """Return the frames of the engine's answers to messages from `start` on, and how many these are."""
-        fast_path = self.dispatcher.fast_path
-        return fast_path.answer_calls(messages, start, self, largest, room, are_messages=True)
+        fast_paths = self.dispatcher.fast_paths
+        return fast_paths.answer_calls(messages, start, self, largest, room, are_messages=True)
 
 
 def memory_transport(dispatcher: Dispatcher, caller: Any) -> Callable[[str], str | None]:

@@ -34,7 +34,7 @@ ASIDE = {
     "server/scheduling/memory_quota": "room of the outbox",
     "server/websocket/call_tasks": "room for slow calls",
     "server/websocket/outbox": "its bytes are counted",
-    "server/access/router": "the caller's form of blocks",
+    "ethereum/rpc/calls/execution": "calls need a head with known gas",
     "jsonrpc/client_quota": "the client's share of slow calls",
     "node/views": "it opens the view",
 }
@@ -99,21 +99,33 @@ def test_the_diagrams_name_modules() -> None:
 
 
 def test_the_diagram_of_a_request_is_its_way_through_a_running_node() -> None:
-    printed = run("path", "eth_getBalance").stdout.splitlines()
-    names, (first, again) = printed[::3], [ways(printed[start : start + 3]) for start in (0, 3)]
-    assert [name.partition(":")[0] for name in names] == [
-        f"{transport}, {which}" for transport in ("WebSocket", "HTTP") for which in ("first", "again")
-    ]
+    modules, functions = printed_ways("eth_estimateGas")["WebSocket, first"]
     solid = re.sub(r"-\. .*", "", blocks("mermaid")[0])
     shown, engine = re.findall(r"\w\[([\w/]+)\]", solid), re.findall(r"\(\[([\w.]+)\]\)", solid)
-    assert [name for name in first[0] if name in shown] == shown
-    assert set(first[0]) - set(shown) - ASIDE.keys() == set()
-    assert set(engine) <= set(first[1])
-    # The fast path: the engine answers, and neither a frame nor a request is read in Python.
-    assert "VersionedCache.answer" in again[1]
-    assert not {"take_messages", "read_request", "HeadSnapshot.answer"} & set(again[1])
+    assert [name for name in modules if name in shown] == shown
+    assert set(modules) - set(shown) - ASIDE.keys() == set()
+    assert set(engine) <= set(functions)
 
 
-def ways(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Return the modules and the engine's functions of a printed path."""
-    return lines[1].split()[1:], lines[2].split()[1:]
+def test_the_fast_path_takes_a_few_modules_and_calls_of_the_engine() -> None:
+    printed = printed_ways("eth_call")
+    assert list(printed) == [
+        f"{transport}, {which}" for transport in ("WebSocket", "HTTP") for which in ("first", "again")
+    ]
+    for name, (modules, functions) in printed.items():
+        # Neither a frame nor a request is read in Python.
+        assert not {"take_messages", "read_request", "run_call_text"} & set(functions)
+        if name.startswith("WebSocket"):
+            assert len(modules) <= 8
+            assert len(functions) <= 4
+        else:
+            assert "FastPath.try_answer" in functions
+
+
+def printed_ways(method: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the printed paths of a method's call: modules, and functions of the engine."""
+    lines = run("path", method).stdout.splitlines()
+    return {
+        lines[start].partition(":")[0]: (lines[start + 1].split()[1:], lines[start + 2].split()[1:])
+        for start in range(0, len(lines), 3)
+    }

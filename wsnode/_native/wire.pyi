@@ -11,7 +11,7 @@ from typing import Any, final
 
 from wsnode._native.chain import LogCriteria
 from wsnode._native.evm import Halt, Interrupted, Revert, State
-from wsnode._native.store import Environment, Reader
+from wsnode._native.store import Reader
 
 def take_messages(data: bytes | bytearray, position: int, limit: int, messages: list[bytes], /) -> int:
     """Append the messages of the WebSocket frames at `position`, and return the end of the last one.
@@ -98,32 +98,52 @@ def estimate_call_text(
 
 @final
 class VersionedCache:
-    """Results of calls without parameters, each true for one version of a chain's store."""
+    """Results of calls without parameters, and the head for others, each true for one version of a store.
 
-    def __new__(cls, store: Environment, /) -> VersionedCache: ...
+    The store is that of a chain. If the chain gets another one, all that was kept for a version is dropped.
+    """
+
+    def __new__(cls, chain: Any, /) -> VersionedCache:
+        """Return a cache for an object with a `store`, and with a `state` if calls may read one."""
+
     def keep(self, method: str, result: bytes, version: int | None, /) -> None:
         """Keep a method's result, JSON text, for one version, or for all if None, as its only one."""
+
+    def keep_view(self, version: int, moment: Any, snapshot: HeadSnapshot | None, /) -> None:
+        """Keep the head of a view of the store's present version; a view of an older version is ignored.
+
+        Without a `snapshot`, native methods answer nothing in that version. `moment` is returned for replies
+        that were read in it.
+        """
 
     def of(self, version: int, /) -> dict[str, bytes]:
         """Return the results that are true for a version, by method name."""
 
-    def answer(
-        self,
-        data: bytes,
-        largest: int,
-        room: int,
-        methods: NativeMethods | None = None,
-        version: int | None = None,
-        snapshot: HeadSnapshot | None = None,
-        /,
-    ) -> tuple[bytes, int, int, dict[str, int]] | None:
-        """Answer the calls in the WebSocket frames at the start of `data` by results that are true now.
+@final
+class FastPath:
+    """Answers to the calls of one session, by the results of a cache and by native methods.
 
-        With the `snapshot` of a `version`, answer them by results that are true for it, and by the `methods`
-        in it. Return the replies as text frames, the length of the answered frames in bytes, the number of
-        calls, and the number of calls by method; None if the first call cannot be answered here. The run ends
-        at the first such call, after 64 calls or a millisecond, at a reply longer than `largest` bytes, and
-        before replies of more than `room` bytes in all. Keeps the lock.
+    Native methods answer in the present version of the store, once a view of it was kept. If runs of
+    `eth_call` do not succeed for this session, most further ones are left to the caller at once.
+    """
+
+    def __new__(
+        cls, cache: VersionedCache, methods: NativeMethods, /, *, are_frames: bool, is_plain: bool
+    ) -> FastPath:
+        """Return the fast path of a session that sends WebSocket frames, or else one message at a time.
+
+        Blocks are answered only if their form `is_plain`, without a total difficulty.
+        """
+
+    def try_answer(
+        self, data: bytes, largest: int, room: int, /
+    ) -> tuple[bytes, int, dict[str, int], Any] | None:
+        """Answer the calls at the start of `data`; return None if the first one cannot be answered here.
+
+        Return the replies, the length of the answered calls in bytes, the number of calls by method, and the
+        moment of the view that was read, None if none was. The run ends at the first call that cannot be
+        answered here, after 64 calls or a millisecond, at a reply longer than `largest` bytes, and before
+        replies of more than `room` bytes in all. Keeps the lock.
         """
 
 def send_now(descriptor: int, data: bytes, /) -> int:
@@ -150,7 +170,7 @@ class SocketQueue:
 
     Peers take turns by the time that they have taken so far. A socket without a peer is a peer by itself. A
     socket of a connection is read here. As long as the connection allows it, calls at the start of its bytes
-    are answered by lasting results, and the replies are sent at once. All else is left to the caller.
+    are answered by its `FastPath`, and the replies are sent at once. All else is left to the caller.
     """
 
     def __new__(cls, receive_bytes: int, quick_seconds: float, /) -> SocketQueue:
@@ -168,10 +188,10 @@ class SocketQueue:
         """Return the number of peers whose last bursts are recorded."""
 
     def watch(self, descriptor: int, peer: str | None, connection: Any = None, /) -> None:
-        """Set the peer of a socket, and its connection if that is `Plain` (server/transport/poller).
+        """Set the peer of a socket, and its connection if that is a `FastConnection` (transport/poller).
 
         Raises:
-            AttributeError, TypeError: The connection is not `Plain`.
+            AttributeError, TypeError: The connection is not a `FastConnection`.
         """
 
     def to_python(self, descriptor: int, /) -> None:

@@ -111,16 +111,16 @@ class Batch:
 
     def _answer_all(self, items: Sequence[Request | bytes]) -> Generator[Step, Any, None]:
         handler, context = self._handler, self._context
-        clock, handle, fast_path = handler.clock, handler.handle_request, handler.fast_path
+        clock, handle, fast_paths = handler.clock, handler.handle_request, handler.fast_paths
         most = handler.bounds.batch_reply_bytes
         place, count = 0, len(items)
-        together = count > 1 and fast_path.begin_batch(context)
+        together = count > 1 and fast_paths.begin_batch(context)
         while place < count:
             if clock() > self._due or self._size > self._room:
                 yield from self._pause()
             if together and self._error is None:
                 name = items[place][0]
-                if name in fast_path.names or name in context.results:
+                if name in fast_paths.names or name in context.results:
                     together = (added := self._add_fast_replies(items, place)) > 0
                     place += added
                     if place == count:
@@ -246,7 +246,7 @@ class Batch:
         """Append the engine's replies to items from `place` on; return the number of items answered."""
         handler, context = self._handler, self._context
         room = min(handler.bounds.batch_reply_bytes, self._room) - self._size
-        text, count = handler.fast_path.answer_calls(
+        text, count = handler.fast_paths.answer_calls(
             items, place, context, context.reply_bytes, room, are_messages=False
         )
         if count:

@@ -22,7 +22,6 @@ class CallContext:
         "caller",
         "channel",
         "eager",
-        "fast_path_hit",
         "gate",
         "later",
         "mark",
@@ -76,8 +75,6 @@ class CallContext:
         """Results that the engine may repeat for further calls in this turn, by method."""
         self.may_take_fast_path = False
         """True if the engine might answer the next call, since it could have answered the last one."""
-        self.fast_path_hit = False
-        """Value of `may_take_fast_path` at the end of the previous turn."""
 
     @property
     def may_wait(self) -> bool:
@@ -130,7 +127,6 @@ class CallContext:
     def end_turn(self) -> None:
         """End the turn: close the view that its calls shared, and drop their results."""
         self.mark = 0.0
-        self.fast_path_hit = self.may_take_fast_path
         self.forget_results()
         if (scope := self.scope) is not None:
             self.scope = self.view = None

@@ -35,7 +35,7 @@ class Dispatcher(RequestHandler):
     ) -> Session:
         """Return the session of a `caller`, whose calls must pass `gate`.
 
-        With `shares_results` and no gate, the engine may answer it by valid results of all such sessions.
+        With `shares_results` and no gate, its results are kept for all such sessions, and given to it.
         """
         session = Session(self.open_view, caller, gate, self.bounds.reply_bytes)
         session.shares_results = shares_results and gate is None

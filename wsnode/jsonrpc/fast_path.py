@@ -1,6 +1,7 @@
 """Fast path: calls that the engine answers without a handler, by valid results or from the state itself.
 
-The engine reads requests of the plainest form alone, and stops at the first of any other kind.
+The engine reads requests of the plainest form alone, and stops at the first of any other kind. Each session
+has a `FastPath`, which `SocketQueue` asks where it reads a socket, and a connection for all other bytes.
 tests/server/websocket/test_connection_fast_path.py and
 tests/ethereum/rpc/common/test_raw_params_native_methods.py compare the answers with those of the handlers.
 """
@@ -8,27 +9,30 @@ tests/ethereum/rpc/common/test_raw_params_native_methods.py compare the answers 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from time import perf_counter
+from typing import Any
 
-from wsnode._native.wire import NativeMethods, VersionedCache, answer_calls
+from wsnode._native.wire import FastPath, NativeMethods, VersionedCache, answer_calls
 from wsnode.jsonrpc.context import CallContext, Session
 from wsnode.jsonrpc.method import Method
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Request
 
-__all__ = ["FastPath", "VersionedCache"]
+__all__ = ["FastPath", "FastPathRegistry", "VersionedCache"]
 
 
-class FastPath:
-    """Fast path to the engine for calls of one network."""
+class FastPathRegistry:
+    """Methods of one network that the engine may answer, and the results and views that it keeps for them."""
 
     def __init__(self, registry: Registry, cache: VersionedCache | None, slow_seconds: float) -> None:
-        """Make the fast path to the methods of `registry`; a call longer than `slow_seconds` is logged.
+        """Make the registry for the methods of `registry`; a call longer than `slow_seconds` is logged.
 
         `cache` holds results of all sessions with `shares_results`; None if no store bounds their validity.
         """
         self._registry = registry
         self._cache = cache
         self.slow_seconds = slow_seconds
+        self._kept: tuple[Any, Any] = (None, None)
+        """Version and moment of the last view that was kept."""
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -45,34 +49,15 @@ class FastPath:
         """Return the results that a context shares with others; None if it shares none."""
         return self._cache if context.shares_results else None
 
-    def try_answer(
-        self, data: bytes, session: Session, largest: int, room: int
-    ) -> tuple[bytes, int, int] | None:
-        """Answer the frames at the beginning of `data` as far as the engine can.
+    def open(self, session: Session, *, are_frames: bool) -> FastPath | None:
+        """Return a fast path for the messages of a session, None if it shares no results.
 
-        It repeats results that are still valid. If the last turn ended with a call that the engine could
-        answer, it also reads the state and the transactions. Returns the replies as frames, the number of
-        bytes of `data` that were answered, and the number of calls; None if the first frame needs a handler.
-        No reply exceeds `largest` bytes, nor do all of them exceed `room`.
+        Messages and replies are WebSocket frames, or else texts, one at a time.
         """
-        # What is held would be answered by what is there now.
-        if (cache := self.cache_of(session)) is None or session.barrier is not None:
+        if (cache := self.cache_of(session)) is None:
             return None
-        largest, began = min(largest, session.reply_bytes), perf_counter()
-        view = session.try_open() if session.fast_path_hit else None
-        if view is None:
-            answered = cache.answer(data, largest, room)
-        else:
-            native_view = getattr(view, "native_view", None)
-            answered = cache.answer(data, largest, room, self._methods, view.version, native_view)
-            session.may_take_fast_path = answered is not None and not self.names.isdisjoint(answered[3])
-            session.end_turn()
-        if answered is None:
-            return None
-        frames, size, count, counts = answered
-        seconds = perf_counter() - began
-        self.observe(counts, count, seconds, longest=seconds)
-        return frames, size, count
+        is_plain = not getattr(session.caller, "service_form", False)
+        return FastPath(cache, self._methods, are_frames=are_frames, is_plain=is_plain)
 
     def answer_calls(
         self,
@@ -131,6 +116,16 @@ class FastPath:
         context.results[method.name] = result
         if (cache := self.cache_of(context)) is not None:
             cache.keep(method.name, result, context.view.version if method.kind.leading else None)
+
+    def keep_view(self, context: CallContext) -> None:
+        """Keep the context's view, if it has one, for the engine to read while the store has its version."""
+        view = context.view
+        if view is None or (cache := self.cache_of(context)) is None:
+            return
+        version, moment = view.version, context.moment
+        if version != self._kept[0] or moment is not self._kept[1]:
+            cache.keep_view(version, moment, getattr(view, "native_view", None))
+            self._kept = version, moment
 
     def observe(self, counts: Mapping[str, int], count: int, seconds: float, *, longest: float) -> None:
         """Record `count` calls that the engine answered, with the number of each method's calls in `counts`.

@@ -24,7 +24,7 @@ from wsnode.jsonrpc.errors import (
     invalid_request,
     response_too_large,
 )
-from wsnode.jsonrpc.fast_path import FastPath, VersionedCache
+from wsnode.jsonrpc.fast_path import FastPathRegistry, VersionedCache
 from wsnode.jsonrpc.generators import aside, begun, replying, timed
 from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, DurationMeter, Method
 from wsnode.jsonrpc.registry import Registry
@@ -56,13 +56,13 @@ class RequestHandler:
         self.bounds = bounds or SessionBounds()
         self.clock = clock
         self._versions = versions
-        self.fast_path = FastPath(registry, versioned_cache, self.bounds.slow_seconds)
+        self.fast_paths = FastPathRegistry(registry, versioned_cache, self.bounds.slow_seconds)
         self._bugs = itertools.count(1)
 
     def apply(self, bounds: SessionBounds) -> None:
         """Replace the bounds for calls that begin from now on."""
         self.bounds = bounds
-        self.fast_path.slow_seconds = bounds.slow_seconds
+        self.fast_paths.slow_seconds = bounds.slow_seconds
 
     @property
     def is_crowded(self) -> bool:
@@ -104,7 +104,8 @@ class RequestHandler:
                 meter = method.failed
             elif method.on_fast_path and identity and context.gate is None and isinstance(result, bytes):
                 if method.cacheable:
-                    self.fast_path.keep(context, method, result)
+                    self.fast_paths.keep(context, method, result)
+                self.fast_paths.keep_view(context)
                 context.may_take_fast_path = True
         except Exception as error:
             reply = self._fail(method, params, identity, error)

@@ -145,7 +145,7 @@ def network_of(
         keys=keys,
         fan_out=hub.fan_out,
         versions=versions_of(ethereum, starknet),
-        versioned_cache=VersionedCache(ethereum.store),
+        versioned_cache=VersionedCache(ethereum),
         background=[*watches, *(work for each in grows for work in each.background)],
         figures=joined(
             figures_of(ethereum.folder.path, ethereum, starknet), waits_of(registry.barrier), live_of(hub)

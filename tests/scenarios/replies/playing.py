@@ -118,7 +118,7 @@ def _network(
         (name,),
         keys=keys,
         fan_out=hub.fan_out,
-        versioned_cache=VersionedCache(chain.store),
+        versioned_cache=VersionedCache(chain),
         barrier=registry.barrier,
     )
 

@@ -4,13 +4,14 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 import trio
 import trio.testing
 
 from tests.server.transport.test_poller import Sockets, Taker
 from tests.server.websocket.test_frames import compressed, masked
-from wsnode._native.wire import SocketQueue, VersionedCache
+from wsnode._native.wire import FastPath, NativeMethods, SocketQueue, VersionedCache
 from wsnode.server.transport.poller import RECEIVE_BYTES, Reactor
 from wsnode.server.websocket.frames import text_frame
 from wsnode.store.environment import Environment
@@ -23,11 +24,20 @@ HEIGHT = masked(0x81, b'{"jsonrpc":"2.0","id":2,"method":"height"}')
 OTHER = masked(0x81, b'{"jsonrpc":"2.0","id":3,"method":"other"}')
 
 
+class StoredChain(msgspec.Struct):
+    """A chain that is a store alone."""
+
+    store: Environment
+
+
 class Plain:
     """A connection that may be at rest, and counts."""
 
     def __init__(self, versioned_cache: VersionedCache | None) -> None:
-        self.versioned_cache = versioned_cache
+        methods = NativeMethods([])
+        self.fast_path = versioned_cache and FastPath(
+            versioned_cache, methods, are_frames=True, is_plain=True
+        )
         self.burst_bytes = 100_000
         self.largest = 1000
         self.asked = 0
@@ -56,7 +66,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture
 def versioned_cache(store: Environment) -> VersionedCache:
-    results = VersionedCache(store)
+    results = VersionedCache(StoredChain(store))
     results.keep("constant", b'"c"', None)
     with store.read() as reader:
         results.keep("height", b"1", reader.version)
@@ -209,7 +219,7 @@ async def test_results_are_given_until_the_store_changes(
 
 async def test_of_a_closed_store_nothing_is_given(sockets: Sockets, tmp_path: Path) -> None:
     store = Environment(tmp_path / "store", [TABLE], writer=True)
-    results = VersionedCache(store)
+    results = VersionedCache(StoredChain(store))
     results.keep("constant", b'"c"', None)
     store.close()
     connected = Connected(sockets, results)

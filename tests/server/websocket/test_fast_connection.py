@@ -49,7 +49,7 @@ class World:
         self.store = Environment(folder, [TABLE], writer=True)
         self.node = Node(self.store)
         self.reactor = Reactor()
-        versioned_cache = VersionedCache(self.store)
+        versioned_cache = VersionedCache(self)
         network = Network(
             "test", self.node.registry, lambda _caller: View(self.store), versioned_cache=versioned_cache
         )
@@ -196,16 +196,60 @@ def test_the_engine_is_let_at_connections_that_are_at_rest(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "data",
-    [frames(request("other")), frames(request("constant"))[:-1], masked(0x01, b"{"), b"\x81"],
-    ids=["other", "partial", "fragment", "begun"],
+    [frames(request("constant"))[:-1], masked(0x01, b"{"), b"\x81"],
+    ids=["partial", "fragment", "begun"],
 )
-def test_after_anything_but_plain_calls_the_reader_is_next(tmp_path: Path, data: bytes) -> None:
+def test_after_what_is_not_whole_the_reader_is_next(tmp_path: Path, data: bytes) -> None:
     async def act(world: World) -> None:
         await warm(world)
         world.ends[0].send(data)
         await settled(world)
         assert world.connections[0].fast_reply_limit() == 0
         assert world.connections[1].fast_reply_limit() > 0
+
+    within(tmp_path / "store", act)
+
+
+def test_after_calls_of_handlers_the_engine_is_next(tmp_path: Path) -> None:
+    async def act(world: World) -> None:
+        for _ in range(3):
+            asking(world, ("other", "constant"))
+            await settled(world)
+            assert all(connection.fast_reply_limit() > 0 for connection in world.connections)
+
+    within(tmp_path / "store", act)
+
+
+class Until:
+    """Holds calls until an event; implements `CallBarrier`."""
+
+    def __init__(self) -> None:
+        self.event = trio.Event()
+
+    def is_over(self) -> bool:
+        return self.event.is_set()
+
+    async def wait(self, _client: Any) -> None:
+        await self.event.wait()
+
+
+def test_calls_that_wait_for_a_block_are_the_reader_s(tmp_path: Path) -> None:
+    async def act(world: World) -> None:
+        await warm(world)
+        barrier = Until()
+        world.connections[0]._session.hold_calls(barrier)
+        assert world.connections[0].fast_reply_limit() == 0
+        for expected in ([b"", CONSTANT, CONSTANT], [b"", CONSTANT, CONSTANT]):
+            asking(world)
+            assert await settled(world) == expected
+        barrier.event.set()
+        got = b""
+        while len(got) < 2 * len(CONSTANT):
+            got += (await settled(world))[0]
+        assert got == 2 * CONSTANT
+        asking(world)
+        assert await settled(world) == [CONSTANT] * CLIENTS
+        assert world.connections[0].fast_reply_limit() > 0
 
     within(tmp_path / "store", act)
 

@@ -59,9 +59,9 @@ class Node:
         self.registry.method("other")(lambda view: view.value)
         self._dispatcher = Dispatcher(
             self.registry,
-            lambda _caller: View(store),
+            lambda _caller: View(self.store),
             bounds=bounds or SessionBounds(),
-            versioned_cache=VersionedCache(store),
+            versioned_cache=VersionedCache(self),
         )
         self.set(b"1")
 
@@ -93,7 +93,7 @@ def frames(*messages: bytes) -> bytes:
 async def connected(node: Node, nursery: trio.Nursery) -> Peer:
     """Return a client of a server on it."""
     network = Network(
-        "test", node.registry, lambda _caller: View(node.store), versioned_cache=VersionedCache(node.store)
+        "test", node.registry, lambda _caller: View(node.store), versioned_cache=VersionedCache(node)
     )
     server = Server([network], Limits())
     nursery.start_soon(server.hand_out)
@@ -160,28 +160,11 @@ def test_a_result_of_an_older_view_is_not_given_afterwards(node: Node) -> None:
 def test_a_view_that_does_not_open_is_reported_by_the_call_that_needs_it(tmp_path: Path) -> None:
     store = Environment(tmp_path / "store", [TABLE], writer=True)
     session = asked(Node(store), "constant", "cacheable")
-    assert session.fast_path_hit
     store.close()
     assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
     reply = session.receive(request("cacheable"))
     assert isinstance(reply, bytes)
     assert b"-32603" in reply
-
-
-class Forever:
-    """Holds calls for ever; implements `Barrier`."""
-
-    def is_over(self) -> bool:
-        return False
-
-    async def wait(self, _client: Any) -> None:
-        await trio.sleep_forever()
-
-
-def test_frames_are_not_answered_before_what_has_yet_to_come(node: Node) -> None:
-    session = asked(node, "constant")
-    session.hold_calls(Forever())
-    assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
 
 
 async def test_bursts_are_answered_in_order_from_one_turn_to_the_next(node: Node) -> None:
@@ -248,6 +231,26 @@ def test_behind_a_gate_each_call_is_admitted_by_itself(node: Node) -> None:
     asked(node, "constant")
     session = node.session(Counting())
     assert session.answer_frames(frames(request("constant")), ROOM, ROOM) is None
+
+
+def test_nothing_of_another_store_is_given(tmp_path: Path) -> None:
+    with (
+        closing(Environment(tmp_path / "one", [TABLE], writer=True)) as one,
+        closing(Environment(tmp_path / "two", [TABLE], writer=True)) as two,
+    ):
+        node = Node(one)
+        session = asked(node, "constant", "cacheable")
+        two.write(lambda writer: writer.put(TABLE, KEY, b"5"))
+        assert one.read().version == two.read().version
+        node.store = two
+        answered = session.answer_frames(frames(request("constant"), request("cacheable")), ROOM, ROOM)
+        assert answered is not None
+        assert answered[2] == 1
+        session.receive(request("cacheable"))
+        session.end_turn()
+        again = session.answer_frames(frames(request("cacheable")), ROOM, ROOM)
+        assert again is not None
+        assert again[0] == text_frame(b'{"jsonrpc":"2.0","id":1,"result":5}')
 
 
 def test_of_a_closed_store_nothing_is_given(tmp_path: Path) -> None:

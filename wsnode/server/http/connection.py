@@ -16,7 +16,9 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
+from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import invalid_request, limit_exceeded
+from wsnode.jsonrpc.fast_path import FastPath
 from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
 from wsnode.server.access.api_keys import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
@@ -98,6 +100,10 @@ class HttpConnection:
         """Time at which this connection's turn ends."""
         self._upgrade: Upgrade | None = None
         """Last request, if it asks for WebSocket."""
+        self._fast_path: tuple[tuple[Dispatcher, bool], FastPath | None] | None = None
+        """Answers of the engine to bodies, with the dispatcher and the form of blocks that they are of; None
+        before the first body.
+        """
         self._asked = 0
         """Number of requests served since the connection last waited for bytes."""
 
@@ -303,20 +309,7 @@ class HttpConnection:
             await self._demand(arrival_of(route, demanded))
         api_key = route.caller.api_key
         admission = None if api_key is None else Admission(api_key)
-        session = route.dispatcher.session(route.caller, admission)
-        if not self._service.shared.executor.calls.admits(route.caller.client):
-            session.refusal = too_many_calls()
-        answer = route.dispatcher.handle(body, session)
-        session.end_turn()
-        maker: CallMaker = session
-        if isinstance(answer, CallTask):
-            self._hold(len(body) + answer.weight)
-            maker = answer.maker or session
-            try:
-                answer = await self._finish(answer, route.caller.client)
-            finally:
-                self._hold()
-        answer = answer or b""
+        answer, moment = self._try_fast_path(route, body) or await self._handle(route, admission, body)
         size = size_of(answer)
         if not self._service.shared.waiting.allows(self.client, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
@@ -333,10 +326,47 @@ class HttpConnection:
                 )
             headers_of_reply = {**shared, **encoded}
         if route.barrier is not None:
-            headers_of_reply[HEAD_HEADER] = route.barrier.written(maker.moment)
+            headers_of_reply[HEAD_HEADER] = route.barrier.written(moment)
         if admission is not None and (seconds := admission.retry_after) is not None:
             return Response(429, reply, headers={**headers_of_reply, "Retry-After": str(seconds)})
         return Response(200, reply, headers=headers_of_reply)
+
+    def _try_fast_path(self, route: Route, body: bytes) -> tuple[bytes, Any] | None:
+        """Return the engine's reply to a body and the moment of its view; None if a handler has to answer."""
+        dispatcher, caller, began = route.dispatcher, route.caller, perf_counter()
+        if caller.api_key is not None:
+            return None
+        of = (dispatcher, caller.service_form)
+        if self._fast_path is None or self._fast_path[0] != of:
+            session = dispatcher.session(caller, shares_results=True)
+            self._fast_path = of, dispatcher.fast_paths.open(session, are_frames=False)
+        if (fast_path := self._fast_path[1]) is None:
+            return None
+        largest = dispatcher.bounds.reply_bytes
+        if (answered := fast_path.try_answer(body, largest, largest)) is None:
+            return None
+        reply, _size, counts, moment = answered
+        seconds = perf_counter() - began
+        dispatcher.fast_paths.observe(counts, 1, seconds, longest=seconds)
+        return reply, moment
+
+    async def _handle(self, route: Route, admission: Admission | None, body: bytes) -> tuple[Reply, Any]:
+        """Return the reply to a body, empty if there is none, and the moment of the data in it."""
+        dispatcher, client = route.dispatcher, route.caller.client
+        session = dispatcher.session(route.caller, admission, shares_results=True)
+        if not self._service.shared.executor.calls.admits(client):
+            session.refusal = too_many_calls()
+        answer = dispatcher.handle(body, session)
+        session.end_turn()
+        maker: CallMaker = session
+        if isinstance(answer, CallTask):
+            self._hold(len(body) + answer.weight)
+            maker = answer.maker or session
+            try:
+                answer = await self._finish(answer, client)
+            finally:
+                self._hold()
+        return answer or b"", maker.moment
 
     async def _demand(self, arrival: Arrival) -> None:
         """Wait for the block that a request demands.

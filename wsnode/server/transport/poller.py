@@ -7,8 +7,8 @@ tasks run in each pass. Peers take turns, so the ten thousand connections of one
 by one of them. Where trio's wait cannot be replaced, one task waits for all sockets.
 
 The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and
-answers calls by results that are still valid, if the connection has nothing else to do first; it returns with
-the first socket that has bytes left.
+answers what the connection's fast path can answer, if the connection has nothing else to do first; it returns
+with the first socket that has bytes left.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 import trio
 
-from wsnode._native.wire import SocketQueue, VersionedCache
+from wsnode._native.wire import FastPath, SocketQueue
 from wsnode.jsonrpc.method import FIRST_BOUND
 from wsnode.server.transport.epoll import ARRIVED, EpollPoller, Poller, new_poller
 from wsnode.server.transport.event_loop import WaitOutcome, trio_waits_by
@@ -66,8 +66,8 @@ class FastConnection(Protocol):
     """Connection whose plainest calls the engine may answer where it reads them."""
 
     @property
-    def versioned_cache(self) -> VersionedCache | None:
-        """Return the cache of results for its calls; None if the engine is not to answer them."""
+    def fast_path(self) -> FastPath | None:
+        """Return the fast path of its calls; None if the engine is not to answer them."""
         ...
 
     @property
@@ -76,8 +76,8 @@ class FastConnection(Protocol):
         ...
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived; return the maximum number of bytes of a reply that may be sent now,
-        0 for none.
+        """Record that bytes have arrived, which the fast path then tries to answer; return the maximum
+        number of bytes of a reply that may be sent now, 0 for none.
         """
         ...
 

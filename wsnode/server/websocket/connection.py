@@ -17,7 +17,7 @@ from websockets.frames import CloseCode
 
 from wsnode.jsonrpc.context import Session
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.fast_path import VersionedCache
+from wsnode.jsonrpc.fast_path import FastPath
 from wsnode.jsonrpc.work import CallTask, size_of
 from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.scheduling.fair_limiter import first_turn
@@ -53,10 +53,12 @@ class WebSocketConnection:
         "_deflate",
         "_dispatcher",
         "_ends_at",
+        "_fast_path",
         "_fast_reply_limit",
         "_framing",
         "_has_ended_well",
         "_held",
+        "_is_tried",
         "_nursery",
         "_outbox",
         "_owing",
@@ -109,10 +111,14 @@ class WebSocketConnection:
         """Bytes of unfinished messages and of those in flight, as counted in the process's quota."""
         self._awaits_rest = False
         """True while a message is unfinished; its rest has `message_seconds` to arrive."""
+        self._fast_path = dispatcher.fast_paths.open(session, are_frames=True)
+        """Answers of the engine to the frames of this connection; None if it shares no results."""
         self._fast_reply_limit = 0
         """Maximum number of bytes of a reply by the engine to the next call; 0 if the engine must not answer
         it.
         """
+        self._is_tried = False
+        """True if the engine has tried to answer the next bytes that come here."""
         self._owing = False
         """True if replies waited at the last ping; sending them then shows that the client lives."""
 
@@ -265,6 +271,7 @@ class WebSocketConnection:
         """Read until the end; return True to continue in a nursery."""
         more = True
         try:
+            self._set_fast_reply_limit()
             if early:
                 self._take(early)
             while more:
@@ -273,6 +280,7 @@ class WebSocketConnection:
                 await self._catch_up()
                 if self._sending.stage >= ConnectionStage.OVER:
                     return False
+                self._set_fast_reply_limit()
                 more = await self._transport.feed(self._take, self.client.peer, self)
             self._framing.receive_eof()
         except Exception:
@@ -291,16 +299,22 @@ class WebSocketConnection:
 
     def _take(self, data: bytes) -> bool:
         """Answer the arrived bytes; return False when the task must act."""
-        if rest := self._answer_frames(data):
-            self._receive(rest)
+        if self._is_tried:
+            # The bytes are those that the engine has left.
+            self._is_tried = False
+        else:
+            data = self._answer_frames(data)
+        if data:
+            self._receive(data)
+            self._set_fast_reply_limit()
         if self._backlog or self._framing.has_more or self._wanted is not None:
             return False
         return self._sending.stage < ConnectionStage.OVER
 
     @property
-    def versioned_cache(self) -> VersionedCache | None:
-        """Return the cache of results for its calls; None if it shares none."""
-        return self._dispatcher.fast_path.cache_of(self._session)
+    def fast_path(self) -> FastPath | None:
+        """Return the fast path of its calls; None if it shares no results."""
+        return self._fast_path
 
     @property
     def burst_bytes(self) -> int:
@@ -308,16 +322,24 @@ class WebSocketConnection:
         return SHARE_BYTES
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived; return the maximum number of bytes of a reply by the engine now, 0
-        if it may not reply.
-
-        It may if it has answered all of the last burst, and nothing waits. The reader takes everything else.
+        """Record that bytes have arrived, which the fast path then tries to answer; return the maximum
+        number of bytes of a reply that may be sent now, 0 for none.
         """
         # The engine does not send behind what waits, be it the end of a frame.
-        if not self._fast_reply_limit or self._sending.stage or not self._outbox.is_idle:
+        if not self._fast_reply_limit or not self._may_reply_now or not self._outbox.is_idle:
             return 0
-        self._framing.heard = True
+        self._framing.heard = self._is_tried = True
         return self._fast_reply_limit
+
+    @property
+    def _may_reply_now(self) -> bool:
+        """Return True unless the connection is closing, or calls are to wait for a block."""
+        return not self._sending.stage and self._session.barrier is None
+
+    def _set_fast_reply_limit(self) -> None:
+        """Let the engine reply to the next bytes, unless earlier frames or messages have to be first."""
+        is_first = not (self._framing.is_midway or self._backlog)
+        self._fast_reply_limit = min(self._largest_whole, self._session.reply_bytes) if is_first else 0
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
         """Count calls answered by the engine, by method in `counts`.
@@ -325,7 +347,7 @@ class WebSocketConnection:
         Their frames had `size` bytes; all took `seconds`, the slowest `longest` seconds.
         """
         calls = sum(counts.values())
-        self._dispatcher.fast_path.observe(counts, calls, seconds, longest=longest)
+        self._dispatcher.fast_paths.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters
         counters.input_bytes += size
         counters.messages += calls
@@ -341,26 +363,23 @@ class WebSocketConnection:
 
         It answers nothing while earlier frames, messages or replies wait: those come first.
         """
-        framing, session = self._framing, self._session
-        if framing.is_midway or self._backlog or self._outbox.output_bytes or self._sending.stage:
+        fast_path, began = self._fast_path, time.perf_counter()
+        if fast_path is None or not self._fast_reply_limit or not self._may_reply_now:
             return data
-        answered = self._dispatcher.fast_path.try_answer(data, session, self._largest_whole, SHARE_BYTES)
-        if answered is None:
+        if self._outbox.output_bytes:
             return data
-        frames, size, count = answered
-        counters = self._shared.counters
-        counters.input_bytes += size
-        counters.messages += count
-        framing.heard = True
+        if (answered := fast_path.try_answer(data, self._fast_reply_limit, SHARE_BYTES)) is None:
+            return data
+        frames, size, counts, _moment = answered
+        seconds = time.perf_counter() - began
+        self.count_answered(counts, size, seconds, seconds)
+        self._framing.heard = True
         self.post(frames)
-        if not self._fast_reply_limit and size == len(data) and not session.fast_path_hit:
-            self._fast_reply_limit = min(self._largest_whole, session.reply_bytes)
         return data[size:]
 
     def _receive(self, data: bytes) -> None:
         """Answer the messages completed by `data`, for the time of one turn."""
         framing, counters = self._framing, self._shared.counters
-        self._fast_reply_limit = 0
         messages = framing.receive(data)
         counters.input_bytes += len(data)
         counters.messages += len(messages)
@@ -467,7 +486,7 @@ class WebSocketConnection:
                 break
             # Where the last reply was too long for that, the next one may be as well.
             if session.may_take_fast_path and length <= largest and count < len(messages) and size <= room:
-                frames, answered = dispatcher.fast_path.answer_calls(
+                frames, answered = dispatcher.fast_paths.answer_calls(
                     messages, count, session, largest, room - size, are_messages=True
                 )
                 pieces.append(frames)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clocks import stopped
+from tests.ethereum.counter import COUNTER, counter_chain
 from tests.ethereum.rpc.common.random_calls import NOBODY, STATE_METHODS, hashes_of_transactions, of_state
 from tests.memory_transport import Conversation, advance, run, whole
 from tests.server.websocket.test_frames import masked
@@ -178,7 +180,7 @@ def reply(session: Conversation, text: bytes) -> bytes:
 @pytest.fixture(scope="module")
 def sharing(execution_apis_chain: Chain) -> Conversation:
     """A session that has what lasts of its chain."""
-    versioned_cache = VersionedCache(execution_apis_chain.store)
+    versioned_cache = VersionedCache(execution_apis_chain)
     registry = build_registry(execution_apis_chain)
     dispatcher = Dispatcher(registry, execution_apis_chain.snapshot, versioned_cache=versioned_cache)
     session = Conversation(dispatcher, LOCAL_CALLER, shares_results=True)
@@ -202,21 +204,100 @@ def test_frames_are_answered_by_the_engine_with_what_each_call_gets(
     )
 
 
-def test_frames_are_read_from_the_state_only_after_a_turn_that_was(sharing: Conversation) -> None:
-    none: list[Any] = []
-    calls = [FIRST, ("eth_chainId", none), FIRST, ("eth_gasPrice", none)]
-    frames = [masked(0x81, message(number, *call)) for number, call in enumerate(calls)]
-    reply(sharing, message(0, "eth_syncing", none))
-    assert sharing.answer_frames(frames[0], ROOM, ROOM) is None
-    for _ in range(2):
-        reply(sharing, message(0, *FIRST))
-        for _ in range(2):
-            answered = sharing.answer_frames(b"".join(frames), ROOM, ROOM)
+def answered_frames(session: Conversation, *calls: tuple[str, list[Any]]) -> list[bytes]:
+    """Return the engine's replies to the first of the calls, each as a text."""
+    data = b"".join(masked(0x81, message(number, *call)) for number, call in enumerate(calls))
+    answered = session.answer_frames(data, ROOM, ROOM)
+    if answered is None:
+        return []
+    replies, size, count = answered
+    assert data[:size] == b"".join(
+        masked(0x81, message(number, *call)) for number, call in enumerate(calls[:count])
+    )
+    texts = list[bytes]()
+    while replies:
+        length, head = replies[1], 2
+        if length == 126:
+            length, head = int.from_bytes(replies[2:4]), 4
+        texts.append(replies[head : head + length])
+        replies = replies[head + length :]
+    assert len(texts) == count
+    return texts
+
+
+def sharing_session(chain: Chain, caller: Any = LOCAL_CALLER) -> Conversation:
+    dispatcher = Dispatcher(build_registry(chain), chain.snapshot, versioned_cache=VersionedCache(chain))
+    return Conversation(dispatcher, caller, shares_results=True)
+
+
+def test_the_state_is_read_in_each_version_of_which_a_view_was_opened(tmp_path: Path) -> None:
+    with counter_chain(tmp_path) as chain:
+        session, first = sharing_session(chain), ("eth_getBalance", [f"0x{COUNTER.hex()}", "latest"])
+        for balance in (b"0x0", b"0x5", b"0x6"):
+            assert answered_frames(session, first) == []
+            expected = reply(session, message(0, *first))
+            assert balance in expected
+            assert answered_frames(session, first) == [expected]
+            after = hex(5 if balance == b"0x0" else 6)
+            changed = {f"0x{COUNTER.hex()}": {"balance": after}}
+            chain.patch(json.dumps(changed).encode())
+
+
+def test_each_session_gets_its_form_of_blocks(tmp_path: Path) -> None:
+    with counter_chain(tmp_path) as chain:
+        plain = sharing_session(chain)
+        service = Conversation(plain.dispatcher, LocalCaller(service_form=True), shares_results=True)
+        block = ("eth_getBlockByNumber", ["latest", False])
+        reply(service, message(0, "eth_blockNumber", []))
+        assert answered_frames(service, FIRST, block) == [reply(service, message(0, *FIRST))]
+        assert answered_frames(plain, FIRST, block)[1] == reply(plain, message(1, *block))
+
+
+def test_runs_that_do_not_succeed_are_left_more_and_more(tmp_path: Path) -> None:
+    with counter_chain(tmp_path) as chain:
+        session = sharing_session(chain)
+        reply(session, message(0, *FIRST))
+        halting = ("eth_call", [{"to": "0x" + "00" * 19 + "08", "input": "0x01"}, "latest"])
+        fine = ("eth_call", [{"to": f"0x{COUNTER.hex()}", "input": "0x01"}, "latest"])
+        assert len(answered_frames(session, fine, fine)) == 2
+        for pause in (1, 3, 7):
+            assert answered_frames(session, halting) == []
+            for _ in range(pause):
+                assert answered_frames(session, fine) == []
+                assert len(answered_frames(session, FIRST)) == 1
+        assert answered_frames(session, fine) == [reply(session, message(0, *fine))]
+        assert len(answered_frames(session, fine, fine)) == 2
+
+
+def test_a_session_of_a_folder_without_states_is_left_to_handlers(tmp_path: Path) -> None:
+    with counter_chain(tmp_path) as chain:
+        session = sharing_session(chain)
+        reply(session, message(0, *FIRST))
+        assert answered_frames(session, FIRST)
+        state = chain.state
+        del chain.state
+        assert answered_frames(session, FIRST) == []
+        chain.state = state
+
+
+def test_bodies_are_answered_as_by_handlers(tmp_path: Path) -> None:
+    with counter_chain(tmp_path) as chain:
+        session = sharing_session(chain)
+        path = session.dispatcher.fast_paths.open(session, are_frames=False)
+        assert path is not None
+        with chain.snapshot() as view:
+            moment = view.moment
+        constant = ("web3_clientVersion", list[Any]())
+        for call in (constant, ("eth_blockNumber", []), FIRST, ("eth_call", [{"to": NOBODY}, "latest"])):
+            body = message(7, *call)
+            expected = reply(session, body)
+            answered = path.try_answer(body, ROOM, ROOM)
             assert answered is not None
-            assert answered[2] == len(calls)
-        # What lasts needs no view: none is opened until a call needs one again.
-        assert sharing.answer_frames(frames[1], ROOM, ROOM) is not None
-        assert sharing.answer_frames(frames[0], ROOM, ROOM) is None
+            is_constant = call == constant
+            assert answered == (expected, len(body), {call[0]: 1}, None if is_constant else moment)
+            assert path.try_answer(body, len(expected) - 1, ROOM) is None
+        for other in (b"", b"[]", b"[%b]" % body, body[:-1], body + body, masked(0x81, body)):
+            assert path.try_answer(other, ROOM, ROOM) is None
 
 
 @pytest.mark.parametrize("shares", [True, False])

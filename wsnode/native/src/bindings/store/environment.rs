@@ -35,6 +35,16 @@ impl PyEnvironment {
         let tables = self.0.state.ok_or_else(|| StoreError::new_err("the store keeps no state"))?;
         Ok((self.0.environment.clone(), tables))
     }
+
+    /// Return a snapshot of the last commit by any process.
+    pub fn snapshot(&self) -> Result<Transaction, Failure> {
+        self.0.environment.read()
+    }
+
+    /// Return the tables of the chain, or None in a store of another kind.
+    pub fn chain(&self) -> Option<&ChainTables> {
+        self.0.chain.as_ref()
+    }
 }
 
 #[pymethods]

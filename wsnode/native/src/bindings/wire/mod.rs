@@ -1,6 +1,7 @@
 //! Messages of a connection, and replies from their text alone.
 
 mod call_text;
+mod fast_path;
 mod log_filter;
 mod native_methods;
 mod parameters;
@@ -15,6 +16,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     native_methods::register(module)?;
     call_text::register(module)?;
     versioned_cache::register(module)?;
+    fast_path::register(module)?;
     log_filter::register(module)?;
     parameters::register(module)?;
     sockets::register(module)?;

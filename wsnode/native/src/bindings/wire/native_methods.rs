@@ -87,6 +87,11 @@ impl HeadSnapshot {
 }
 
 impl HeadSnapshot {
+    /// Return the block of the head.
+    pub fn head(&self) -> BlockNumHash {
+        self.head
+    }
+
     /// Return the result of `answer`, or None if the snapshot has ended. The next call of the reader reports
     /// that.
     pub fn read<Answer>(

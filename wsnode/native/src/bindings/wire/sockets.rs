@@ -10,8 +10,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::bindings::wire::fast_path::FastPath;
 use crate::bindings::wire::tally::Tally;
-use crate::bindings::wire::versioned_cache::VersionedCache;
 use crate::wire::fair_queue::{Descriptor, FairQueue, Peer};
 use crate::wire::native_methods::ReplyLimits;
 use crate::wire::socket;
@@ -46,10 +46,10 @@ struct Watched {
     fast_connection: Option<FastConnection>,
 }
 
-/// Connection that shares lasting results.
+/// Connection with a fast path.
 struct FastConnection {
     connection: Py<PyAny>,
-    versioned_cache: Py<VersionedCache>,
+    fast_path: Py<FastPath>,
     /// Bound of all replies to one burst, in bytes.
     room: usize,
 }
@@ -248,22 +248,19 @@ impl SocketQueue {
         if largest == 0 {
             return Some(Unhandled { received: Some(PyBytes::new(py, data)), unsent: None });
         }
-        let (began, versioned_cache) = (Instant::now(), fast_connection.versioned_cache.borrow(py));
-        let Some(answered) =
-            versioned_cache.answer_frames(data, ReplyLimits { largest, whole: fast_connection.room })
-        else {
+        let Ok(mut fast_path) = fast_connection.fast_path.try_borrow_mut(py) else {
             return Some(Unhandled { received: Some(PyBytes::new(py, data)), unsent: None });
         };
-        self.tally.add(
-            py,
-            &fast_connection.connection,
-            &fast_connection.versioned_cache,
-            &answered,
-            began.elapsed().as_secs_f64(),
-        );
-        // An error of the socket is found again, and reported, when Python sends the remaining bytes.
-        let sent = socket::send_now(descriptor, &answered.text).unwrap_or(0);
-        unhandled(py, &data[answered.size..], &answered.text[sent..])
+        let (began, limits) = (Instant::now(), ReplyLimits { largest, whole: fast_connection.room });
+        let cache = fast_path.cache.clone_ref(py);
+        let (tally, connection) = (&mut self.tally, &fast_connection.connection);
+        let answered = fast_path.answer(py, data, limits, |replies, _| {
+            tally.add(py, connection, &cache, &replies, began.elapsed().as_secs_f64());
+            // An error of the socket is found again, and reported, when Python sends the remaining bytes.
+            let sent = socket::send_now(descriptor, &replies.text).unwrap_or(0);
+            unhandled(py, &data[replies.size..], &replies.text[sent..])
+        });
+        answered.unwrap_or_else(|| Some(Unhandled { received: Some(PyBytes::new(py, data)), unsent: None }))
     }
 }
 
@@ -328,14 +325,14 @@ fn unhandled<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Unh
 }
 
 impl FastConnection {
-    /// Return the connection with its shared results, or None if it has none.
+    /// Return the connection with its fast path, or None if it has none.
     fn of(connection: Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let versioned_cache: Option<Py<VersionedCache>> = connection.getattr("versioned_cache")?.extract()?;
-        let Some(versioned_cache) = versioned_cache else {
+        let fast_path: Option<Py<FastPath>> = connection.getattr("fast_path")?.extract()?;
+        let Some(fast_path) = fast_path else {
             return Ok(None);
         };
         let room = connection.getattr("burst_bytes")?.extract()?;
-        Ok(Some(Self { connection: connection.unbind(), versioned_cache, room }))
+        Ok(Some(Self { connection: connection.unbind(), fast_path, room }))
     }
 
     /// Return the longest reply in bytes that may be sent after the received bytes; 0 for none.

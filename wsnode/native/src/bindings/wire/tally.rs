@@ -4,7 +4,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::bindings::wire::versioned_cache::{FrameReplies, VersionedCache};
+use crate::bindings::wire::fast_path::FastReplies;
+use crate::bindings::wire::versioned_cache::VersionedCache;
 
 /// Bursts of one visit.
 pub struct Tally {
@@ -34,7 +35,7 @@ impl Tally {
         py: Python<'_>,
         connection: &Py<PyAny>,
         versioned_cache: &Py<VersionedCache>,
-        answered: &FrameReplies<'_>,
+        answered: &FastReplies<'_>,
         seconds: f64,
     ) {
         let is_quick = |seconds: f64| seconds <= self.quick_seconds;
@@ -75,7 +76,7 @@ impl Burst {
         Ok(())
     }
 
-    fn add(&mut self, answered: &FrameReplies<'_>, seconds: f64) {
+    fn add(&mut self, answered: &FastReplies<'_>, seconds: f64) {
         self.bytes += answered.size;
         self.seconds += seconds;
         self.longest = self.longest.max(seconds);

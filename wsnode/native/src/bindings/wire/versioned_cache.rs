@@ -1,24 +1,44 @@
-//! Results that stay true until the store changes, and replies from them and from native methods.
+//! Results and heads that stay true until the store of a chain changes.
 
+use alloy_eips::BlockNumHash;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::bindings::evm::state::State;
 use crate::bindings::store::PyEnvironment;
-use crate::bindings::wire::native_methods::{HeadSnapshot, NativeMethods};
-use crate::wire::native_methods::{self, NativeMethod, Replies, ReplyFormat, ReplyLimits};
+use crate::bindings::wire::native_methods::HeadSnapshot;
+use crate::chain::tables::ChainError;
+use crate::evm::call::WorkBudget;
+use crate::wire::native_methods;
 
-/// Results of calls without parameters, each true for one version of a store.
+/// Results of calls without parameters, and the head for all other calls, each true for one version of a
+/// chain's store.
 #[pyclass(module = "wsnode._native.wire")]
 pub struct VersionedCache {
-    store: Py<PyEnvironment>,
+    /// Chain: an object with a `store`, and with a `state` if calls may read one.
+    chain: Py<PyAny>,
+    /// Store that the chain had at the last use. The results and the view are of this store.
+    store: Option<Py<PyEnvironment>>,
     entries: Vec<CachedResult>,
+    view: Option<CachedView>,
 }
 
-struct CachedResult {
-    method: String,
-    result: Vec<u8>,
+/// Result of a method.
+pub struct CachedResult {
+    pub method: String,
+    pub result: Vec<u8>,
     /// Version of the store for which the result is true; None for all versions.
-    version: Option<usize>,
+    pub version: Option<usize>,
+}
+
+/// View that Python has opened.
+struct CachedView {
+    version: usize,
+    /// Head in that version; None if the engine cannot read the view.
+    head: Option<BlockNumHash>,
+    /// Moment of the view, as Python reports it.
+    moment: Py<PyAny>,
 }
 
 impl CachedResult {
@@ -27,106 +47,99 @@ impl CachedResult {
     }
 }
 
-/// Replies as frames, length of the answered frames, number of calls, and number of calls of each method.
-type Answered<'py> = (Bound<'py, PyBytes>, usize, usize, Bound<'py, PyDict>);
-
-/// Replies to the frames at the start of some bytes.
-pub struct FrameReplies<'a> {
-    /// Replies as frames.
-    pub text: Vec<u8>,
-    /// Length of the answered frames in bytes, not 0.
-    pub size: usize,
-    /// Number of calls of each method, without zeros.
-    pub counts: Vec<(&'a str, usize)>,
-}
-
 #[pymethods]
 impl VersionedCache {
     #[new]
-    #[pyo3(signature = (store, /))]
-    fn new(store: Py<PyEnvironment>) -> Self {
-        Self { store, entries: Vec::new() }
+    #[pyo3(signature = (chain, /))]
+    fn new(chain: Py<PyAny>) -> Self {
+        Self { chain, store: None, entries: Vec::new(), view: None }
     }
 
     #[pyo3(signature = (method, result, version, /))]
-    fn keep(&mut self, method: String, result: Vec<u8>, version: Option<usize>) {
+    fn keep(&mut self, py: Python<'_>, method: String, result: Vec<u8>, version: Option<usize>) {
+        self.version(py);
         self.entries.retain(|entry| entry.method != method);
         self.entries.push(CachedResult { method, result, version });
     }
 
-    /// Return the results that are true for `version`, by method name.
-    #[pyo3(signature = (version, /))]
-    fn of<'py>(&self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
-        let found = PyDict::new(py);
-        for (method, result) in self.true_of(version) {
-            found.set_item(method, PyBytes::new(py, result))?;
+    /// Keep the view of `version` for the engine, with its `moment`, if that is the present version.
+    #[pyo3(signature = (version, moment, snapshot, /))]
+    fn keep_view(
+        &mut self,
+        py: Python<'_>,
+        version: usize,
+        moment: Py<PyAny>,
+        snapshot: Option<&HeadSnapshot>,
+    ) {
+        if self.version(py) == Some(version) {
+            self.view = Some(CachedView { version, head: snapshot.map(HeadSnapshot::head), moment });
         }
-        Ok(found)
     }
 
-    /// Answer the frames at the start of `data` by results of now. With a `version`, answer them by that
-    /// version's results and by the `methods` in its `snapshot`.
-    #[pyo3(signature = (data, largest, room, methods=None, version=None, snapshot=None, /))]
-    #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
-    fn answer<'py>(
-        &self,
-        py: Python<'py>,
-        data: &[u8],
-        largest: usize,
-        room: usize,
-        methods: Option<&NativeMethods>,
-        version: Option<usize>,
-        snapshot: Option<&HeadSnapshot>,
-    ) -> PyResult<Option<Answered<'py>>> {
-        let room = ReplyLimits { largest, whole: room };
-        let methods = methods.map_or(&[][..], |methods| &methods.0);
-        let answer = |snapshot: Option<native_methods::HeadSnapshot<'_, '_>>| match version {
-            None => self.answer_frames(data, room),
-            Some(version) => self.answer_by(version, methods, snapshot, data, room),
-        };
-        let answered = match snapshot {
-            None => answer(None),
-            Some(snapshot) => snapshot.read(|snapshot| Ok(answer(Some(snapshot))))?.flatten(),
-        };
-        let Some(FrameReplies { text, size, counts }) = answered else {
-            return Ok(None);
-        };
-        let by_name = PyDict::new(py);
-        for (name, count) in &counts {
-            by_name.set_item(name, count)?;
+    /// Return the results that are true for `version`, by method name.
+    #[pyo3(signature = (version, /))]
+    fn of<'py>(&mut self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
+        self.version(py);
+        let found = PyDict::new(py);
+        for entry in self.true_of(version) {
+            found.set_item(&entry.method, PyBytes::new(py, &entry.result))?;
         }
-        let calls = counts.iter().map(|(_, count)| count).sum();
-        Ok(Some((PyBytes::new(py, &text), size, calls, by_name)))
+        Ok(found)
     }
 }
 
 impl VersionedCache {
-    /// Answer the frames at the start of `data` by results of now. None if the first one is left to Python.
-    pub fn answer_frames(&self, data: &[u8], room: ReplyLimits) -> Option<FrameReplies<'_>> {
-        self.answer_by(self.store.get().version().ok()?, &[], None, data, room)
+    /// Return the present version of the chain's store, or None if it cannot be read. Forget all that is of
+    /// another store: a development chain may begin anew in one.
+    pub fn version(&mut self, py: Python<'_>) -> Option<usize> {
+        let store = self.chain.bind(py).getattr(intern!(py, "store")).ok()?;
+        let store = store.cast_into::<PyEnvironment>().ok()?;
+        if !self.store.as_ref().is_some_and(|known| known.is(&store)) {
+            self.entries.retain(|entry| entry.version.is_none());
+            self.view = None;
+            self.store = Some(store.clone().unbind());
+        }
+        store.get().version().ok()
     }
 
-    fn answer_by<'a>(
-        &'a self,
+    pub fn true_of(&self, version: usize) -> impl Iterator<Item = &CachedResult> {
+        self.entries.iter().filter(move |entry| entry.is_true_of(version))
+    }
+
+    /// Return the moment of the view of `version`, or Python's None if it is not known.
+    pub fn moment(&self, py: Python<'_>, version: usize) -> Py<PyAny> {
+        self.view_of(version).map_or_else(|| py.None(), |view| view.moment.clone_ref(py))
+    }
+
+    /// Return the result of `read` in a snapshot of `version`. None if that is not the present version any
+    /// more, or Python has not opened a view of it, or it cannot be read.
+    pub fn read<T>(
+        &self,
+        py: Python<'_>,
         version: usize,
-        methods: &'a [(String, NativeMethod)],
-        snapshot: Option<native_methods::HeadSnapshot<'_, '_>>,
-        data: &[u8],
-        room: ReplyLimits,
-    ) -> Option<FrameReplies<'a>> {
-        let results: Vec<_> = self.true_of(version).collect();
-        let mut replies = Replies::new(ReplyFormat::Frames, room, &results, methods, snapshot);
-        let size = Some(replies.answer_frames(data)).filter(|size| *size > 0)?;
-        let (text, counted) = replies.into_parts();
-        let names = results.iter().map(|(name, _)| *name);
-        let names = names.chain(methods.iter().map(|(name, _)| name.as_str()));
-        let counts = names.zip(counted).filter(|(_, count)| *count > 0).collect();
-        Some(FrameReplies { text, size, counts })
+        is_plain: bool,
+        read: impl FnOnce(native_methods::HeadSnapshot<'_, '_>) -> T,
+    ) -> Option<T> {
+        let head = self.view_of(version)?.head?;
+        let state = self.chain.bind(py).getattr(intern!(py, "state")).ok()?;
+        let engine = &state.cast::<State>().ok()?.get().0;
+        let store = self.store.as_ref()?.get();
+        let chain = store.chain()?;
+        let read = store.snapshot().ok()?.with(|txn| {
+            if txn.id() != version {
+                return Ok(None);
+            }
+            let (work_budget, mut env) = (WorkBudget::new(Some(0), None), None);
+            let block = (head, is_plain);
+            let snapshot =
+                native_methods::HeadSnapshot::new(engine, chain, txn, block, &work_budget, &mut env);
+            Ok::<_, ChainError>(Some(read(snapshot)))
+        });
+        read.ok().flatten()
     }
 
-    fn true_of(&self, version: usize) -> impl Iterator<Item = (&str, &[u8])> {
-        let entries = self.entries.iter().filter(move |entry| entry.is_true_of(version));
-        entries.map(|entry| (&*entry.method, &*entry.result))
+    fn view_of(&self, version: usize) -> Option<&CachedView> {
+        self.view.as_ref().filter(|view| view.version == version)
     }
 }
 

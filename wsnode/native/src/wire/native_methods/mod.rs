@@ -4,7 +4,7 @@
 mod replies;
 mod state;
 
-pub use replies::{Replies, ReplyFormat, ReplyLimits};
+pub use replies::{Attempts, Replies, ReplyFormat, ReplyLimits};
 
 use alloy_eips::BlockNumHash;
 use alloy_primitives::{Address, B256, U256};
@@ -63,6 +63,11 @@ impl NativeMethod {
             (_, []) => METHODS.iter().find(|(known, _)| *known == name).map(|(_, read)| *read),
             _ => None,
         }
+    }
+
+    /// Return whether an answer runs code in the EVM.
+    pub fn is_run(self) -> bool {
+        matches!(self, Self::Call(_))
     }
 
     /// Return whether an answer may take a hundred times as long as others.

@@ -17,6 +17,8 @@ const LONGEST: usize = 256 * 1024;
 const SHORT: usize = 1024;
 /// Calls between two readings of the clock.
 const STRETCH: usize = 8;
+/// Highest number of calls that are left to Python between two attempts to run one.
+const LONGEST_PAUSE: u8 = 63;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
@@ -27,6 +29,8 @@ pub enum ReplyFormat {
     Frames,
     /// Commas between replies, as in a batch.
     Joined,
+    /// Nothing: one reply to one message.
+    Bare,
 }
 
 /// Limits of replies, in bytes.
@@ -38,6 +42,31 @@ pub struct ReplyLimits {
     pub whole: usize,
 }
 
+/// Attempts to run calls for a client. If the last ones did not succeed, most further ones are left to Python
+/// at once, because it would run each of them a second time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Attempts {
+    /// Number of calls that are left to Python before the next attempt.
+    skipped: u8,
+    /// Number of calls that the last failure has made skip.
+    pause: u8,
+}
+
+impl Attempts {
+    /// Return whether the next call is to be run.
+    fn is_due(&mut self) -> bool {
+        let is_due = self.skipped == 0;
+        self.skipped = self.skipped.saturating_sub(1);
+        is_due
+    }
+
+    /// Record the outcome of an attempt. Each failure in a row doubles the pause, up to `LONGEST_PAUSE`.
+    fn record(&mut self, has_succeeded: bool) {
+        self.pause = if has_succeeded { 0 } else { (2 * self.pause + 1).min(LONGEST_PAUSE) };
+        self.skipped = self.pause;
+    }
+}
+
 /// Replies so far, and the sources of further ones.
 pub struct Replies<'a, 's, 'm> {
     pub form: ReplyFormat,
@@ -46,6 +75,12 @@ pub struct Replies<'a, 's, 'm> {
     results: &'a [(&'a str, &'a [u8])],
     methods: &'a [(String, NativeMethod)],
     snapshot: Option<HeadSnapshot<'s, 'm>>,
+    /// True if the last call was left because there is no snapshot.
+    needs_snapshot: bool,
+    pub attempts: Attempts,
+    began: Instant,
+    /// Number of replies.
+    count: usize,
     text: Vec<u8>,
     /// Bytes of the replies in `text`, without frame heads and commas.
     size: usize,
@@ -72,11 +107,40 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
             results,
             methods,
             snapshot,
+            needs_snapshot: false,
+            attempts: Attempts::default(),
+            began: Instant::now(),
+            count: 0,
             text: Vec::new(),
             size: 0,
             counted,
             result: Vec::new(),
             was_slow: false,
+        }
+    }
+
+    /// Return whether a snapshot is needed for the call at which the replies have ended.
+    pub fn needs_snapshot(&self) -> bool {
+        self.needs_snapshot
+    }
+
+    /// Return the same replies, to be continued in `snapshot`.
+    pub fn within<'s2, 'm2>(self, snapshot: HeadSnapshot<'s2, 'm2>) -> Replies<'a, 's2, 'm2> {
+        Replies {
+            form: self.form,
+            room: self.room,
+            results: self.results,
+            methods: self.methods,
+            snapshot: Some(snapshot),
+            needs_snapshot: false,
+            attempts: self.attempts,
+            began: self.began,
+            count: self.count,
+            text: self.text,
+            size: self.size,
+            counted: self.counted,
+            result: self.result,
+            was_slow: self.was_slow,
         }
     }
 
@@ -88,23 +152,31 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         calls: impl Iterator<Item = Call>,
         mut answer: impl FnMut(&mut Self, Call) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let began = Instant::now();
-        for (count, call) in calls.take(MOST).enumerate() {
-            if self.is_late(count, began) || !answer(self, call)? {
+        for call in calls {
+            if self.is_late() || !answer(self, call)? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Answer the calls in the frames at the start of `data`, and return the length of those frames in bytes.
-    /// It ends at the first call that is left to Python, or at a bound of number or time.
-    pub fn answer_frames(&mut self, data: &[u8]) -> usize {
-        let (mut message, mut size, began) = ([0; SHORT], 0, Instant::now());
-        for count in 0..MOST {
-            if self.is_late(count, began) {
-                break;
-            }
+    /// Answer the calls at the start of `data`, and return the length of what is answered, in bytes.
+    ///
+    /// For replies in frames, `data` has frames; it ends at the first call that is left to Python, or at a
+    /// bound of number or time. Else `data` is one message.
+    pub fn answer_data(&mut self, data: &[u8]) -> usize {
+        if self.form == ReplyFormat::Frames {
+            self.answer_frames(data)
+        } else if self.answer_message(data) {
+            data.len()
+        } else {
+            0
+        }
+    }
+
+    fn answer_frames(&mut self, data: &[u8]) -> usize {
+        let (mut message, mut size) = ([0; SHORT], 0);
+        while !self.is_late() {
             let Some(whole) = Whole::read(&data[size..], SHORT) else {
                 break;
             };
@@ -131,15 +203,16 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         let is_pushed = index.is_some() && self.push(call.identity, &result);
         if let Some(index) = index.filter(|_| is_pushed) {
             self.counted[index] += 1;
+            self.count += 1;
         }
         self.result = result;
         is_pushed
     }
 
-    /// Return whether no more calls are begun after `count`.
-    fn is_late(&mut self, count: usize, began: Instant) -> bool {
-        let is_due = std::mem::take(&mut self.was_slow) || count % STRETCH == STRETCH - 1;
-        is_due && began.elapsed() > SLICE
+    /// Return whether no more calls are begun.
+    fn is_late(&mut self) -> bool {
+        let is_due = std::mem::take(&mut self.was_slow) || self.count % STRETCH == STRETCH - 1;
+        self.count >= MOST || (is_due && self.began.elapsed() > SLICE)
     }
 
     /// Return the text of all replies, and the number of replies for each of the results, then for each of
@@ -159,13 +232,21 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
             return call.is_bare().then_some(index);
         }
         let index = self.methods.iter().position(|(name, _)| name == call.method)?;
-        let (snapshot, read) = (self.snapshot.as_mut()?, self.methods[index].1);
+        let read = self.methods[index].1;
+        self.needs_snapshot = self.snapshot.is_none();
+        let snapshot = self.snapshot.as_mut()?;
+        if read.is_run() && !self.attempts.is_due() {
+            return None;
+        }
         self.was_slow = read.may_be_slow();
         let mut text = Writer::new(std::mem::take(result));
         // What panics here panics for the method too, which reports it.
         let write = AssertUnwindSafe(|| snapshot.write(read, call.params, &mut text));
         let is_written = catch_unwind(write).unwrap_or(false);
         *result = text.into_text();
+        if read.is_run() {
+            self.attempts.record(is_written);
+        }
         is_written.then_some(self.results.len() + index)
     }
 
@@ -178,7 +259,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         match self.form {
             ReplyFormat::Frames => write_head(&mut self.text, length),
             ReplyFormat::Joined if self.size > 0 => self.text.push(b','),
-            ReplyFormat::Joined => {}
+            ReplyFormat::Joined | ReplyFormat::Bare => {}
         }
         for part in [OPENING, identity, MIDDLE, result, b"}"] {
             self.text.extend_from_slice(part);
@@ -230,9 +311,46 @@ mod tests {
             (b"", 2),
         ] {
             let mut replies = Replies::new(ReplyFormat::Frames, AMPLE, RESULTS, &[], None);
-            assert_eq!(replies.answer_frames(&[&call, &call, rest].concat()), count * call.len());
+            assert_eq!(replies.answer_data(&[&call, &call, rest].concat()), count * call.len());
             assert_eq!(replies.into_parts().1, [count]);
         }
+    }
+
+    #[test]
+    fn a_message_is_answered_without_anything_around_the_reply() {
+        for (data, size) in [(CALL, CALL.len()), (&masked(CALL), 0), (b"", 0)] {
+            let mut replies = Replies::new(ReplyFormat::Bare, AMPLE, RESULTS, &[], None);
+            assert_eq!(replies.answer_data(data), size);
+            assert_eq!(replies.into_parts().0, if size > 0 { REPLY } else { b"" });
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_native_method_needs_a_snapshot() {
+        let methods = [("eth_getCode".to_owned(), NativeMethod::named("eth_getCode", &[]).unwrap())];
+        for (method, is_native) in [("eth_getCode", true), ("eth_call", false)] {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#);
+            let data = [masked(CALL), masked(call.as_bytes())].concat();
+            let mut replies = Replies::new(ReplyFormat::Frames, AMPLE, RESULTS, &methods, None);
+            assert_eq!(replies.answer_data(&data), masked(CALL).len());
+            assert_eq!(replies.needs_snapshot(), is_native);
+        }
+    }
+
+    #[test]
+    fn failures_in_a_row_are_followed_by_longer_pauses() {
+        let mut attempts = Attempts::default();
+        let pauses: Vec<usize> = (0..8)
+            .map(|_| {
+                let skipped =
+                    std::iter::repeat_with(|| attempts.is_due()).take_while(|is_due| !is_due).count();
+                attempts.record(false);
+                skipped
+            })
+            .collect();
+        assert_eq!(pauses, [0, 1, 3, 7, 15, 31, 63, 63]);
+        attempts.record(true);
+        assert!(attempts.is_due() && attempts.is_due());
     }
 
     #[test]
