@@ -87,10 +87,11 @@ class StarknetHeadTracker:
         It may be another head announced meanwhile, or a lower block on which upstreams must agree first.
         """
         if self.head < 0 and self._writer.is_light:
-            begun = await self._begin(upstream, announced)
+            begun = await self._begin_empty(upstream, announced)
             if begun == announced:
                 return announced
-            await self._took(upstream, begun)
+            if begun is not None:
+                await self._took(upstream, begun)
         while announced.number - self.head > NEAR_BLOCKS:
             if self._is_out_of_reach(announced):
                 return await self._begin(upstream, announced)
@@ -113,18 +114,33 @@ class StarknetHeadTracker:
         window = self._writer.window
         return window is not None and self._checkpoint is None and announced.number - self.head >= window
 
-    async def _begin(self, upstream: Upstream, announced: Head) -> Head:
-        """Fetch and verify the first block of a light folder that begins, or begins again; return its head.
+    async def _begin_empty(self, upstream: Upstream, announced: Head) -> Head | None:
+        """Fetch and verify the first block of an empty light folder; return its head.
 
-        It is the checkpoint for an empty folder with a checkpoint, and else the announced block.
+        None if another upstream's block has become the first one meanwhile: then ancestors are fetched, so that
+        an upstream that lags has not begun the chain once more.
         """
+        first = await self._first_block(upstream, announced)
+        async with self._choosing:
+            if self.head >= 0:
+                return None
+            self._beside.add(first)
+        return first.head
+
+    async def _begin(self, upstream: Upstream, announced: Head) -> Head:
+        """Fetch and verify the first block of a light folder that begins again; return its head."""
+        first = await self._first_block(upstream, announced)
+        self._beside.add(first)
+        return first.head
+
+    async def _first_block(self, upstream: Upstream, announced: Head) -> ProvedBlock:
+        """Return the verified first block: the checkpoint for an empty folder with one, else the announced."""
         if self.head < 0 and self._checkpoint is not None:
             block = await fetch_block(upstream, {"block_hash": felt_text(self._checkpoint)})
         else:
             block = await fetch_announced(upstream, announced)
         proved = await self._verifier.prove(upstream, block)
-        await self._add(upstream, proved, is_first=True)
-        return head_at(proved.number, proved.hash)
+        return ProvedBlock(proved, await self._verifier.fetch_classes(upstream, proved), is_first=True)
 
     async def _walk(self, upstream: Upstream, announced: Head) -> bool:
         """Fetch and verify a block and its unknown ancestors, by hash.
@@ -239,9 +255,9 @@ class StarknetHeadTracker:
             await self._add(upstream, block)
         return head_at(blocks[-1].number, blocks[-1].hash)
 
-    async def _add(self, upstream: Upstream, block: VerifiedStarknetBlock, *, is_first: bool = False) -> None:
+    async def _add(self, upstream: Upstream, block: VerifiedStarknetBlock) -> None:
         classes = await self._verifier.fetch_classes(upstream, block)
-        self._beside.add(ProvedBlock(block, classes, is_first))
+        self._beside.add(ProvedBlock(block, classes))
 
     async def _took(self, upstream: Upstream, head: Head) -> None:
         """Note that a head of an upstream is verified, and choose our head again."""
