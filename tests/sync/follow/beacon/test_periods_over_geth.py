@@ -83,6 +83,8 @@ class Proofs:
         """Hashes of proved blocks."""
         self.dropped: set[str] = set()
         """Hashes of blocks that have left the chain."""
+        self.last: object = None
+        """What was compared last, for a failure."""
 
     def are_served(self) -> bool:
         """Return whether both followers serve what the beacon node tells now."""
@@ -90,16 +92,22 @@ class Proofs:
         proved, finalized = (told[name]["block_hash"] for name in ("proved", "finalized"))
         self.by_slot[told["proved"]["slot"]] = proved
         by_proof, by_announcement = map(marks, self._scene.urls)
+        self.last = told, by_proof, by_announcement
         if (by_proof[0], by_proof[2]) != (proved, finalized) or by_announcement[1:] != [proved, finalized]:
             return False
-        return self._is_ahead(by_announcement[0], proved) and self._is_safe(
+        return self._is_within_reach() and self._is_safe(
             by_proof[1], told["proved"]["slot"] - EPOCH_SLOTS, finalized
         )
 
-    def _is_ahead(self, head: str | None, proved: str) -> bool:
-        """Return whether a head is the execution node's, at most as far above the proved one as it may be."""
-        above = self._number(head) - self._number(proved)
-        return self._is_canonical(head) and 0 <= above <= ANNOUNCED_AHEAD
+    def _is_within_reach(self) -> bool:
+        """Return whether the announced head is at most as far above the proved one as it may be.
+
+        While the beacon node rests, proofs are late, and the head stays, also one that was left meanwhile.
+        """
+        head, proved = (block(self._scene.urls[1], tag) for tag in ("latest", "safe"))
+        if head is None or proved is None:
+            return False
+        return 0 <= int(head["number"], 16) - int(proved["number"], 16) <= ANNOUNCED_AHEAD
 
     def _is_safe(self, safe: str | None, newest: int, finalized: str) -> bool:
         """Return whether a block is the newest that was proved up to a slot, and is on the chain.
@@ -214,7 +222,11 @@ def watch(scene: Scene, proofs: Proofs) -> None:
         # After blocks have left the chain, what the next one signs is older than what was proved before.
         if told["proved"]["slot"] >= newest:
             newest = told["proved"]["slot"]
-            until(f"what is proved in slot {slot} is served", proofs.are_served)
+            try:
+                until(f"what is proved in slot {slot} is served", proofs.are_served)
+            except AssertionError as error:
+                error.add_note(str(proofs.last))
+                raise
         for due in [each for each in left if each <= slot]:
             proofs.dropped |= leave_blocks(scene.execution, left.pop(due))
 
