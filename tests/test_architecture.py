@@ -155,7 +155,7 @@ FLOORS = {
         "replies settings pre_confirmed",
         "client side_blocks",
         "dialect verifying store forwarder",
-        "head_tracker window pre_confirmed_tracker state_reader",
+        "head_tracker light_window pre_confirmed_tracker state_reader",
         "follower",
     ),
     "sync/follow": (

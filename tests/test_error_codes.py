@@ -11,8 +11,8 @@ import wsnode
 from tests.memory_transport import asking
 from tests.vector_files import CHECKOUT
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.genesis import demo_genesis
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum import codes

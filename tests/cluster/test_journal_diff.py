@@ -9,14 +9,14 @@ from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.replaying import Replayed, standing_of
 from tests.drawing import examples
 from tests.ethereum.development.playground import playground
-from wsnode.cluster.journal_diff import STEPS_AT_ONCE, ChainIdentity, JournalStep, first_standing, next_steps
+from wsnode.cluster.journal_diff import STEPS_AT_ONCE, ChainOrigin, JournalStep, first_standing, next_steps
 from wsnode.cluster.records import BlockRecord, ChainIdRecord, FinalityRecord, PatchRecord, Rollback
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import transaction_count
 from wsnode.ethereum.live.branches import canonical_rows
 from wsnode.ethereum.primitives.values import hexadecimal
 
-ORIGIN = ChainIdentity(1, is_development=True)
+ORIGIN = ChainOrigin(1, is_development=True)
 
 
 def follow(chain: Chain, replayed: Replayed, most: int = STEPS_AT_ONCE) -> list[JournalStep]:

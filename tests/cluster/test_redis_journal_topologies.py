@@ -17,7 +17,7 @@ from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.pool.pool_changes import PoolChange, RecordedChange
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
-from wsnode.cluster.pool.stream import StreamState
+from wsnode.cluster.pool.stream import PublishedState
 from wsnode.cluster.quotas import KeySpending
 from wsnode.cluster.redis_journal import open_journal
 from wsnode.ethereum.live.filter_store import FilterQuota, StoredFilter
@@ -90,7 +90,7 @@ async def require_usable(url: str) -> None:
         assert await journal.remove_filter("0x1")
         pool = RedisPoolStream(journal)
         said = RecordedChange(made[-1].id, PoolChange(None, True, [b"signed"], []))
-        await pool.append(lease, StreamState(None), said, {b"name": b"signed"}, [])
+        await pool.append(lease, PublishedState(None), said, {b"name": b"signed"}, [])
         assert await pool.read(None, 1) == [said]
         assert [part async for part in pool.contents()] == [[b"signed"]]
         assert await pool.find([b"name"]) == [b"signed"]

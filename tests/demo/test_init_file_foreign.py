@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.untrusted.hostile import texts, values
 from wsnode.demo.anvil.init_file import read_init_file
-from wsnode.demo.state_file import read_accounts
+from wsnode.demo.state_dump_file import read_accounts
 from wsnode.node.config import ConfigurationError
 
 READERS: Final[list[Callable[[Path], Any]]] = [read_init_file, read_accounts]

@@ -1,14 +1,14 @@
 """The line that is shown while a run goes on."""
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.progress import Heartbeat, RunProgress
+from wsnode.load.progress import ProgressMessage, RunProgress
 
 
-def beat(process: int, at: float, replies: int) -> Heartbeat:
+def beat(process: int, at: float, replies: int) -> ProgressMessage:
     latencies = Histogram()
     for _ in range(replies):
         latencies.add(0.002)
-    return Heartbeat(process, at, replies, errors=1, in_flight=4, latencies=latencies)
+    return ProgressMessage(process, at, replies, errors=1, in_flight=4, latencies=latencies)
 
 
 def test_the_line_adds_up_all_processes() -> None:

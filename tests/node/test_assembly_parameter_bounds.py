@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.genesis import demo_genesis
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES

@@ -13,7 +13,7 @@ import pytest
 from tests.memory_transport import asking, memory_transport
 from tests.reply_schemas import ReplySchemas, vague_places, validating
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.primitives.values import Address

@@ -16,7 +16,7 @@ from tests.peers.processes.daemon import Daemon
 from tests.peers.processes.driven_geth import DrivenGeth, driven_geth
 from tests.peers.processes.line import CutLine
 from tests.peers.processes.log_keeper import LogKeeper
-from wsnode.verify.differential import ComparisonTerms, DifferentialRun, asking, questions
+from wsnode.verify.differential import ComparisonPlan, DifferentialRun, asking, questions
 from wsnode.verify.random_requests import METHODS, ChainMaterial
 
 TRACERS: tuple[dict[str, Any], ...] = (
@@ -108,7 +108,7 @@ def check_blocks(geth: Daemon, node: Daemon) -> None:
 def check_answers(geth: Daemon, node: Daemon) -> None:
     """Compare the replies to random questions of every method, errors by their codes."""
     with asking(geth.url) as theirs, asking(node.url) as ours:
-        comparison = DifferentialRun(theirs, ours, ComparisonTerms())
+        comparison = DifferentialRun(theirs, ours, ComparisonPlan())
         material = ChainMaterial.read(theirs, geth.head()[0], random.Random(1))
         for question in questions(material, sorted(METHODS.keys() - LEFT_OUT), QUESTIONS):
             comparison.ask(question)

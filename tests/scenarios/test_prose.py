@@ -9,7 +9,7 @@ import pytest
 from tests.memory_transport import asking
 from tests.vector_files import CHECKOUT
 from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.jsonrpc.dispatcher import Dispatcher

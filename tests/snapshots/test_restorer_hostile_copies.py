@@ -12,7 +12,7 @@ from wsnode.snapshots.errors import ManifestError, PieceKindError
 from wsnode.snapshots.manifest import ManifestFile, Piece
 from wsnode.snapshots.pieces import join
 from wsnode.starknet.dump import files
-from wsnode.starknet.errors import DumpError
+from wsnode.starknet.errors import BlockDumpError
 
 
 def test_a_nested_manifest_is_refused(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_dump_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(files, "SMALL_BYTES", 1 << 16)
     path = tmp_path / "1.json.gz"
     path.write_bytes(gzip.compress(b'{"x":[' + b"0," * 2_000_000 + b"0]}"))
-    with pytest.raises(DumpError, match="it expands to"):
+    with pytest.raises(BlockDumpError, match="it expands to"):
         list(files.documents(path))
 
 
@@ -48,5 +48,5 @@ def test_a_line_of_a_dump_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path.write_bytes(b"{}\n" + b" " * 998 + b"\n")
     assert len(list(files.documents(path))) == 1
     path.write_bytes(b"{}\n" + b" " * 1000 + b"\n")
-    with pytest.raises(DumpError, match="a line of 1000 bytes"):
+    with pytest.raises(BlockDumpError, match="a line of 1000 bytes"):
         list(files.documents(path))

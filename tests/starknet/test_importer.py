@@ -17,7 +17,7 @@ from tests.starknet.models import rpc_diff, state_updates
 from tests.store.damaged_bytes import flipped
 from tests.vector_files import CHECKOUT, require_vectors
 from wsnode.starknet.chain import StarknetChain
-from wsnode.starknet.errors import DumpError, InvalidStarknetBlockError, StarknetError
+from wsnode.starknet.errors import BlockDumpError, InvalidStarknetBlockError, StarknetError
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.importer import head_of
 from wsnode.starknet.roots import StateRoots
@@ -64,7 +64,7 @@ async def test_importing_again_continues_where_it_stopped(
     late = dump / "state_update" / "7.json"
     text = late.read_text()
     late.unlink()
-    with pytest.raises(DumpError, match="block 7 is missing; the dump goes on with 8"):
+    with pytest.raises(BlockDumpError, match="block 7 is missing; the dump goes on with 8"):
         await import_folder(fresh, dump)
     assert head(fresh) == (6, state_updates(mainnet)[6]["block_hash"])
     late.write_text(text)
@@ -232,7 +232,7 @@ async def test_a_history_that_begins_late_says_so_instead_of_lying(
     dump.mkdir()
     shutil.copy(require_vectors("starknet/single/mainnet_550000.json.gz"), dump)
     with pytest.raises(
-        DumpError, match=r"begins at block 550000 and the chain is empty.*--first-block 550000"
+        BlockDumpError, match=r"begins at block 550000 and the chain is empty.*--first-block 550000"
     ):
         await import_folder(fresh, dump)
     rpc = require_vectors("starknet/rpc")
@@ -257,7 +257,7 @@ async def test_a_history_that_begins_late_says_so_instead_of_lying(
     deployed = "0x1d8805ae5c603b8e190e8af0d7b4617c51900f30b06bedfbf837def01c8f5e4"
     assert call("alt_getStorageAt", at | {"contract_address": deployed, "key": "0x123"}) == "0x0"
     assert call("alt_getClass", {"block_id": "latest", "class_hash": "0x5"}) == unavailable
-    with pytest.raises(DumpError, match="the stored history begins at block 550000, not 7"):
+    with pytest.raises(BlockDumpError, match="the stored history begins at block 550000, not 7"):
         await import_folder(fresh, dump, first_block=7)
 
 
@@ -320,7 +320,7 @@ async def test_a_dump_that_cannot_be_read_is_named(
     if content is not None:
         path.mkdir()
         (path / "0.json.gz").write_bytes(content or b"\x1f\x8b")
-    with pytest.raises(DumpError, match=str(path)):
+    with pytest.raises(BlockDumpError, match=str(path)):
         await import_folder(fresh, path)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from wsnode.demo.anvil.init_file import read_init_file
-from wsnode.demo.state_file import read_accounts
+from wsnode.demo.state_dump_file import read_accounts
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError
 from wsnode.node.config_file import read as read_config

@@ -47,7 +47,7 @@ from wsnode.starknet.dump.documents import read_document
 from wsnode.starknet.dump.files import documents
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.dump.receipt_block import node_block
-from wsnode.starknet.errors import DumpError
+from wsnode.starknet.errors import BlockDumpError
 from wsnode.starknet.native import (
     RefusedBlockError,
     RefusedProofError,
@@ -64,7 +64,7 @@ from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
 from wsnode.verify.cases import CaseFileError, read_case
 from wsnode.verify.comparison import reply_difference
-from wsnode.verify.differential import ComparisonTerms, compare
+from wsnode.verify.differential import ComparisonPlan, compare
 from wsnode.verify.differential import NodeMismatchError as OtherNodeError
 
 GENESIS: Final = bytes(32)
@@ -155,7 +155,7 @@ def compared(text: bytes) -> list[str | None]:
 def asked_of_both(text: bytes) -> object:
     """Return how a node differs from itself."""
     node = Node(text)
-    return compare(node.reply, node.reply, ComparisonTerms(calls=10))
+    return compare(node.reply, node.reply, ComparisonPlan(calls=10))
 
 
 WORKERS: Final[dict[str, tuple[Callable[[bytes], Any], Any]]] = {
@@ -243,7 +243,7 @@ def test_a_manifest_is_read_or_refused(tmp_path: Path, text: bytes) -> None:
 def test_a_dump_is_read_or_refused(tmp_path: Path, text: bytes, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(text)
-    with suppress(DumpError):
+    with suppress(BlockDumpError):
         for _place, document in documents(path):
             read_document(document)
 

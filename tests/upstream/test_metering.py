@@ -27,7 +27,7 @@ from wsnode.upstream.metering import (
     MOST_INFORMATIONAL,
     MOST_SMALL_PIECES,
     PIECES_A_TURN,
-    ExcessError,
+    ExcessiveWorkError,
     MessageWork,
     MeteredStream,
 )
@@ -173,14 +173,14 @@ async def test_pings_without_end_leave_others_their_turns() -> None:
 
 async def test_a_handshake_is_bounded() -> None:
     ours, theirs = memory_stream_pair()
-    excesses: list[ExcessError] = []
+    excesses: list[ExcessiveWorkError] = []
     stream = MeteredStream(ours, excesses.append)
     await theirs.send_all(b"HTTP/1.1 100 Continue\r\n\r\n" * (HANDSHAKE_BYTES // 25))
     received = 0
     while received < HANDSHAKE_BYTES // 25 * 25:
         received += len(await stream.receive_some(1000))
     await theirs.send_all(b"X: " + b"a" * 100)
-    with pytest.raises(ExcessError, match=f"a handshake of more than {HANDSHAKE_BYTES} bytes"):
+    with pytest.raises(ExcessiveWorkError, match=f"a handshake of more than {HANDSHAKE_BYTES} bytes"):
         await stream.receive_some(1000)
     assert len(excesses) == 1
 
@@ -228,7 +228,7 @@ async def test_pieces_are_bounded_by_their_bytes() -> None:
     for _ in range(MOST_SMALL_PIECES):
         pieces.add(0)
     with pytest.raises(
-        ExcessError,
+        ExcessiveWorkError,
         match=f"{MOST_SMALL_PIECES + 1} pieces of 0 bytes in all: at most {MOST_SMALL_PIECES} pieces",
     ):
         pieces.add(0)
@@ -240,7 +240,7 @@ async def test_a_message_has_its_time(autojump_clock: MockClock) -> None:
     await trio.sleep(MESSAGE_SECONDS)
     pieces.add(1)
     await trio.sleep(0.1)
-    with pytest.raises(ExcessError, match="more than 60 s"):
+    with pytest.raises(ExcessiveWorkError, match="more than 60 s"):
         pieces.add(1)
 
 

@@ -308,7 +308,7 @@ def dev(
         from wsnode.demo.accounts import derived
         from wsnode.demo.genesis import ForkSource
         from wsnode.demo.run import GenesisSettings, ServeSettings, serve_development
-        from wsnode.demo.state_file import StateFiles
+        from wsnode.demo.state_dump_file import StateFiles
         from wsnode.ethereum.pool.order import TransactionOrder
         from wsnode.node.config_line import journal_config
 

@@ -80,7 +80,7 @@ def verify(
     The files (.io) of FOLDER are run over HTTP and over WebSocket; what differs is said. URL is http:// or
     ws://; the other is derived. With --against both nodes are asked the same random questions.
     """
-    from wsnode.verify.differential import ComparisonTerms as AgainstTerms
+    from wsnode.verify.differential import ComparisonPlan as AgainstTerms
     from wsnode.verify.results import ResultTally, document, junit
 
     if folder is None and against is None:
@@ -111,13 +111,13 @@ def _cases(
 ) -> "list[CaseResult]":
     import trio
 
-    from wsnode.verify import run
+    from wsnode.verify import case_runner
     from wsnode.verify.cases import read_cases
 
     cases = [case for case in read_cases(folder) if text in case.name]
     if not cases:
         raise click.UsageError(f"{folder} holds no .io files" + (f" with {text!r}" if text else ""))
-    return trio.run(run.verify, addresses, cases, run.CaseTerms(messages, timeout), tell)
+    return trio.run(case_runner.verify, addresses, cases, case_runner.CaseTerms(messages, timeout), tell)
 
 
 def _methods(given: str | None) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _methods(given: str | None) -> tuple[str, ...]:
 
 
 def _compared(
-    url: str, other: str, terms: "differential.ComparisonTerms", timeout: float, tell: Say
+    url: str, other: str, terms: "differential.ComparisonPlan", timeout: float, tell: Say
 ) -> "list[CaseResult]":
     from wsnode.verify.differential import asking, compare
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wsnode.cluster.journal_diff import ChainIdentity, JournalStep, first_standing, next_steps
+from wsnode.cluster.journal_diff import ChainOrigin, JournalStep, first_standing, next_steps
 from wsnode.cluster.records import ChainState
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
@@ -26,7 +26,7 @@ class EthereumSource:
         self.chain = chain
         self.is_sole = is_development
         self.genesis = chain.folder.read_genesis()
-        self._origin = ChainIdentity(ChainSpec(self.genesis).chain_id, is_development)
+        self._origin = ChainOrigin(ChainSpec(self.genesis).chain_id, is_development)
 
     @property
     def first_hash(self) -> Hash32:
@@ -65,7 +65,7 @@ class EthereumSource:
 class EthereumStepSource:
     """Reader of a chain at one moment; implements `JournalStepSource`."""
 
-    def __init__(self, view: Snapshot, origin: ChainIdentity) -> None:
+    def __init__(self, view: Snapshot, origin: ChainOrigin) -> None:
         self._view = view
         self._origin = origin
 

@@ -45,7 +45,7 @@ class JournalStep(msgspec.Struct, frozen=True):
     """
 
 
-class ChainIdentity(msgspec.Struct, frozen=True):
+class ChainOrigin(msgspec.Struct, frozen=True):
     """Properties of a chain that no snapshot has."""
 
     chain_id: int
@@ -54,7 +54,7 @@ class ChainIdentity(msgspec.Struct, frozen=True):
     """True if the chain's blocks may have unsigned transactions, and fees and limits against the rules."""
 
 
-def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainState:
+def first_standing(view: Snapshot, origin: ChainOrigin, most: int) -> ChainState:
     """Return the state with which an empty journal begins: at most `most` blocks below the head.
 
     At the first block of the chain the state is without patches and with the first chain id; at any other
@@ -73,7 +73,7 @@ def first_standing(view: Snapshot, origin: ChainIdentity, most: int) -> ChainSta
 
 
 def next_steps(
-    view: Snapshot, origin: ChainIdentity, known: ChainState, known_head: Head | None = None
+    view: Snapshot, origin: ChainOrigin, known: ChainState, known_head: Head | None = None
 ) -> list[JournalStep]:
     """Return the first steps from a known state to that of a snapshot, none once there is nothing left.
 
@@ -99,7 +99,7 @@ def next_steps(
 class _JournalDiff:
     """Steps to a snapshot, and the state after the last one."""
 
-    def __init__(self, view: Snapshot, origin: ChainIdentity, state: ChainState) -> None:
+    def __init__(self, view: Snapshot, origin: ChainOrigin, state: ChainState) -> None:
         self._view = view
         self._origin = origin
         self._state = state

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import trio
 
+from wsnode.demo.development_service import DevelopmentSettings, Refork
 from wsnode.demo.genesis import ForkSource, forked_genesis, split_block
-from wsnode.demo.live import DevelopmentSettings, Refork
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
 from wsnode.ethereum.development.fork_factory import ForkedChain

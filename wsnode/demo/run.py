@@ -15,6 +15,7 @@ import trio
 
 from wsnode.demo.accounts import ACCOUNTS, FundedAccount
 from wsnode.demo.banner import BannerContent, introduce_demo, introduce_development, page_of
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.genesis import (
     CHAIN_ID,
     DEFAULT_FORK,
@@ -23,8 +24,7 @@ from wsnode.demo.genesis import (
     development_genesis,
     with_block,
 )
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
-from wsnode.demo.state_file import StateFiles, read_accounts, write_accounts
+from wsnode.demo.state_dump_file import StateFiles, read_accounts, write_accounts
 from wsnode.demo.terminal.event_printer import EventPrinterSettings
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain

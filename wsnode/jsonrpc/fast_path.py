@@ -21,7 +21,7 @@ __all__ = ["FastPath", "FastPathRegistry", "VersionedCache"]
 
 
 class FastPathRegistry:
-    """Methods of one network that the engine may answer, and the results and views that it keeps for them."""
+    """Methods of one network that the engine may answer, and their results and snapshots in its memory."""
 
     def __init__(self, registry: Registry, cache: VersionedCache | None, slow_seconds: float) -> None:
         """Make the registry for the methods of `registry`; a call longer than `slow_seconds` is logged.

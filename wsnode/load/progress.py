@@ -16,7 +16,7 @@ end.
 """
 
 
-class Heartbeat(msgspec.Struct, frozen=True):
+class ProgressMessage(msgspec.Struct, frozen=True):
     """Counts of one process of a run since its beginning."""
 
     process: int
@@ -28,11 +28,11 @@ class Heartbeat(msgspec.Struct, frozen=True):
     latencies: Histogram
 
 
-Hear: TypeAlias = Callable[[Heartbeat], bool]
+Hear: TypeAlias = Callable[[ProgressMessage], bool]
 """Function that takes a beat, and returns True once the run is to end."""
 
 
-def end_by_itself(_beat: Heartbeat) -> bool:
+def end_by_itself(_beat: ProgressMessage) -> bool:
     """Return False, since a run without this end lasts for its time."""
     return False
 
@@ -42,10 +42,10 @@ class RunProgress:
 
     def __init__(self, name: str = "") -> None:
         self._name = name
-        self._beats: dict[int, Heartbeat] = {}
+        self._beats: dict[int, ProgressMessage] = {}
         self._shown = (0.0, 0)
 
-    def take(self, beat: Heartbeat) -> None:
+    def take(self, beat: ProgressMessage) -> None:
         """Replace the last beat of a process."""
         self._beats[beat.process] = beat
 

@@ -18,7 +18,7 @@ from wsnode.load.mix.samples import take_samples
 from wsnode.load.mix.window import WARM_UP, LoadSettings
 from wsnode.load.node_reader import NodeReader
 from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
-from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
+from wsnode.load.progress import BEAT_SECONDS, ProgressMessage, RunProgress, Show
 from wsnode.load.report import intervals as intervals_text
 from wsnode.load.report import ramp as ramp_text
 from wsnode.load.report import text
@@ -202,7 +202,7 @@ class RunMonitor:
         self.is_stopped = False
         self._look(-warm_up)
 
-    def take(self, beat: Heartbeat) -> bool:
+    def take(self, beat: ProgressMessage) -> bool:
         """Record a progress message, and return True if the run is to end; the messages of all processes are
         shown when those of one arrive.
         """

@@ -29,7 +29,7 @@ from wsnode.node.networks import (
     starknet_network,
     with_partner,
 )
-from wsnode.node.process_group import LocalSyncService, ProcessGroup, SingleProcess, SyncService
+from wsnode.node.process_group import LocalSyncService, SiblingProcesses, SingleProcess, SyncService
 from wsnode.node.services.store_check import StoreCheck, checked
 from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileStore
 from wsnode.server.access.router import Network
@@ -60,7 +60,7 @@ def open_network(
     *,
     grow: Grow | None = None,
     durable: bool = True,
-    processes: ProcessGroup = ALONE,
+    processes: SiblingProcesses = ALONE,
     live_bytes: LiveBytes | None = None,
 ) -> Iterator[Network]:
     """Open the chains of a network: for reading, or for writing as well if they `grow`.
@@ -115,7 +115,7 @@ def _starknet_alone(
     network: NetworkConfig,
     chain: "StarknetChain",
     keys: KeyFileStore | None,
-    processes: ProcessGroup,
+    processes: SiblingProcesses,
 ) -> Network:
     """Return a network with a Starknet chain and nothing else.
 
@@ -174,7 +174,7 @@ class _Assembly:
         network_config: NetworkConfig,
         config: Config,
         chains: BothChains,
-        processes: ProcessGroup,
+        processes: SiblingProcesses,
         live_bytes: LiveBytes,
         *,
         is_live: bool,

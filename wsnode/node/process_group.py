@@ -56,7 +56,7 @@ class LocalSyncService(SyncService, Protocol):
         """Send events of the network to the other processes through `news` from now on."""
 
 
-class ProcessGroup(Protocol):
+class SiblingProcesses(Protocol):
     """State that a network shares with the same network in other processes of the node."""
 
     writes: bool

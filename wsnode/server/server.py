@@ -13,7 +13,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.router import Network, Router
 from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
@@ -329,7 +329,7 @@ class Server:
             if error.status is not None:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
-                answer = refusal(RequestRefusedError(error.status, RpcError(INVALID_REQUEST, text)))
+                answer = refusal(HttpRequestRefusedError(error.status, RpcError(INVALID_REQUEST, text)))
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return None
         if wants_websocket(head):
@@ -347,7 +347,7 @@ class Server:
             if api_key is not None:
                 api_key.take_connection(connection, self._revoke)
         except RpcError as error:
-            await self._refuse(transport, RequestRefusedError(429, error, {"Retry-After": "1"}))
+            await self._refuse(transport, HttpRequestRefusedError(429, error, {"Retry-After": "1"}))
             return None
         is_there = False
         try:
@@ -363,7 +363,9 @@ class Server:
         """Return the data of a connection about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
-            await say(transport, refusal(RequestRefusedError(503, error, {"Retry-After": "1"})), seconds=1.0)
+            await say(
+                transport, refusal(HttpRequestRefusedError(503, error, {"Retry-After": "1"})), seconds=1.0
+            )
             return None
         handshake = shake_hands(head, router, client)
         route = handshake.route
@@ -383,7 +385,7 @@ class Server:
         )
         return _Arrival(connection, api_key, handshake.answer)
 
-    async def _refuse(self, transport: Transport, refused: RequestRefusedError) -> None:
+    async def _refuse(self, transport: Transport, refused: HttpRequestRefusedError) -> None:
         self.shared.counters.refusals[refused.status] += 1
         await say(transport, refusal(refused), seconds=self.limits.close_seconds)
 

@@ -17,7 +17,7 @@ class BusyError(StarknetError):
         self.folder = folder
 
 
-class DumpError(StarknetError):
+class BlockDumpError(StarknetError):
     """The dump as a whole cannot be imported."""
 
 

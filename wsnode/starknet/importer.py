@@ -5,7 +5,7 @@ from collections.abc import Callable
 from wsnode.starknet.block import UnverifiedStarknetBlock, VerifiedStarknetBlock
 from wsnode.starknet.chain import KNOWN_CHAINS, StarknetChain
 from wsnode.starknet.classes.definition import ContractClass
-from wsnode.starknet.errors import DumpError, InvalidStarknetBlockError
+from wsnode.starknet.errors import BlockDumpError, InvalidStarknetBlockError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.snapshot import StarknetSnapshot
@@ -52,7 +52,7 @@ class BlockImporter:
         """Set the beginning of an empty chain; check it for any other.
 
         Raises:
-            DumpError: Its history begins elsewhere, or it belongs to another network.
+            BlockDumpError: Its history begins elsewhere, or it belongs to another network.
         """
         if self.head is None:
             self._chain.begin(first_block, chain_id)
@@ -61,7 +61,7 @@ class BlockImporter:
             if first_block > 0:
                 self._roots = None
         elif first_block not in (0, self._snapshot.first_block):
-            raise DumpError(
+            raise BlockDumpError(
                 f"the stored history begins at block {self._snapshot.first_block}, not {first_block}"
             )
 

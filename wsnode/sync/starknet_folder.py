@@ -13,7 +13,7 @@ import trio
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.dump.class_files import ClassFiles
 from wsnode.starknet.dump.folder import DumpFolder, Report, read_dump
-from wsnode.starknet.errors import DumpError
+from wsnode.starknet.errors import BlockDumpError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.importer import BlockImporter, head_of
 
@@ -53,7 +53,7 @@ async def import_folder(
 
     Raises:
         InvalidBlockError: A block violates a rule; the blocks before it are part of the chain.
-        DumpError: The dump cannot be imported at all, or has a gap; the blocks before the gap are kept.
+        BlockDumpError: The dump cannot be imported at all, or has a gap; the blocks before the gap are kept.
     """
     files = ClassFiles(report)
     # This only reads, so nothing is lost when Ctrl-C leaves the thread behind.
@@ -100,7 +100,7 @@ def _last_common_block(chain: StarknetChain, dump: DumpFolder) -> int | None:
 def _begin(intake: BlockImporter, dump: DumpFolder, first_block: int | None, chain_id: str | None) -> None:
     if intake.head is None and first_block is None and dump.blocks and dump.blocks[0].number > 0:
         first = dump.blocks[0].number
-        raise DumpError(
+        raise BlockDumpError(
             f"the dump begins at block {first} and the chain is empty; to begin without the blocks below it,"
             f" say --first-block {first}"
         )
@@ -135,7 +135,7 @@ class _Work:
         for block, inline in self._blocks:
             if block.number > self._intake.next_number:
                 missing = self._intake.next_number
-                raise DumpError(f"block {missing} is missing; the dump goes on with {block.number}")
+                raise BlockDumpError(f"block {missing} is missing; the dump goes on with {block.number}")
             self._files.carry(inline)
             self._intake.take(block)
             self.taken += 1

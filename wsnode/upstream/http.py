@@ -22,7 +22,7 @@ from wsnode.upstream.messages import (
     result_of,
     result_or_refusal,
 )
-from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessError, MessageWork
+from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
@@ -108,14 +108,14 @@ class HttpLink:
                 connection = self._idle.pop()
                 try:
                     return await self._on(connection, body)
-                except ExcessError:
+                except ExcessiveWorkError:
                     raise
                 except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError):
                     continue
             with trio.fail_after(CONNECTING_SECONDS):
                 stream = await self._connect(self._address)
             return await self._on(_Connection(stream), body)
-        except ExcessError as excess:
+        except ExcessiveWorkError as excess:
             logger.warning("%s sent %s; the connection is ended", self._address, excess)
             raise UpstreamError("invalid", str(excess)) from None
         except (OSError, trio.BrokenResourceError, trio.TooSlowError, h11.RemoteProtocolError) as error:
@@ -183,7 +183,7 @@ class _Connection:
             elif isinstance(event, h11.InformationalResponse):
                 informational += 1
                 if informational > MOST_INFORMATIONAL:
-                    raise ExcessError(f"more than {MOST_INFORMATIONAL} responses before the response")
+                    raise ExcessiveWorkError(f"more than {MOST_INFORMATIONAL} responses before the response")
             elif isinstance(event, h11.Data):
                 body += event.data
                 (pieces.add if event.chunk_start else pieces.extend)(len(event.data))

@@ -30,7 +30,7 @@ _MASKED: Final = 0x80
 _CONTROL: Final = 8
 
 
-class ExcessError(trio.BrokenResourceError):
+class ExcessiveWorkError(trio.BrokenResourceError):
     """Error of a message that makes more work than its size explains."""
 
 
@@ -55,7 +55,7 @@ class MessageWork:
         """Count one piece of `size` bytes.
 
         Raises:
-            ExcessError: The message has too many pieces for its size, or takes too long.
+            ExcessiveWorkError: The message has too many pieces for its size, or takes too long.
         """
         now = trio.current_time()
         if not self._pieces:
@@ -64,17 +64,17 @@ class MessageWork:
         self._bytes += size
         most = MOST_SMALL_PIECES + self._bytes // LEAST_MEAN_BYTES
         if self._pieces > most:
-            raise ExcessError(
+            raise ExcessiveWorkError(
                 f"a message in {self._pieces} pieces of {self._bytes} bytes in all: at most {most} pieces"
             )
         if now - self._began > MESSAGE_SECONDS:
-            raise ExcessError(f"a message that takes more than {MESSAGE_SECONDS:g} s")
+            raise ExcessiveWorkError(f"a message that takes more than {MESSAGE_SECONDS:g} s")
 
 
 class MeteredStream(trio.abc.Stream):
     """Stream of WebSocket frames that returns at most `PIECES_A_TURN` frames from each read."""
 
-    def __init__(self, stream: trio.abc.Stream, on_excess: Callable[[ExcessError], None]) -> None:
+    def __init__(self, stream: trio.abc.Stream, on_excess: Callable[[ExcessiveWorkError], None]) -> None:
         """Wrap `stream`; `on_excess` is called once, before the stream breaks."""
         self._stream = stream
         self._on_excess = on_excess
@@ -105,7 +105,7 @@ class MeteredStream(trio.abc.Stream):
         """Return received bytes with at most `PIECES_A_TURN` frames, no bytes at the end of the stream.
 
         Raises:
-            ExcessError: A message makes too much work, or the handshake is too long.
+            ExcessiveWorkError: A message makes too much work, or the handshake is too long.
         """
         if self._place < len(self._data):
             await trio.lowlevel.checkpoint()
@@ -114,7 +114,7 @@ class MeteredStream(trio.abc.Stream):
         start = self._place
         try:
             self._place = self._turn(start)
-        except ExcessError as excess:
+        except ExcessiveWorkError as excess:
             self._on_excess(excess)
             raise
         return self._data[start : self._place]
@@ -152,7 +152,7 @@ class MeteredStream(trio.abc.Stream):
                 return place + end + len(_END) - len(before)
             begin = end + len(_END)
         if len(text) > HANDSHAKE_BYTES:
-            raise ExcessError(f"a handshake of more than {HANDSHAKE_BYTES} bytes")
+            raise ExcessiveWorkError(f"a handshake of more than {HANDSHAKE_BYTES} bytes")
         self._handshake = text
         return len(self._data)
 

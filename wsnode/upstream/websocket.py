@@ -26,7 +26,7 @@ from wsnode.upstream.messages import (
     result_of,
     result_or_refusal,
 )
-from wsnode.upstream.metering import ExcessError, MeteredStream
+from wsnode.upstream.metering import ExcessiveWorkError, MeteredStream
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 PING_SECONDS: Final = 20.0
@@ -244,7 +244,7 @@ async def _hold(
     tell: Callable[[WebSocketLink], None],
     on_malformed: OnMalformed,
 ) -> None:
-    def refuse(excess: ExcessError) -> None:
+    def refuse(excess: ExcessiveWorkError) -> None:
         logger.warning("%s sent %s; the connection is ended", address, excess)
         on_malformed()
 

@@ -39,7 +39,7 @@ class NodeMismatchError(Exception):
     """
 
 
-class ComparisonTerms(msgspec.Struct, frozen=True):
+class ComparisonPlan(msgspec.Struct, frozen=True):
     """Questions of a comparison, and its strictness."""
 
     calls: int = 2000
@@ -53,7 +53,7 @@ class ComparisonTerms(msgspec.Struct, frozen=True):
     """Maximum number of differences of one method that are kept; the others are counted."""
 
 
-def compare(first: Ask, second: Ask, terms: ComparisonTerms) -> list[CaseResult]:
+def compare(first: Ask, second: Ask, terms: ComparisonPlan) -> list[CaseResult]:
     """Return a result for each method that was asked about.
 
     Raises:
@@ -116,7 +116,7 @@ def questions(material: ChainMaterial, methods: Sequence[str], calls: int) -> It
 class DifferentialRun:
     """Run of a comparison, which counts equal answers and keeps different ones."""
 
-    def __init__(self, first: Ask, second: Ask, terms: ComparisonTerms) -> None:
+    def __init__(self, first: Ask, second: Ask, terms: ComparisonPlan) -> None:
         self._nodes = (first, second)
         self._terms = terms
         # Without an expression, what no reply can hold.

@@ -19,7 +19,7 @@ from wsnode.cluster.journal import (
 )
 from wsnode.cluster.node_directory import MOST_NODES, ClusterNode
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
-from wsnode.cluster.pool.stream import StreamMovedError, StreamState
+from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
 from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, KeySpending
 from wsnode.cluster.records import BrokenLinkError, ChainMismatchError, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
@@ -102,7 +102,7 @@ ASKS: Final[dict[str, Ask]] = {
     "pool tip": lambda journal, pool: pool.tip(),
     "pool read": lambda journal, pool: pool.read(None, 0.001),
     "pool find": lambda journal, pool: pool.find([b"x"]),
-    "pool append": lambda journal, pool: pool.append(LEASE, StreamState(None, 0), None, {}, []),
+    "pool append": lambda journal, pool: pool.append(LEASE, PublishedState(None, 0), None, {}, []),
 }
 
 

@@ -14,7 +14,7 @@ from wsnode.cluster.pool.pool_changes import (
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import StreamMovedError, StreamState
+from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
 from wsnode.cluster.records import RecordId
 
 Entry = tuple[RecordId, bytes]
@@ -62,7 +62,7 @@ class MemoryPool:
     async def append(
         self,
         lease: Lease,
-        before: StreamState,
+        before: PublishedState,
         said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],

@@ -12,14 +12,14 @@ from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError, Lease, LeaseLostError
 from wsnode.cluster.pool.pool_changes import PoolChange, RecordedChange
 from wsnode.cluster.pool.redis_pool import READ_AT_ONCE, RedisPoolStream
-from wsnode.cluster.pool.stream import StreamMovedError, StreamState
+from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
 pytestmark = [needs_redis, pytest.mark.slow]
 
 PREFIX: Final = f"wsnode:{{{GENESIS.hex()}}}"
-FIRST: Final = StreamState(None)
+FIRST: Final = PublishedState(None)
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def named(said: RecordedChange) -> dict[bytes, bytes]:
     return {bytes([said.id.sequence]) + each[:31].ljust(31): each for each in said.change.added}
 
 
-async def filled(pool: RedisPoolStream, lease: Lease, changes: int, size: int = 100) -> StreamState:
+async def filled(pool: RedisPoolStream, lease: Lease, changes: int, size: int = 100) -> PublishedState:
     """Append changes of one transaction each."""
     kept = FIRST
     for sequence in range(1, changes + 1):
         told = said(lease, sequence, previous=sequence - 1 or None, added=1, size=size)
         await pool.append(lease, kept, told, named(told), [])
-        kept = StreamState(told.id, kept.count + 1)
+        kept = PublishedState(told.id, kept.count + 1)
     return kept
 
 
@@ -70,7 +70,7 @@ async def test_what_was_appended_is_read_in_its_order_and_found(journal: RedisJo
     one, two = said(lease, 1, previous=None, added=3), said(lease, 2, previous=1)
     await pool.append(lease, FIRST, one, named(one), [])
     names = list(named(one))
-    await pool.append(lease, StreamState(one.id, 3), two, {}, names[:1])
+    await pool.append(lease, PublishedState(one.id, 3), two, {}, names[:1])
     assert await pool.tip() == two
     assert await pool.read(None, 0) == [one, two]
     assert await pool.read(one.id, 0) == [two]
@@ -78,7 +78,7 @@ async def test_what_was_appended_is_read_in_its_order_and_found(journal: RedisJo
     assert sorted(await contents(pool)) == sorted(one.change.added[1:])
     assert await pool.find(names) == [None, *one.change.added[1:]]
     # Of what a block has nothing is said.
-    await pool.append(lease, StreamState(two.id, 2), None, {}, names[1:])
+    await pool.append(lease, PublishedState(two.id, 2), None, {}, names[1:])
     assert await pool.tip() == two
     assert await contents(pool) == []
 
@@ -139,7 +139,7 @@ async def test_the_stream_is_bounded_in_changes_and_in_bytes(
     assert sum(len(msgspec.msgpack.encode(each.change)) for each in left) <= most
     # The last one stays, whatever its size.
     large = said(lease, 10, previous=9, added=4, size=3000)
-    await pool.append(lease, StreamState(left[-1].id, 9), large, named(large), [])
+    await pool.append(lease, PublishedState(left[-1].id, 9), large, named(large), [])
     assert await pool.read(None, 0) == [large]
 
 
@@ -158,7 +158,7 @@ async def test_all_of_many_contents_are_read(journal: RedisJournal) -> None:
         told = said(lease, sequence, previous=sequence - 1 or None)
         added = {f"{sequence} {number}".encode(): f"{sequence} {number}".encode() for number in range(250)}
         await pool.append(lease, kept, told, added, [])
-        kept, wanted = StreamState(told.id, kept.count + 250), wanted | set(added)
+        kept, wanted = PublishedState(told.id, kept.count + 250), wanted | set(added)
     assert set(await contents(pool)) == wanted
 
 

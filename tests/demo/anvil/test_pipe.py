@@ -19,7 +19,7 @@ from trio_websocket import ConnectionClosed, WebSocketRequest, serve_websocket
 
 from tests.demo.anvil.anvil_process import in_anvils_place
 from tests.node_process import PATIENCE, run
-from wsnode.demo.anvil.pipe import JsonSplitter, Pipe, StreamError
+from wsnode.demo.anvil.pipe import FramingError, JsonSplitter, Pipe
 from wsnode.node.listen_address import ListenAddress
 
 TEXTS = st.text(st.sampled_from(list('[]{}",:\\ a0é')))
@@ -39,7 +39,7 @@ def test_a_stream_is_divided_into_its_values(values: list[Any], gap: str, size: 
 
 @pytest.mark.parametrize("stream", [b"]", b"{} x", b'"text"', b"1", b"{}}"])
 def test_what_is_no_object_or_array_is_refused(stream: bytes) -> None:
-    with pytest.raises(StreamError) as failed:
+    with pytest.raises(FramingError) as failed:
         list(JsonSplitter(100).feed(stream))
     assert failed.value.code == -32700
 
@@ -47,9 +47,9 @@ def test_what_is_no_object_or_array_is_refused(stream: bytes) -> None:
 def test_a_value_has_a_bound() -> None:
     text = b'["' + b"x" * 96 + b'"]'
     assert list(JsonSplitter(100).feed(text * 3)) == [text] * 3
-    with pytest.raises(StreamError, match="more than 100 bytes"):
+    with pytest.raises(FramingError, match="more than 100 bytes"):
         list(JsonSplitter(100).feed(b'["' + b"x" * 99))
-    with pytest.raises(StreamError):
+    with pytest.raises(FramingError):
         list(JsonSplitter(100).feed(b'["' + b"x" * 97 + b'"]'))
 
 

@@ -29,7 +29,7 @@ from tests.ethereum.pool.playground import (
 from tests.memory_transport import Ask, asking
 from wsnode.demo.accounts import FundedAccount
 from wsnode.ethereum.appender import Appender
-from wsnode.ethereum.building.pending_block import PendingBlock
+from wsnode.ethereum.building.pending_block import PendingBlockBuilder
 from wsnode.ethereum.codec.blocks import BuiltBlock, decode_blocks, keccak256
 from wsnode.ethereum.codec.rlp import encode, number
 from wsnode.ethereum.head import HeadChange
@@ -239,7 +239,7 @@ def test_who_asks_while_a_block_is_built_gets_that_one(stood: Stage) -> None:
     pool = stood.playground.pool
     for nonce in range(5):
         pool.add(stood.playground.sign(BOB, nonce, gas=250_000, fee=10 * GWEI))
-    pending = PendingBlock(pool, timer=stopped)
+    pending = PendingBlockBuilder(pool, timer=stopped)
     with stood.playground.chain.snapshot() as view:
         askers = [pending.state_after(view) for _ in range(2)]
         built: list[BuiltBlock] = []

@@ -12,9 +12,9 @@ import trio
 
 from tests.ethereum.development.playground import ETHER, Playground, playground
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.development_service import DevelopmentSettings
 from wsnode.demo.fork_factory import forked_from, funds_of
 from wsnode.demo.genesis import ForkSource, forked_genesis
-from wsnode.demo.live import DevelopmentSettings
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
 from wsnode.ethereum.development.fork_factory import ForkedChain

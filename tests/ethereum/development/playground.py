@@ -13,8 +13,8 @@ from tests.memory_transport import Client as Caller
 from tests.node_process import PATIENCE
 from tests.reply_schemas import validating
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
 from wsnode.demo.genesis import development_genesis
-from wsnode.demo.live import DevelopmentService, DevelopmentSettings
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.development.control import DevelopmentControl

@@ -4,7 +4,7 @@ import pytest
 
 from wsnode.load.lag import lag_tally as tally_module
 from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
-from wsnode.load.lag.notice import CALLS, HEADS, LOGS, Notice
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, NotificationKey
 
 BOTH = (HEADS, LOGS)
 
@@ -15,12 +15,12 @@ def begun(subscribers: int, kinds: tuple[str, ...] = (HEADS,), logs: int = 0) ->
     return tally
 
 
-def head(block: str) -> Notice:
-    return Notice(HEADS, block)
+def head(block: str) -> NotificationKey:
+    return NotificationKey(HEADS, block)
 
 
-def log(block: str, index: int) -> Notice:
-    return Notice(LOGS, block, f"{index:#x} ")
+def log(block: str, index: int) -> NotificationKey:
+    return NotificationKey(LOGS, block, f"{index:#x} ")
 
 
 def greatest(tally: LagTally, kind: str = HEADS) -> tuple[float, float]:
@@ -138,6 +138,6 @@ def test_a_block_whose_outcomes_nobody_was_told_is_missed_by_all() -> None:
     for block, kinds in (("0xaa", (HEADS, CALLS)), ("0xbb", (HEADS,))):
         for kind in kinds:
             for subscriber in range(2):
-                tally.hear(subscriber, Notice(kind, block), 1.0)
+                tally.hear(subscriber, NotificationKey(kind, block), 1.0)
     tally.end()
     assert tally.missed == {HEADS: 0, CALLS: 2}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, Notice, Reply, read
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, NotificationKey, Reply, read
 
 HEAD = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":%b}}'
 
@@ -10,13 +10,16 @@ HEAD = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (HEAD % b'{"parentHash":"0xaa","hash":"0xbb","number":"0x1"}', Notice(HEADS, "0xbb")),
-        (HEAD % b'{"address":"0x1","blockHash":"0xbb","logIndex":"0x3"}', Notice(LOGS, "0xbb", "0x3 ")),
+        (HEAD % b'{"parentHash":"0xaa","hash":"0xbb","number":"0x1"}', NotificationKey(HEADS, "0xbb")),
+        (
+            HEAD % b'{"address":"0x1","blockHash":"0xbb","logIndex":"0x3"}',
+            NotificationKey(LOGS, "0xbb", "0x3 "),
+        ),
         (
             HEAD % b'{"blockHash":"0xbb","logIndex":"0x3","removed":true}',
-            Notice(LOGS, "0xbb", "0x3 removed"),
+            NotificationKey(LOGS, "0xbb", "0x3 removed"),
         ),
-        (HEAD % b'{"blockHash":"0xbb","results":[{"index":0}]}', Notice(CALLS, "0xbb")),
+        (HEAD % b'{"blockHash":"0xbb","results":[{"index":0}]}', NotificationKey(CALLS, "0xbb")),
         (HEAD % b'{"blockHash":"0xbb","complete":true,"results":[]}', AllOutcomes()),
         (HEAD % b'{"number":"0x1"}', None),
         (HEAD % b'"0xaa"', None),

@@ -31,7 +31,7 @@ from wsnode.node.workers.messages import (
 )
 from wsnode.node.workers.scoreboard import Scoreboard, make_memory
 from wsnode.node.workers.serving.sync_proxy import SyncProxy
-from wsnode.node.workers.serving.worker_process_group import WorkerProcessGroup
+from wsnode.node.workers.serving.worker_process_group import WorkerSiblings
 from wsnode.upstream.errors import SendFailedError
 
 BEHIND = SyncStatus("one", "2 blocks behind", 3, (1, 4, 6), 6)
@@ -43,7 +43,7 @@ class Worker:
     def __init__(self, memory: int, *, writes: bool = False) -> None:
         ours, theirs = ends()
         self.parent, self.pair = IpcChannel[ToParent](ours, ToParent), IpcChannel[ToWorker](theirs, ToWorker)
-        self.membership = WorkerProcessGroup(self.pair, Scoreboard(memory), 0, writes=writes)
+        self.membership = WorkerSiblings(self.pair, Scoreboard(memory), 0, writes=writes)
 
     def close(self) -> None:
         self.parent.close()

@@ -13,7 +13,7 @@ import pytest
 from tests.server.conftest import OpenSite, Peer
 from tests.server.http.test_connection import client
 from wsnode.server.access.jwt import JwtVerifier, SecretError, read_secret
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 
 SECRET = bytes(range(32))
 NOW = 1_700_000_000
@@ -47,7 +47,7 @@ def test_a_token_has_a_bound(beyond: int, is_taken: bool) -> None:
     if is_taken:
         tokens().check(padded)
     else:
-        with pytest.raises(RequestRefusedError, match="8192 characters") as refused:
+        with pytest.raises(HttpRequestRefusedError, match="8192 characters") as refused:
             tokens().check(padded)
         assert refused.value.status == 401
 
@@ -59,7 +59,7 @@ def test_a_token_of_the_last_minute_or_the_next_is_taken(drift: float) -> None:
 
 @pytest.mark.parametrize("drift", [-61, -60.5, 60.5, 61, 3600])
 def test_an_older_or_a_later_one_is_not(drift: float) -> None:
-    with pytest.raises(RequestRefusedError, match="within 60 seconds") as refused:
+    with pytest.raises(HttpRequestRefusedError, match="within 60 seconds") as refused:
         tokens().check(token(iat=NOW + drift))
     assert refused.value.status == 401
 
@@ -95,7 +95,7 @@ def test_the_scheme_may_have_any_case_and_other_claims_are_passed_over() -> None
     ],
 )
 def test_nothing_else_is(authorization: str, reason: str) -> None:
-    with pytest.raises(RequestRefusedError, match=reason) as refused:
+    with pytest.raises(HttpRequestRefusedError, match=reason) as refused:
         tokens().check(authorization)
     assert refused.value.status == 401
 

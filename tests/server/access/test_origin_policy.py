@@ -10,7 +10,7 @@ from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.listen_address import ListenAddress
 from wsnode.server.access.api_keys import ApiKey, KeyLimits
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy, is_local_host
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 
 LOCAL = OriginPolicy.local(["node", "node.example"], ["https://remix.example"])
 LOCAL_HOSTS = [
@@ -76,7 +76,7 @@ def test_a_private_node_answers_to_its_own_names_to_addresses_and_to_those_given
     for host in LOCAL_HOSTS:
         LOCAL.check_host(host)
     for host in FOREIGN_HOSTS:
-        with pytest.raises(RequestRefusedError, match="invalid host specified") as refused:
+        with pytest.raises(HttpRequestRefusedError, match="invalid host specified") as refused:
             LOCAL.check_host(host)
         assert refused.value.status == 403
 
@@ -85,7 +85,7 @@ def test_a_private_node_lets_in_wallets_local_pages_and_those_given() -> None:
     for origin in LOCAL_ORIGINS:
         assert not LOCAL.check_origin(None, origin), "an answer names the origin that it is for"
     for origin in FOREIGN_ORIGINS:
-        with pytest.raises(RequestRefusedError, match="origin not allowed"):
+        with pytest.raises(HttpRequestRefusedError, match="origin not allowed"):
             LOCAL.check_origin(None, origin)
 
 
@@ -106,7 +106,7 @@ def test_elsewhere_every_host_will_do_and_every_page_unless_some_are_named() -> 
     assert OPEN.check_origin(None, "https://evil.example")
     assert not named.check_origin(None, "https://one.example")
     for origin in ("https://evil.example", "http://localhost:3000", "chrome-extension://abc"):
-        with pytest.raises(RequestRefusedError, match="origin not allowed"):
+        with pytest.raises(HttpRequestRefusedError, match="origin not allowed"):
             named.check_origin(None, origin)
 
 
@@ -114,7 +114,7 @@ def test_the_pages_of_a_key_come_first() -> None:
     grant = ApiKey("page", KeyLimits(origins=("https://a.example",)))
     for origin_policy in (OPEN, LOCAL, OriginPolicy.of_origins(["https://b.example"])):
         assert not origin_policy.check_origin(grant, "https://a.example")
-        with pytest.raises(RequestRefusedError):
+        with pytest.raises(HttpRequestRefusedError):
             origin_policy.check_origin(grant, "https://b.example")
     assert OPEN.check_origin(ApiKey("all", KeyLimits(origins=("*",))), "https://c.example")
 

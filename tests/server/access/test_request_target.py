@@ -8,7 +8,7 @@ import trio.testing
 from tests.server.conftest import Gate, OpenSite, View, registry
 from tests.server.http.test_connection import ONE, RESULT, client, post
 from wsnode.server.access.origin_policy import OriginPolicy
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.request_target import RequestTarget, target_of
 from wsnode.server.access.router import Network
 from wsnode.server.server import Server
@@ -44,7 +44,7 @@ def test_the_host_and_the_path_of_a_target(text: str, expected: RequestTarget) -
     ],
 )
 def test_a_url_that_names_no_place_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestRefusedError, match=words) as refused:
+    with pytest.raises(HttpRequestRefusedError, match=words) as refused:
         target_of("header", text)
     assert refused.value.status == 400
 

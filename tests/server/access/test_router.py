@@ -7,7 +7,7 @@ import pytest
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.access.api_keys import ApiKey, KeyLimits
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.router import Router
 
 
@@ -63,6 +63,6 @@ def test_the_bare_path_of_an_open_node_may_name_one_too(path: str, version: str 
     ],
 )
 def test_other_versions_and_keys_are_refused(path: str, status: int) -> None:
-    with pytest.raises(RequestRefusedError) as refused:
+    with pytest.raises(HttpRequestRefusedError) as refused:
         router_of(with_keys=True).resolve("host", path, socket=False)
     assert refused.value.status == status

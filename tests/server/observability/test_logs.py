@@ -10,7 +10,7 @@ from wsnode.server.observability.logs import (
     MOST_CHARACTERS,
     HumanFormatter,
     JsonFormatter,
-    LengthLimitFilter,
+    PlaceRateFilter,
     RateLimitFilter,
 )
 
@@ -48,7 +48,7 @@ def record_of(fail: Callable[[], None]) -> logging.LogRecord:
 
 def test_a_place_writes_one_traceback_a_minute_and_counts_the_others() -> None:
     now = 100.0
-    bounded = LengthLimitFilter(3, clock=lambda: now)
+    bounded = PlaceRateFilter(3, clock=lambda: now)
 
     def elsewhere() -> None:
         raise ValueError
@@ -66,7 +66,7 @@ def test_a_place_writes_one_traceback_a_minute_and_counts_the_others() -> None:
 
 
 def test_warnings_have_a_limit_and_what_was_asked_for_has_none() -> None:
-    bounded = LengthLimitFilter(3, clock=lambda: 0.0)
+    bounded = PlaceRateFilter(3, clock=lambda: 0.0)
 
     def lines(level: int, place: int) -> list[bool]:
         return [

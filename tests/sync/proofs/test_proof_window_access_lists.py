@@ -26,8 +26,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rlp import encode, number
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.values.keys import Failure
-from wsnode.ethereum.live.values.proved import ProvedStateFeed
+from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed
+from wsnode.ethereum.live.values.watched_values import Failure
 from wsnode.sync.proofs import blocks
 
 GENESIS = genesis_of(10_000 * ETHER, GENESIS_TIME, "amsterdam")

@@ -287,7 +287,7 @@ def _beginning(options: Mapping[str, Any]) -> "GenesisSettings":
     from wsnode.demo.accounts import derived
     from wsnode.demo.genesis import ForkSource
     from wsnode.demo.run import GenesisSettings
-    from wsnode.demo.state_file import StateFiles
+    from wsnode.demo.state_dump_file import StateFiles
     from wsnode.ethereum.pool.order import TransactionOrder
 
     urls = options["fork_url"]

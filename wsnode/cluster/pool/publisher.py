@@ -19,7 +19,7 @@ from wsnode.cluster.pool.pool_changes import (
     PoolChange,
     RecordedChange,
 )
-from wsnode.cluster.pool.stream import OpenStream, PoolStream, StreamMovedError, StreamState
+from wsnode.cluster.pool.stream import OpenStream, PoolStream, PublishedState, StreamMovedError
 from wsnode.cluster.records import RecordId
 from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.pool import TransactionPool
@@ -165,7 +165,7 @@ class PoolPublisher:
         self._is_away = False
         self._last = RecordId(0, 0)
         """Last id that was used."""
-        self._kept = StreamState(None)
+        self._kept = PublishedState(None)
         self._listing = PoolJournalDiff(pool)
         self._is_whole = False
         self.changes = 0
@@ -234,7 +234,7 @@ class PoolPublisher:
 
     def _begin_anew(self) -> None:
         self._listing.begin_anew()
-        self._kept, self._is_whole = StreamState(None), False
+        self._kept, self._is_whole = PublishedState(None), False
 
     async def _publish_changes(self, stream: PoolStream, lease: Lease) -> None:
         """Bring the contents in the journal to those of the pool, within the bounds.
@@ -250,7 +250,7 @@ class PoolPublisher:
             added = {entry.hash: entry.transaction.encoded for entry in batch.added}
             await stream.append(lease, self._kept, said, added, [*batch.dropped, *batch.gone])
             self._listing.note(batch)
-            self._kept = StreamState(self._kept.tip if said is None else said.id, len(self._listing))
+            self._kept = PublishedState(self._kept.tip if said is None else said.id, len(self._listing))
             self._is_whole = is_whole
             self.changes += is_said
 

@@ -18,7 +18,7 @@ from wsnode.cluster.pool.pool_changes import (
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import StreamMovedError, StreamState
+from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
 from wsnode.cluster.records import RecordId
 from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal, record_id
 
@@ -73,7 +73,7 @@ class RedisPoolStream:
     async def append(
         self,
         lease: Lease,
-        before: StreamState,
+        before: PublishedState,
         said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],

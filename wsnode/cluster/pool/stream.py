@@ -19,7 +19,7 @@ class StreamMovedError(Exception):
         self.expected, self.found = expected, found
 
 
-class StreamState(msgspec.Struct, frozen=True):
+class PublishedState(msgspec.Struct, frozen=True):
     """Stream and contents as a writer has left them."""
 
     tip: RecordId | None
@@ -34,7 +34,7 @@ class PoolStream(Protocol):
     async def append(
         self,
         lease: Lease,
-        before: StreamState,
+        before: PublishedState,
         said: RecordedChange | None,
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],

@@ -35,7 +35,7 @@ _ENDS: Final = (ConnectionClosed, trio.BrokenResourceError, trio.ClosedResourceE
 logger = logging.getLogger("wsnode.ipc")
 
 
-class StreamError(Exception):
+class FramingError(Exception):
     """Error of bytes other than JSON objects and arrays, or of one that is too long."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -61,7 +61,7 @@ class JsonSplitter:
         """Yield the values that end in `content`, the next part of the stream.
 
         Raises:
-            StreamError: There are other bytes between values, or a value has more bytes than allowed.
+            FramingError: There are other bytes between values, or a value has more bytes than allowed.
         """
         self._buffer += content
         while (end := self._end()) is not None:
@@ -74,7 +74,7 @@ class JsonSplitter:
 
     def _check(self, size: int) -> None:
         if size > self._most_bytes:
-            raise StreamError(INVALID_REQUEST, f"a request has more than {self._most_bytes} bytes")
+            raise FramingError(INVALID_REQUEST, f"a request has more than {self._most_bytes} bytes")
 
     def _end(self) -> int | None:
         """Return the offset behind the first value, None if it is not complete."""
@@ -93,7 +93,7 @@ class JsonSplitter:
             elif mark in b"[{":
                 self._depth += 1
             elif not self._depth:
-                raise StreamError(PARSE_ERROR, "no JSON object or array where one should begin")
+                raise FramingError(PARSE_ERROR, "no JSON object or array where one should begin")
             elif mark == b'"':
                 self._is_in_text = True
             else:
@@ -195,10 +195,10 @@ class Pipe:
             async for content in stream:
                 for value in values.feed(bytes(content)):
                     await link.send_message(value.decode())
-        except StreamError as error:
+        except FramingError as error:
             await replies.send(error.reply)
         except UnicodeDecodeError:
-            await replies.send(StreamError(PARSE_ERROR, "a request is no UTF-8").reply)
+            await replies.send(FramingError(PARSE_ERROR, "a request is no UTF-8").reply)
 
 
 class _Replies:

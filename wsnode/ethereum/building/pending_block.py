@@ -45,7 +45,7 @@ class _Kept(msgspec.Struct, frozen=True):
     plan: BlockPlan
 
 
-class PendingBlock:
+class PendingBlockBuilder:
     """Pending block: built on request, and rebuilt for another head, another pool or another second.
 
     On one head, rebuilding takes at most `share` of the time, so a full block that is requested often may be

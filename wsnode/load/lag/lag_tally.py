@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.load.lag.notice import CALLS, HEADS, LOGS, Notice
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, NotificationKey
 from wsnode.load.measured import Measurement
 
 KEPT_SECONDS: Final = 60.0
@@ -41,7 +41,7 @@ class _Block(msgspec.Struct):
 class _Heard(msgspec.Struct):
     """Notification and its subscribers so far, as bits."""
 
-    notice: Notice
+    notice: NotificationKey
     first: float
     counts: bool
     subscribers: int = 0
@@ -68,14 +68,14 @@ class LagTally:
         self._logs = logs
         self._began: float | None = None
         self._blocks: dict[str, _Block] = {}
-        self._open: dict[Notice, _Heard] = {}
-        self._closed: dict[Notice, None] = {}
+        self._open: dict[NotificationKey, _Heard] = {}
+        self._closed: dict[NotificationKey, None] = {}
 
     def begin(self, now: float) -> None:
         """Count notifications from `now` on, when all have subscribed."""
         self._began = now
 
-    def hear(self, subscriber: int, notice: Notice, at: float) -> None:
+    def hear(self, subscriber: int, notice: NotificationKey, at: float) -> None:
         """Count a notification for a subscriber, by its number, at a time."""
         if notice in self._closed:
             self.doubled[notice.kind] += 1
@@ -93,14 +93,14 @@ class LagTally:
         if found.counts:
             self._count(notice, block, at)
 
-    def _block(self, notice: Notice, at: float) -> _Block:
+    def _block(self, notice: NotificationKey, at: float) -> _Block:
         if (block := self._blocks.get(notice.block)) is None:
             counts = self._began is not None and at >= self._began
             block = self._blocks[notice.block] = _Block(at, None, counts)
             self.blocks += counts
         return block
 
-    def _find_call(self, block: _Block, notice: Notice) -> None:
+    def _find_call(self, block: _Block, notice: NotificationKey) -> None:
         """Assign the oldest open call to a block; if blocks of calls have logs, only to a block with logs."""
         block.logs += notice.kind == LOGS
         block.has_calls |= notice.kind == CALLS
@@ -110,7 +110,7 @@ class LagTally:
                 self._count_call(kind, block.call, at)
             block.before_call.clear()
 
-    def _count(self, notice: Notice, block: _Block, at: float) -> None:
+    def _count(self, notice: NotificationKey, block: _Block, at: float) -> None:
         self.heard[notice.kind] += 1
         since = at - (self._began or 0.0)
         self.after_first.add(notice.kind, at - block.first, None, since)
@@ -166,7 +166,7 @@ class LagTally:
         lacks_logs = block.call is not None and block.logs < self._logs
         return lacks_logs or (block.counts and CALLS in self._kinds and not block.has_calls)
 
-    def _close(self, notice: Notice) -> None:
+    def _close(self, notice: NotificationKey) -> None:
         found = self._open.pop(notice)
         self._closed[notice] = None
         if len(self._closed) > MOST_KEPT:

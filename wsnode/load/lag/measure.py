@@ -10,7 +10,7 @@ from wsnode.load.connection import encoder
 from wsnode.load.lag.arrival import TimestampedConnection
 from wsnode.load.lag.drive import TOPIC, MiningCalls, choose
 from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
-from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, Notice, Reply, read
+from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, NotificationKey, Reply, read
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import SLICE_SECONDS
 from wsnode.load.node_reader import NodeReader
@@ -295,8 +295,10 @@ class _LagRun:
         self._selector.unregister(self._subscribers[number].socket)
         self.lost.append(str(error))
 
-    def _take(self, number: int | None, found: Notice | AllOutcomes | Reply | None, at: float) -> None:
-        if isinstance(found, Notice):
+    def _take(
+        self, number: int | None, found: NotificationKey | AllOutcomes | Reply | None, at: float
+    ) -> None:
+        if isinstance(found, NotificationKey):
             if number is not None:
                 self.tally.hear(number, found, at)
         elif isinstance(found, AllOutcomes):

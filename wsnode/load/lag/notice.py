@@ -11,7 +11,7 @@ LOGS: Final = "logs"
 CALLS: Final = "calls"
 
 
-class Notice(msgspec.Struct, frozen=True):
+class NotificationKey(msgspec.Struct, frozen=True):
     """Notification: its kind, the hash of its block, and its place in the block."""
 
     kind: str
@@ -59,7 +59,7 @@ class _Message(msgspec.Struct):
 _MESSAGE: Final = JsonDecoder(_Message)
 
 
-def read(message: bytes) -> Notice | AllOutcomes | Reply | None:
+def read(message: bytes) -> NotificationKey | AllOutcomes | Reply | None:
     """Return the notification or answer in a message, None for any other message."""
     try:
         found = _MESSAGE.decode(message)
@@ -73,9 +73,11 @@ def read(message: bytes) -> Notice | AllOutcomes | Reply | None:
     return Reply(found.id, None if error is None else f"{error.code} {error.message}")
 
 
-def _notice(result: _Result) -> Notice | AllOutcomes | None:
+def _notice(result: _Result) -> NotificationKey | AllOutcomes | None:
     if result.block_hash is not None and result.log_index is not None:
-        return Notice(LOGS, result.block_hash, f"{result.log_index} {'removed' if result.removed else ''}")
+        return NotificationKey(
+            LOGS, result.block_hash, f"{result.log_index} {'removed' if result.removed else ''}"
+        )
     if result.block_hash is not None and result.results is not None:
-        return AllOutcomes() if result.complete else Notice(CALLS, result.block_hash)
-    return None if result.hash is None else Notice(HEADS, result.hash)
+        return AllOutcomes() if result.complete else NotificationKey(CALLS, result.block_hash)
+    return None if result.hash is None else NotificationKey(HEADS, result.hash)

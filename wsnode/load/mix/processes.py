@@ -17,7 +17,7 @@ import msgspec
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.requests import Request
 from wsnode.load.mix.window import LoadSettings, run_window
-from wsnode.load.progress import Hear, Heartbeat, end_by_itself
+from wsnode.load.progress import Hear, ProgressMessage, end_by_itself
 
 SAFE_PATH = "PYTHONSAFEPATH"
 HEAR_SECONDS = 0.1
@@ -130,7 +130,7 @@ class _Shared(NamedTuple):
     """Objects that all processes of a run share."""
 
     barrier: Barrier
-    beats: "SimpleQueue[Heartbeat]"
+    beats: "SimpleQueue[ProgressMessage]"
     end: Event
     """Event that is set once the run is to end."""
 
@@ -140,7 +140,7 @@ class _Shared(NamedTuple):
             if hear(self.beats.get()):
                 self.end.set()
 
-    def hear(self, beat: Heartbeat) -> bool:
+    def hear(self, beat: ProgressMessage) -> bool:
         """Send a progress message to the parent process; return True if the run is to end."""
         self.beats.put(beat)
         return self.end.is_set()

@@ -11,7 +11,7 @@ import msgspec
 from wsnode.load.connection import encoder, open_connection
 from wsnode.load.measured import SLICE_SECONDS, Measurement
 from wsnode.load.mix.requests import Request
-from wsnode.load.progress import BEAT_SECONDS, Hear, Heartbeat, end_by_itself
+from wsnode.load.progress import BEAT_SECONDS, Hear, ProgressMessage, end_by_itself
 from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
@@ -132,10 +132,10 @@ class MixRun:
                 self._heard = now
                 self._is_stopped = self._hear(self._beat(now))
 
-    def _beat(self, now: float) -> Heartbeat:
+    def _beat(self, now: float) -> ProgressMessage:
         measured = self._measured
         in_flight = sum(len(window.asked) for window in self._windows)
-        return Heartbeat(
+        return ProgressMessage(
             os.getpid(),
             now - self._began,
             measured.replies,

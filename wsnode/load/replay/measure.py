@@ -14,7 +14,7 @@ from wsnode.load.connection import framer, open_connection
 from wsnode.load.machine import ClientUse
 from wsnode.load.measured import Measurement
 from wsnode.load.node_reader import NodeReader
-from wsnode.load.progress import BEAT_SECONDS, Heartbeat, RunProgress, Show
+from wsnode.load.progress import BEAT_SECONDS, ProgressMessage, RunProgress, Show
 from wsnode.load.replies import error_text, outcome
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
 
@@ -308,7 +308,9 @@ class _ReplayRun:
         if len(measured.slices) > MOST_SLICES:
             measured.join_slices()
         errors, in_flight = measured.errors.total(), len(self._in_flight)
-        beat = Heartbeat(0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies)
+        beat = ProgressMessage(
+            0, now - self._began, measured.replies, errors, in_flight, measured.all_latencies
+        )
         self._progress.take(beat)
         if self._show(self._progress.line()):
             self._next = None

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.untrusted.files import OversizedFileError, open_for_reading
 
@@ -63,7 +63,7 @@ class JwtVerifier:
         now.
 
         Raises:
-            RequestRefusedError: 401, with the reason.
+            HttpRequestRefusedError: 401, with the reason.
         """
         scheme, _, token = authorization.strip().partition(" ")
         if scheme.lower() != _SCHEME or not token:
@@ -141,5 +141,5 @@ def _bytes(part: str) -> bytes:
         raise _refused("the token is malformed") from None
 
 
-def _refused(message: str) -> RequestRefusedError:
-    return RequestRefusedError(401, RpcError(INVALID_REQUEST, message), {"WWW-Authenticate": "Bearer"})
+def _refused(message: str) -> HttpRequestRefusedError:
+    return HttpRequestRefusedError(401, RpcError(INVALID_REQUEST, message), {"WWW-Authenticate": "Bearer"})

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import trio
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.router import BlockWaiter, Route
 
 HEADER: Final = "wsnode-min-block"
@@ -17,7 +17,7 @@ MEMBER: Final = "min_block"
 HEAD_HEADER: Final = "wsnode-block"
 """Header of an HTTP reply: the head on which the reply was computed."""
 
-Arrival: TypeAlias = Callable[[], Awaitable[RequestRefusedError | None]]
+Arrival: TypeAlias = Callable[[], Awaitable[HttpRequestRefusedError | None]]
 """Function that waits for a block; it returns a refusal (503) if the block is late or too many wait, else
 None.
 """
@@ -27,7 +27,7 @@ def demanded_by(target: str) -> str | None:
     """Return the block demanded in the query of a handshake's target, None without a demand.
 
     Raises:
-        RequestRefusedError: The query demands several blocks.
+        HttpRequestRefusedError: The query demands several blocks.
     """
     query = target.partition("?")[2]
     if MEMBER not in query:
@@ -42,7 +42,7 @@ def arrival_of(route: Route, text: str) -> Arrival:
     """Return a function that waits for the demanded block, written as `NUMBER` or `NUMBER:HASH`.
 
     Raises:
-        RequestRefusedError: The text names no block, or the network has no blocks to wait for (400).
+        HttpRequestRefusedError: The text names no block, or the network has no blocks to wait for (400).
     """
     if (barrier := route.barrier) is None:
         raise _refusal(400, invalid_params("this network has no blocks to wait for"))
@@ -53,7 +53,7 @@ def arrival_of(route: Route, text: str) -> Arrival:
     return lambda: _wait(barrier, awaited, route)
 
 
-async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> RequestRefusedError | None:
+async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> HttpRequestRefusedError | None:
     if barrier.has_come(awaited):
         await trio.lowlevel.checkpoint()
         return None
@@ -64,5 +64,5 @@ async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> RequestRefu
     return None
 
 
-def _refusal(status: int, error: RpcError) -> RequestRefusedError:
-    return RequestRefusedError(status, error, {"Retry-After": "1"} if status == 503 else None)
+def _refusal(status: int, error: RpcError) -> HttpRequestRefusedError:
+    return HttpRequestRefusedError(status, error, {"Retry-After": "1"} if status == 503 else None)

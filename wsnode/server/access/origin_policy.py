@@ -16,7 +16,7 @@ import msgspec
 
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.server.access.api_keys import ApiKey
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 
 EVERY = "*"
 HOSTS_KEPT = 64
@@ -49,12 +49,13 @@ class OriginPolicy(msgspec.Struct, frozen=True):
         """Check that a request may use the name `host`, with or without a port.
 
         Raises:
-            RequestRefusedError: 403 `invalid host specified`, as geth (node/rpcstack.go, virtualHostHandler).
+            HttpRequestRefusedError: 403 `invalid host specified`, as geth (node/rpcstack.go,
+                virtualHostHandler).
         """
         if self.hosts is None:
             return
         if (name := _foreign_name(host)) is not None and name not in self.hosts:
-            raise RequestRefusedError(403, RpcError(INVALID_REQUEST, "invalid host specified"))
+            raise HttpRequestRefusedError(403, RpcError(INVALID_REQUEST, "invalid host specified"))
 
     def check_origin(self, api_key: ApiKey | None, origin: str | None) -> bool:
         """Check a request's origin; return True if pages of any origin may read the reply.
@@ -62,7 +63,7 @@ class OriginPolicy(msgspec.Struct, frozen=True):
         The origins of the key, if it names any, replace those of the policy.
 
         Raises:
-            RequestRefusedError: The web page `origin` may not use this node, or not with this key.
+            HttpRequestRefusedError: The web page `origin` may not use this node, or not with this key.
         """
         allowed, local = self.origins, self.admits_local_pages
         of_key = None if api_key is None else api_key.limits.origins
@@ -71,7 +72,7 @@ class OriginPolicy(msgspec.Struct, frozen=True):
         if allowed is None:
             return True
         if origin is not None and origin.lower() not in allowed and not (local and _is_local(origin)):
-            raise RequestRefusedError(
+            raise HttpRequestRefusedError(
                 403,
                 RpcError(
                     INVALID_REQUEST,

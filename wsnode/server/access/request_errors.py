@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from wsnode.jsonrpc.errors import RpcError, invalid_request
 
 
-class RequestRefusedError(Exception):
+class HttpRequestRefusedError(Exception):
     """Refusal of a handshake or an HTTP request, with an HTTP status and a JSON-RPC error as its body."""
 
     def __init__(self, status: int, error: RpcError, headers: Mapping[str, str] | None = None) -> None:
@@ -15,6 +15,6 @@ class RequestRefusedError(Exception):
         self.headers = dict(headers or {})
 
 
-def bad_request(message: str) -> RequestRefusedError:
+def bad_request(message: str) -> HttpRequestRefusedError:
     """Return the refusal (400) of a request that is malformed as HTTP."""
-    return RequestRefusedError(400, invalid_request(message))
+    return HttpRequestRefusedError(400, invalid_request(message))

@@ -27,7 +27,8 @@ def target_of(host: str, text: str) -> RequestTarget:
     The host of a URL takes precedence over the header (RFC 9112, section 3.2.2).
 
     Raises:
-        RequestRefusedError: The URL names no host, or a user as well (RFC 9110, sections 4.2.1 and 4.2.4).
+        HttpRequestRefusedError: The URL names no host, or a user as well (RFC 9110, sections 4.2.1 and
+            4.2.4).
     """
     if text.startswith("/") or (match := _ABSOLUTE.fullmatch(text)) is None:
         return RequestTarget(host, text)

@@ -15,7 +15,7 @@ from wsnode.jsonrpc.work import View
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy, without_port
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.shared import MetricValue
 
@@ -93,7 +93,7 @@ class TokenCheck(Protocol):
         """Check the value of the `Authorization` header.
 
         Raises:
-            RequestRefusedError: The header has no valid token.
+            HttpRequestRefusedError: The header has no valid token.
         """
         ...
 
@@ -182,7 +182,7 @@ class Router:
         """Return the route of a request of `client` for `target` on `host`.
 
         Raises:
-            RequestRefusedError: No network serves the request, or its key or token is not accepted.
+            HttpRequestRefusedError: No network serves the request, or its key or token is not accepted.
         """
         self.origin_policy.check_host(host)
         path = target.partition("?")[0]
@@ -208,7 +208,7 @@ class Router:
         """Return the version of a specification at the end of a path, None if it names none.
 
         Raises:
-            RequestRefusedError: The network has no such version.
+            HttpRequestRefusedError: The network has no such version.
         """
         version: str | None = match["version"]
         if version is not None and version not in self._rpc_versions.get(network, ()):
@@ -219,7 +219,7 @@ class Router:
         """Return the name of the network that serves `host`.
 
         Raises:
-            RequestRefusedError: No network serves it, or it needs a valid token.
+            HttpRequestRefusedError: No network serves it, or it needs a valid token.
         """
         name = self._name_of(host)
         if (tokens := self._tokens.get(name)) is not None:
@@ -231,7 +231,7 @@ class Router:
             return next(iter(self._networks))
         name = self._hosts.get(without_port(host).lower())
         if name is None:
-            raise RequestRefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
+            raise HttpRequestRefusedError(404, RpcError(INVALID_REQUEST, "unknown host"))
         return name
 
     def _api_key_of(self, network: str, key: str) -> ApiKey | None:
@@ -239,7 +239,7 @@ class Router:
         if ring is None:
             return None
         if not key:
-            raise RequestRefusedError(
+            raise HttpRequestRefusedError(
                 401,
                 RpcError(
                     INVALID_REQUEST,
@@ -247,21 +247,21 @@ class Router:
                 ),
             )
         if (api_key := ring.lookup(key)) is None:
-            raise RequestRefusedError(
+            raise HttpRequestRefusedError(
                 401,
                 RpcError(INVALID_REQUEST, "invalid API key; `wsnode keys add` makes one, --open accepts any"),
             )
         return api_key
 
 
-def _not_found() -> RequestRefusedError:
-    return RequestRefusedError(404, RpcError(INVALID_REQUEST, "not found"))
+def _not_found() -> HttpRequestRefusedError:
+    return HttpRequestRefusedError(404, RpcError(INVALID_REQUEST, "not found"))
 
 
-def _wrong_way(*, socket: bool) -> RequestRefusedError:
+def _wrong_way(*, socket: bool) -> HttpRequestRefusedError:
     if socket:
-        return RequestRefusedError(
+        return HttpRequestRefusedError(
             404, RpcError(INVALID_REQUEST, "WebSocket connections are made to /ws/v3/<API_KEY>")
         )
     error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
-    return RequestRefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})
+    return HttpRequestRefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})

@@ -23,7 +23,7 @@ from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
 from wsnode.server.access.api_keys import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
 from wsnode.server.access.min_block import HEADER as MIN_BLOCK
-from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
 from wsnode.server.access.request_target import EVERYTHING, RequestTarget, target_of
 from wsnode.server.access.router import Route, Router
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
@@ -181,7 +181,7 @@ class HttpConnection:
 
     async def _say_given_up(self) -> bool:
         response = refused(
-            RequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests, try again"))
+            HttpRequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests, try again"))
         )
         self._count(response)
         await self._send_all(serialize(response, last=self._is_last))
@@ -210,12 +210,12 @@ class HttpConnection:
         try:
             target = RequestTarget(headers.only("host"), quick.target)
             return await self._answer(self._enter(headers, target), headers, quick.body)
-        except RequestRefusedError as refusal:
+        except HttpRequestRefusedError as refusal:
             return self._refused(refusal, headers)
         except BadContentError as bad:
-            return self._refused(RequestRefusedError(bad.status, invalid_request(bad.message)), headers)
+            return self._refused(HttpRequestRefusedError(bad.status, invalid_request(bad.message)), headers)
 
-    def _refused(self, refusal: RequestRefusedError, headers: Headers) -> Response:
+    def _refused(self, refusal: HttpRequestRefusedError, headers: Headers) -> Response:
         """Return the response of a refusal, readable by web pages of admitted origins."""
         origin_policy = self._service.router.origin_policy
         return refused(refusal, shared_refusal(headers, headers.first("host"), origin_policy))
@@ -232,12 +232,14 @@ class HttpConnection:
             self._check_head()
             response = await self._respond(request, headers)
         except h11.RemoteProtocolError as error:
-            refusal = RequestRefusedError(error.error_status_hint, invalid_request(_reason(error)))
+            refusal = HttpRequestRefusedError(error.error_status_hint, invalid_request(_reason(error)))
             response = self._refused(refusal, headers)
-        except RequestRefusedError as refusal:
+        except HttpRequestRefusedError as refusal:
             response = self._refused(refusal, headers)
         except BadContentError as bad:
-            response = self._refused(RequestRefusedError(bad.status, invalid_request(bad.message)), headers)
+            response = self._refused(
+                HttpRequestRefusedError(bad.status, invalid_request(bad.message)), headers
+            )
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise _DisconnectedError
         self._count(response)
@@ -251,7 +253,7 @@ class HttpConnection:
     def _check_head(self) -> None:
         """Check the size of a parsed head; the parser bounds only incomplete ones."""
         if self._given - len(self._parser.trailing_data[0]) > self._limits.head_bytes:
-            raise RequestRefusedError(431, invalid_request("header fields too large"))
+            raise HttpRequestRefusedError(431, invalid_request("header fields too large"))
 
     def _count(self, response: Response) -> None:
         counters = self._service.shared.counters
@@ -272,7 +274,7 @@ class HttpConnection:
             await self._read_body(headers)
             return self._options(headers, target)
         if method != "POST":
-            raise RequestRefusedError(405, invalid_request("method not allowed"), {"Allow": METHODS})
+            raise HttpRequestRefusedError(405, invalid_request("method not allowed"), {"Allow": METHODS})
         return await self._call(headers, target)
 
     def _options(self, headers: Headers, target: RequestTarget) -> Response:
@@ -293,7 +295,7 @@ class HttpConnection:
             *target, self.client, socket=False, authorization=headers.first("authorization")
         )
         if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
-            raise RequestRefusedError(
+            raise HttpRequestRefusedError(
                 415, invalid_request("invalid content type, only application/json is supported")
             )
         return route
@@ -313,7 +315,7 @@ class HttpConnection:
         size = size_of(answer)
         if not self._service.shared.waiting.allows(self.client, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
-            raise RequestRefusedError(503, error, {"Retry-After": "1"})
+            raise HttpRequestRefusedError(503, error, {"Retry-After": "1"})
         reply, headers_of_reply = answer, shared
         if size >= self._limits.deflate_bytes:
             with self._counted(size):
@@ -372,7 +374,7 @@ class HttpConnection:
         """Wait for the block that a request demands.
 
         Raises:
-            RequestRefusedError: The block does not come in time, or too many wait.
+            HttpRequestRefusedError: The block does not come in time, or too many wait.
         """
         if (refusal := await self._while_there(arrival)) is not None:
             raise refusal
@@ -447,7 +449,7 @@ class HttpConnection:
 
     def _check_given_up(self) -> None:
         if self._has_given_up:
-            raise RequestRefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+            raise HttpRequestRefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
 
     async def _read_parts(self, limit: int, deadline: float) -> bytes:
         # In one piece, for a body may come in chunks of a byte.
@@ -457,7 +459,7 @@ class HttpConnection:
             while isinstance(event := await self._next_event(deadline), h11.Data):
                 body += event.data
                 if len(body) > limit:
-                    raise RequestRefusedError(
+                    raise HttpRequestRefusedError(
                         413, invalid_request(f"content length too large ({len(body)}>{limit})")
                     )
                 self._hold(len(body))
@@ -502,7 +504,7 @@ class HttpConnection:
         """Return the parser's next event.
 
         Raises:
-            RequestRefusedError: The request is incomplete at the time `until`.
+            HttpRequestRefusedError: The request is incomplete at the time `until`.
             _DisconnectedError: The client was silent for too long, or has disconnected.
         """
         await self._take_turns()
@@ -517,7 +519,7 @@ class HttpConnection:
             data, self._ahead = self._ahead or await receive_by(self._transport, deadline), b""
             if data is None:
                 if deadline == until:
-                    raise RequestRefusedError(408, invalid_request("read timeout"))
+                    raise HttpRequestRefusedError(408, invalid_request("read timeout"))
                 raise _DisconnectedError
             self._given += len(data)
             self._parser.receive_data(data)
@@ -597,8 +599,8 @@ class _Length:
         return self._size
 
 
-def _too_large(size: int | str, limit: int) -> RequestRefusedError:
-    return RequestRefusedError(413, invalid_request(f"content length too large ({size}>{limit})"))
+def _too_large(size: int | str, limit: int) -> HttpRequestRefusedError:
+    return HttpRequestRefusedError(413, invalid_request(f"content length too large ({size}>{limit})"))
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:

@@ -6,7 +6,7 @@ import h11
 
 from wsnode.server.access.min_block import HEAD_HEADER
 from wsnode.server.access.origin_policy import OriginPolicy
-from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
 from wsnode.server.access.router import Caller
 
 _NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
@@ -32,7 +32,7 @@ class Headers:
         """Return the value of the only header with a name, an empty text if there is none.
 
         Raises:
-            RequestRefusedError: Several headers have the name.
+            HttpRequestRefusedError: Several headers have the name.
         """
         if len(self._first) < len(self._pairs) and self.count(name) > 1:
             raise bad_request(f"more than one {name} header")
@@ -50,7 +50,7 @@ def cross_origin(headers: Headers, caller: Caller, origin_policy: OriginPolicy) 
     """Return the headers with which a web page may read the response, none for a request without origin.
 
     Raises:
-        RequestRefusedError: The origin is malformed or not admitted.
+        HttpRequestRefusedError: The origin is malformed or not admitted.
     """
     origin = headers.only("origin")
     if not origin:
@@ -69,7 +69,7 @@ def shared_refusal(headers: Headers, host: str, origin_policy: OriginPolicy) -> 
         if not origin or not origin.isascii():
             return {}
         return _allowed(origin, is_for_all=origin_policy.check_origin(None, origin))
-    except RequestRefusedError:
+    except HttpRequestRefusedError:
         return {}
 
 

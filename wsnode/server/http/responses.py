@@ -7,7 +7,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
-from wsnode.server.access.request_errors import RequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError
 
 JSON = "application/json"
 
@@ -33,7 +33,7 @@ def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
     return "\r\n".join((*lines, "", "")).encode("latin-1"), *pieces_of(response.body)
 
 
-def refused(refusal: RequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:
+def refused(refusal: HttpRequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:
     """Return the response of a refusal, with a JSON-RPC error as its body.
 
     The headers `shared` decide which web pages can read it; other pages do not learn that a node is here.

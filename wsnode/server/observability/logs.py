@@ -98,7 +98,7 @@ class RateLimitFilter(logging.Filter):
 SPARING = RateLimitFilter(10)
 
 
-class LengthLimitFilter(logging.Filter):
+class PlaceRateFilter(logging.Filter):
     """Filter that passes one traceback and some warnings a minute from each place in the code.
 
     The next line of a place has the number of those skipped. Lines below the level of warnings pass.
@@ -183,7 +183,7 @@ def configure(
     if form not in FORMATS:
         raise ValueError(f"log format {form}: not one of {', '.join(FORMATS)}")
     handler = logging.StreamHandler[LogStream](stream or sys.stderr)
-    handler.addFilter(LengthLimitFilter(WARNINGS))
+    handler.addFilter(PlaceRateFilter(WARNINGS))
     if worker is not None:
         handler.addFilter(WorkerNumberFilter(worker))
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())

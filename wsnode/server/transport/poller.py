@@ -76,8 +76,8 @@ class FastConnection(Protocol):
         ...
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived, which the fast path then tries to answer; return the maximum
-        number of bytes of a reply that may be sent now, 0 for none.
+        """Record an arrival of bytes for the fast path; return the maximum number of bytes of a reply that
+        may be sent now, 0 for none.
         """
         ...
 

@@ -322,8 +322,8 @@ class WebSocketConnection:
         return SHARE_BYTES
 
     def fast_reply_limit(self) -> int:
-        """Record that bytes have arrived, which the fast path then tries to answer; return the maximum
-        number of bytes of a reply that may be sent now, 0 for none.
+        """Record that the fast path tries to answer arrived bytes; return the maximum number of bytes of a
+        reply to send now, 0 for none.
         """
         # The engine does not send behind what waits, be it the end of a frame.
         if not self._fast_reply_limit or not self._may_reply_now or not self._outbox.is_idle:

@@ -12,7 +12,7 @@ from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, invalid_request
 from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
-from wsnode.server.access.request_errors import RequestRefusedError, bad_request
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
 from wsnode.server.access.request_target import target_of
 from wsnode.server.access.router import Caller, Route, Router
 from wsnode.server.websocket.deflate import factory
@@ -61,7 +61,7 @@ def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: Clien
         _check_connections(route.caller)
         demanded = demanded_by(target.path)
         demand = None if demanded is None else arrival_of(route, demanded)
-    except RequestRefusedError as refused:
+    except HttpRequestRefusedError as refused:
         return _refuse(refused)
     response = protocol.accept(request)
     if response.status_code != 101:
@@ -70,11 +70,11 @@ def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: Clien
     return Handshake(response.serialize(), route=route, demand=demand, deflate=deflate)
 
 
-def _refuse(refused: RequestRefusedError) -> Handshake:
+def _refuse(refused: HttpRequestRefusedError) -> Handshake:
     return Handshake(refusal(refused), refused.status)
 
 
-def refusal(refused: RequestRefusedError, *, close: bool = True) -> bytes:
+def refusal(refused: HttpRequestRefusedError, *, close: bool = True) -> bytes:
     """Return an HTTP response of a refusal, with a JSON-RPC error as its body."""
     body = error_reply(NULL, refused.error)
     headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
@@ -102,10 +102,10 @@ def _check_connections(caller: Caller) -> None:
         if caller.api_key is not None:
             caller.api_key.check_connections()
     except RpcError as error:
-        raise RequestRefusedError(429, error, {"Retry-After": "1"}) from None
+        raise HttpRequestRefusedError(429, error, {"Retry-After": "1"}) from None
 
 
-def _refused(response: Response) -> RequestRefusedError:
+def _refused(response: Response) -> HttpRequestRefusedError:
     message = bytes(response.body or b"").decode(errors="replace").partition("\n")[0]
     headers = {name: response.headers[name] for name in ("Allow", "Upgrade") if name in response.headers}
-    return RequestRefusedError(response.status_code, invalid_request(message), headers)
+    return HttpRequestRefusedError(response.status_code, invalid_request(message), headers)

@@ -21,7 +21,7 @@ from wsnode.starknet.classes.definition import (
     kinds_of,
     packed_kinds,
 )
-from wsnode.starknet.classes.hinted import hinted_text
+from wsnode.starknet.classes.hinted_class_hash import hinted_text
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import cairo0_class_hash
 from wsnode.untrusted.decoding import JsonDecoder

@@ -31,7 +31,7 @@ class ClassFiles:
         """Record the classes in `folder`; other files are reported.
 
         Raises:
-            DumpError: There is no such folder, or a file cannot be read.
+            BlockDumpError: There is no such folder, or a file cannot be read.
         """
         for path in dump_files(folder):
             if class_hash := _hash_in_name(path):

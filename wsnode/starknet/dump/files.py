@@ -9,7 +9,7 @@ from typing import IO, Any, Final, cast
 
 import msgspec
 
-from wsnode.starknet.errors import DumpError
+from wsnode.starknet.errors import BlockDumpError
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.untrusted.files import open_for_reading
 
@@ -36,14 +36,14 @@ def dump_files(folder: Path) -> list[Path]:
     """Return the files below `folder` that may hold documents, in numeric order; `folder` may be such a file.
 
     Raises:
-        DumpError: There are none.
+        BlockDumpError: There are none.
     """
     if not folder.exists():
-        raise DumpError(f"{folder}: no such file or folder")
+        raise BlockDumpError(f"{folder}: no such file or folder")
     paths = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
     found = sorted((path for path in paths if _suffix(path)), key=lambda path: _natural(str(path)))
     if not found:
-        raise DumpError(f"{folder}: no .json, .jsonl or .ndjson file in it, nor one of them as .gz")
+        raise BlockDumpError(f"{folder}: no .json, .jsonl or .ndjson file in it, nor one of them as .gz")
     return found
 
 
@@ -64,7 +64,7 @@ def documents(path: Path) -> Iterator[tuple[FileLocation, bytes]]:
     """Yield the documents of one file and their places.
 
     Raises:
-        DumpError: The file cannot be read.
+        BlockDumpError: The file cannot be read.
     """
     if _suffix(path) in ONE_A_LINE:
         yield from _lines(path)
@@ -81,16 +81,16 @@ def read_file(path: Path) -> bytes:
     """Return the content of the file, decompressed.
 
     Raises:
-        DumpError: It cannot be read.
+        BlockDumpError: It cannot be read.
     """
     try:
         with _open(path) as stream:
             content = stream.read(most := _most_bytes(path))
             if len(content) == most:
-                raise DumpError(f"{path}: it expands to {most} bytes and more")
+                raise BlockDumpError(f"{path}: it expands to {most} bytes and more")
             return content
     except (OSError, EOFError, zlib.error) as error:
-        raise DumpError(f"{path}: {error}") from None
+        raise BlockDumpError(f"{path}: {error}") from None
 
 
 class DocumentReader:
@@ -105,7 +105,7 @@ class DocumentReader:
         """Return the document at `place`.
 
         Raises:
-            DumpError: The file can no longer be read.
+            BlockDumpError: The file can no longer be read.
         """
         if place.path != self._path:
             self._turn_to(place.path)
@@ -116,7 +116,7 @@ class DocumentReader:
                 self._stream.seek(place.position)
             return self._stream.readline(MOST_LINE_BYTES)
         except (OSError, EOFError, zlib.error) as error:
-            raise DumpError(f"{place.path}: {error}") from None
+            raise BlockDumpError(f"{place.path}: {error}") from None
 
     def close(self) -> None:
         """Close the open file."""
@@ -139,19 +139,19 @@ def _lines(path: Path) -> Iterator[tuple[FileLocation, bytes]]:
             position = 0
             while line := stream.readline(MOST_LINE_BYTES):
                 if len(line) == MOST_LINE_BYTES:
-                    raise DumpError(f"{path}: it has a line of {MOST_LINE_BYTES} bytes and more")
+                    raise BlockDumpError(f"{path}: it has a line of {MOST_LINE_BYTES} bytes and more")
                 if line.strip():
                     yield FileLocation(path, position), line
                 position += len(line)
     except (OSError, EOFError, zlib.error) as error:
-        raise DumpError(f"{path}: {error}") from None
+        raise BlockDumpError(f"{path}: {error}") from None
 
 
 def _items(path: Path, text: bytes) -> list[msgspec.Raw]:
     try:
         return _decode_items(text)
     except MalformedError as error:
-        raise DumpError(f"{path}: {error}") from None
+        raise BlockDumpError(f"{path}: {error}") from None
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -14,7 +14,7 @@ from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
 from wsnode.starknet.dump.documents import DumpDocument, DumpUpdate, read_document
 from wsnode.starknet.dump.files import DocumentReader, FileLocation, documents, dump_files, number_in_name
 from wsnode.starknet.dump.receipt_block import node_block
-from wsnode.starknet.errors import DumpError, InvalidStarknetBlockError
+from wsnode.starknet.errors import BlockDumpError, InvalidStarknetBlockError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.state_diff import InvalidStateDiffError
 from wsnode.untrusted.decoding import MalformedError
@@ -47,7 +47,7 @@ class DumpFolder(msgspec.Struct, frozen=True):
 
         Raises:
             InvalidStarknetBlockError: A block's diff contradicts itself.
-            DumpError: A file changed since the first pass.
+            BlockDumpError: A file changed since the first pass.
         """
         # Bodies may be in other files than state updates, and each reader has one open.
         with closing(DocumentReader()) as reader, closing(DocumentReader()) as bodies:
@@ -65,7 +65,7 @@ class DumpFolder(msgspec.Struct, frozen=True):
             return None
         document = read_document(reader.read(place))
         if document.body is None or document.header is None or document.header.hash != listed.hash:
-            raise DumpError(f"{place.path}: block {listed.number} is no longer in it")
+            raise BlockDumpError(f"{place.path}: block {listed.number} is no longer in it")
         return document
 
     def _block(
@@ -73,7 +73,7 @@ class DumpFolder(msgspec.Struct, frozen=True):
     ) -> UnverifiedStarknetBlock:
         update = document.update
         if update is None or update.hash != listed.hash:
-            raise DumpError(f"{listed.place.path}: block {listed.number} is no longer in it")
+            raise BlockDumpError(f"{listed.place.path}: block {listed.number} is no longer in it")
         try:
             diff = update.diff()
             told = body and body.body and node_block(body.body)
@@ -102,7 +102,7 @@ def read_dump(folder: Path, first_block: int | None, report: Report) -> DumpFold
     A block without a number follows the one before it, from `first_block` on.
 
     Raises:
-        DumpError: It holds no block, or two blocks have one number.
+        BlockDumpError: It holds no block, or two blocks have one number.
     """
     headers: dict[bytes, StarknetHeader] = {}
     bodies: dict[bytes, FileLocation] = {}
@@ -150,7 +150,7 @@ def _numbered(
         number = next(number for number in told if number is not None)
         other = listed.setdefault(number, BlockIndexEntry(number, update.hash, place))
         if other.hash != update.hash:
-            raise DumpError(
+            raise BlockDumpError(
                 f"block {number} is {felt_text(other.hash)} in {other.place.path}"
                 f" and {felt_text(update.hash)} in {place.path}"
             )

@@ -51,7 +51,7 @@ from wsnode.starknet.rpc.schemas import (
     SUBSCRIPTION,
 )
 from wsnode.starknet.rpc.storage_proofs import storage_proof_handler
-from wsnode.starknet.rpc.subscriptions import SubscriptionMethods
+from wsnode.starknet.rpc.subscriptions import StarknetSubscriptionMethods
 from wsnode.starknet.rpc.transaction_schemas import (
     BLOCK_WITH_RECEIPTS,
     BLOCK_WITH_TX_HASHES,
@@ -176,7 +176,7 @@ def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> 
             errors=(*errors, notifications_not_supported()),
         )(handler)
 
-    methods = SubscriptionMethods(hub, family)
+    methods = StarknetSubscriptionMethods(hub, family)
     of_blocks = (block_not_found(), too_many_blocks_back())
     of_transactions = (*of_blocks, too_many_senders(), *ROOM_ERRORS)
     for name, handler, errors in (

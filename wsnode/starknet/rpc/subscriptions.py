@@ -59,7 +59,7 @@ class _Cursors(Protocol):
     def cursors(self) -> bool: ...
 
 
-class SubscriptionMethods:
+class StarknetSubscriptionMethods:
     """The subscription methods of one hub, under the names of a family."""
 
     def __init__(self, hub: StarknetHub, family: Family) -> None:

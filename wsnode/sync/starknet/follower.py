@@ -18,12 +18,12 @@ from wsnode.sync.starknet.client import block_at
 from wsnode.sync.starknet.dialect import StarknetDialect
 from wsnode.sync.starknet.forwarder import StarknetForwarder
 from wsnode.sync.starknet.head_tracker import StarknetHeadTracker
+from wsnode.sync.starknet.light_window import StarknetWindow
 from wsnode.sync.starknet.pre_confirmed_tracker import PreConfirmedTracker
 from wsnode.sync.starknet.replies import StarknetHead, head_at
 from wsnode.sync.starknet.state_reader import StarknetStateReader
 from wsnode.sync.starknet.store import ChainWriter
 from wsnode.sync.starknet.verifying import BlockVerifier
-from wsnode.sync.starknet.window import StarknetWindow
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError

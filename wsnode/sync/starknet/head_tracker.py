@@ -15,7 +15,7 @@ from wsnode.sync.follow.fork_choice import Path, chosen
 from wsnode.sync.follow.upstream import LowerHead, PeerError, Upstream, Upstreams
 from wsnode.sync.starknet.client import block_at, fetch_announced, fetch_block
 from wsnode.sync.starknet.replies import StarknetHead, head_at
-from wsnode.sync.starknet.side_blocks import NOWHERE, ProvedBlock, SideBlocks
+from wsnode.sync.starknet.side_blocks import NOWHERE, StarknetSideBlocks, VerifiedSideBlock
 from wsnode.sync.starknet.store import ChainWriter, RefusedRootError
 from wsnode.sync.starknet.verifying import BlockVerifier
 from wsnode.upstream.errors import UpstreamError
@@ -53,7 +53,7 @@ class StarknetHeadTracker:
         self._upstreams = upstreams
         self.agree = agree
         self._checkpoint = checkpoint
-        self._beside = SideBlocks(chain)
+        self._beside = StarknetSideBlocks(chain)
         self._lower = LowerHead(upstreams)
         self._choosing = trio.Lock()
         self.reorganisations = 0
@@ -117,8 +117,7 @@ class StarknetHeadTracker:
     async def _begin_empty(self, upstream: Upstream, announced: Head) -> Head | None:
         """Fetch and verify the first block of an empty light folder; return its head.
 
-        None if another upstream's block has become the first one meanwhile: then ancestors are fetched, so that
-        an upstream that lags has not begun the chain once more.
+        None if another upstream's block has become the first one meanwhile.
         """
         first = await self._first_block(upstream, announced)
         async with self._choosing:
@@ -133,14 +132,16 @@ class StarknetHeadTracker:
         self._beside.add(first)
         return first.head
 
-    async def _first_block(self, upstream: Upstream, announced: Head) -> ProvedBlock:
-        """Return the verified first block: the checkpoint for an empty folder with one, else the announced."""
+    async def _first_block(self, upstream: Upstream, announced: Head) -> VerifiedSideBlock:
+        """Return the verified first block: the checkpoint for an empty folder with one, else the
+        announced.
+        """
         if self.head < 0 and self._checkpoint is not None:
             block = await fetch_block(upstream, {"block_hash": felt_text(self._checkpoint)})
         else:
             block = await fetch_announced(upstream, announced)
         proved = await self._verifier.prove(upstream, block)
-        return ProvedBlock(proved, await self._verifier.fetch_classes(upstream, proved), is_first=True)
+        return VerifiedSideBlock(proved, await self._verifier.fetch_classes(upstream, proved), is_first=True)
 
     async def _walk(self, upstream: Upstream, announced: Head) -> bool:
         """Fetch and verify a block and its unknown ancestors, by hash.
@@ -257,7 +258,7 @@ class StarknetHeadTracker:
 
     async def _add(self, upstream: Upstream, block: VerifiedStarknetBlock) -> None:
         classes = await self._verifier.fetch_classes(upstream, block)
-        self._beside.add(ProvedBlock(block, classes))
+        self._beside.add(VerifiedSideBlock(block, classes))
 
     async def _took(self, upstream: Upstream, head: Head) -> None:
         """Note that a head of an upstream is verified, and choose our head again."""

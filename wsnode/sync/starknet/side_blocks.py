@@ -23,7 +23,7 @@ NOWHERE: Final = -1
 """Number before block 0: the root of a path to a chain's first block."""
 
 
-class ProvedBlock(msgspec.Struct, frozen=True):
+class VerifiedSideBlock(msgspec.Struct, frozen=True):
     """Block proved by its hash, with those of its classes that are not stored."""
 
     block: VerifiedStarknetBlock
@@ -42,15 +42,15 @@ class ProvedBlock(msgspec.Struct, frozen=True):
         return len(self.block.body or b"") + sum(len(each.rendered) for each in self.classes)
 
 
-class SideBlocks:
+class StarknetSideBlocks:
     """Verified blocks that are not stored, by their hash."""
 
     def __init__(self, chain: StarknetChain) -> None:
         self._chain = chain
-        self._beside: dict[bytes, ProvedBlock] = {}
+        self._beside: dict[bytes, VerifiedSideBlock] = {}
         self._bytes = 0
 
-    def add(self, proved: ProvedBlock) -> None:
+    def add(self, proved: VerifiedSideBlock) -> None:
         """Hold a block in memory.
 
         Raises:
@@ -111,6 +111,6 @@ class SideBlocks:
     def _is_known(self, view: StarknetSnapshot, block_hash: bytes) -> bool:
         return block_hash in self._beside or view.number_of(block_hash) is not None
 
-    def blocks_of(self, path: Path) -> list[ProvedBlock]:
+    def blocks_of(self, path: Path) -> list[VerifiedSideBlock]:
         """Return the held blocks of a path, lowest first."""
         return [self._beside[head.hash] for head in path.beside]

@@ -10,7 +10,7 @@ from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import InvalidStarknetBlockError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.roots import StateRoots
-from wsnode.sync.starknet.side_blocks import NOWHERE, ProvedBlock
+from wsnode.sync.starknet.side_blocks import NOWHERE, VerifiedSideBlock
 
 PRUNED_AT_ONCE: Final = 64
 """Maximum number of blocks pruned in one change of the store."""
@@ -66,7 +66,7 @@ class ChainWriter:
         """Return the number of the window's first block, 0 for a full folder."""
         return 0 if self.window is None else max(0, self.head - self.window + 1)
 
-    async def set_head(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+    async def set_head(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
         """Replace the blocks above block `root` of the chain by `blocks`, lowest first.
 
         With the root `NOWHERE` a light folder begins anew with them.
@@ -80,7 +80,7 @@ class ChainWriter:
             self._look()
         self._publish()
 
-    def _set_head(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+    def _set_head(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
         verified = [proved.block for proved in blocks]
         classes = [found for proved in blocks for found in proved.classes]
         if root == NOWHERE and self.window is not None:
@@ -96,7 +96,7 @@ class ChainWriter:
             self._roots = None
             raise
 
-    def _check_roots(self, root: int, blocks: Sequence[ProvedBlock]) -> None:
+    def _check_roots(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
         if not self._checks_roots:
             return
         if self._roots is None or root < self.head:
@@ -112,7 +112,7 @@ class ChainWriter:
                     )
                 )
 
-    async def prepend(self, blocks: Sequence[ProvedBlock]) -> bool:
+    async def prepend(self, blocks: Sequence[VerifiedSideBlock]) -> bool:
         """Store blocks below the first stored block, highest first; return False if they do not join it.
 
         Raises:

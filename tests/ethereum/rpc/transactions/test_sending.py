@@ -11,7 +11,7 @@ from tests.ethereum.pool.steps import plain, with_blobs
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from wsnode.ethereum.building.next_block import within
-from wsnode.ethereum.building.pending_block import ALWAYS, PendingBlock
+from wsnode.ethereum.building.pending_block import ALWAYS, PendingBlockBuilder
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
 from wsnode.ethereum.rpc.common.parameters import Data
@@ -104,7 +104,7 @@ def test_the_block_to_come_is_not_built_without_end(playground: Playground) -> N
         now[0] += 0.1
         return now[0]
 
-    pending = PendingBlock(playground.pool, timer=timer)
+    pending = PendingBlockBuilder(playground.pool, timer=timer)
     built = set()
     with playground.chain.snapshot() as view:
         for nonce in range(20):
@@ -118,7 +118,7 @@ def test_the_block_to_come_is_not_built_without_end(playground: Playground) -> N
 
 def test_where_it_may_always_be_built_it_is_as_the_pool_is(playground: Playground) -> None:
     seconds = iter(range(100))
-    pending = PendingBlock(playground.pool, share=ALWAYS, timer=lambda: next(seconds))
+    pending = PendingBlockBuilder(playground.pool, share=ALWAYS, timer=lambda: next(seconds))
     with playground.chain.snapshot() as view:
         for nonce in range(20):
             playground.send(ALICE, nonce)

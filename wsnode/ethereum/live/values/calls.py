@@ -14,9 +14,9 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.values.call_proofs import CallProofs
 from wsnode.ethereum.live.values.cursor import StateCursor
 from wsnode.ethereum.live.values.feed import LIST_BYTES, cursor_at, is_known, published_view
-from wsnode.ethereum.live.values.keys import BlockState, PublishedValues, place_members
 from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
 from wsnode.ethereum.live.values.time_share import TimeShare
+from wsnode.ethereum.live.values.watched_values import BlockState, PublishedValues, place_members
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (

@@ -9,7 +9,8 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.keys import (
+from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
+from wsnode.ethereum.live.values.watched_values import (
     ADDRESS_BYTES,
     BlockState,
     Key,
@@ -20,7 +21,6 @@ from wsnode.ethereum.live.values.keys import (
     read_values,
     render_values,
 )
-from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BoundError, StateError, changed_keys, root_after
 from wsnode.pubsub.fan_out import FanOut
@@ -32,7 +32,7 @@ Changed = Mapping[bytes, tuple[bool, set[bytes]]]
 """Changes by address: True if the account itself may have changed, and the slots that may have changed."""
 
 
-class Watch(SubscriberGroups):
+class WatchedKeys(SubscriberGroups):
     """Keys that are watched together, their values, and the groups of their subscribers."""
 
     def __init__(self, fan_out: FanOut, keys: tuple[Key, ...], values: Values) -> None:
@@ -77,8 +77,8 @@ class StateFeed:
         self._hub = hub
         self.cursor: StateCursor | None = None
         """State that was compared last; None while nothing is watched."""
-        self._watches: dict[tuple[Key, ...], Watch] = {}
-        self._of_account: defaultdict[bytes, set[Watch]] = defaultdict(set)
+        self._watches: dict[tuple[Key, ...], WatchedKeys] = {}
+        self._of_account: defaultdict[bytes, set[WatchedKeys]] = defaultdict(set)
         hub.on_change.append(lambda _change: self.look())
         hub.on_same_head.append(self.look)
 
@@ -104,19 +104,19 @@ class StateFeed:
             self.cursor = cursor
             yield view
 
-    def hold(self, keys: tuple[Key, ...], view: Snapshot) -> Watch:
+    def hold(self, keys: tuple[Key, ...], view: Snapshot) -> WatchedKeys:
         """Return the watch of these keys; each call is undone by one of `release`. `view` is yielded by the
         feed.
         """
         if (watch := self._watches.get(keys)) is None:
             values = read_values(view.state, view.head, keys)
-            watch = self._watches[keys] = Watch(self._hub.fan_out, keys, values)
+            watch = self._watches[keys] = WatchedKeys(self._hub.fan_out, keys, values)
             for address in _addresses(keys):
                 self._of_account[address].add(watch)
         watch.holders += 1
         return watch
 
-    def release(self, watch: Watch) -> None:
+    def release(self, watch: WatchedKeys) -> None:
         """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if watch.holders:
@@ -143,7 +143,7 @@ class StateFeed:
                 watch.publish(render_values(place, accounts), cursor, PublishedValues(before, watch.values))
                 watch.values = {**watch.values, **values}
 
-    def _concerned(self, changed: Changed | None) -> list[Watch]:
+    def _concerned(self, changed: Changed | None) -> list[WatchedKeys]:
         if changed is None:
             return list(self._watches.values())
         found = (self._of_account.get(address, ()) for address in changed)

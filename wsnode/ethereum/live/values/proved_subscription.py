@@ -1,11 +1,11 @@
 """Subscriptions to values that other nodes prove."""
 
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.proved import ProvedStateFeed, ProvedWatch
+from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed, ProvedWatchedKeys
 from wsnode.ethereum.live.values.subscription import KeyedSubscription
 
 
-class ProvedStateSubscription(KeyedSubscription[ProvedWatch, ProvedStateFeed]):
+class ProvedStateSubscription(KeyedSubscription[ProvedWatchedKeys, ProvedStateFeed]):
     """Subscription to `state` of a light folder; it waits for first values, and each value may be an
     error.
     """
@@ -32,7 +32,7 @@ class ProvedStateSubscription(KeyedSubscription[ProvedWatch, ProvedStateFeed]):
             self._send_first(watch.place, watch, before)
         return False
 
-    def _release(self, watch: ProvedWatch) -> None:
+    def _release(self, watch: ProvedWatchedKeys) -> None:
         self._feed.release(watch)
 
     @property

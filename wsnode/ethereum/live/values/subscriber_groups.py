@@ -9,7 +9,7 @@ from wsnode.ethereum.live.notices import ReorganisationNotice, notification, reo
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.keys import PublishedValues
+from wsnode.ethereum.live.values.watched_values import PublishedValues
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut

@@ -8,8 +8,9 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import fallen_behind_notice, notification, restart_notice
 from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.feed import StateFeed, Watch, values_at
-from wsnode.ethereum.live.values.keys import (
+from wsnode.ethereum.live.values.feed import StateFeed, WatchedKeys, values_at
+from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups
+from wsnode.ethereum.live.values.watched_values import (
     BlockState,
     Key,
     PublishedValues,
@@ -17,12 +18,11 @@ from wsnode.ethereum.live.values.keys import (
     changes_of,
     render_values,
 )
-from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.subscription import EventChannel, Subscription
 
 G = TypeVar("G", bound=SubscriberGroups)
-W = TypeVar("W", bound=Watch)
+W = TypeVar("W", bound=WatchedKeys)
 F = TypeVar("F")
 
 
@@ -161,7 +161,7 @@ class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
         return bool(changes_of(before, watch.values))
 
 
-class StateSubscription(KeyedSubscription[Watch, StateFeed]):
+class StateSubscription(KeyedSubscription[WatchedKeys, StateFeed]):
     """Subscription to `state` of a chain whose blocks are executed here."""
 
     async def take_step(self) -> bool:
@@ -180,7 +180,7 @@ class StateSubscription(KeyedSubscription[Watch, StateFeed]):
                 self._send_missed(place, self._watch)
         return False
 
-    def _release(self, watch: Watch) -> None:
+    def _release(self, watch: WatchedKeys) -> None:
         self._feed.release(watch)
 
     @property

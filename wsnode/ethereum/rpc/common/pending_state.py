@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wsnode.ethereum.building.pending_block import NoNextBlockError, PendingBlock, Steps
+from wsnode.ethereum.building.pending_block import NoNextBlockError, PendingBlockBuilder, Steps
 from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
@@ -14,7 +14,7 @@ from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.errors import server_error
 
 
-class PendingState(PendingBlock):
+class PendingState(PendingBlockBuilder):
     """The pending block as a block parameter names it, with geth's errors."""
 
     def after(self, view: Snapshot) -> BuiltBlock:

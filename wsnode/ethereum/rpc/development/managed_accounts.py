@@ -23,7 +23,7 @@ from wsnode.ethereum.rpc.common.results import data
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH
 from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS, SigningMethods, unknown_account
 from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
-from wsnode.ethereum.rpc.transactions.fees import Fees, UnsignedTransaction
+from wsnode.ethereum.rpc.transactions.fee_defaults import FeeFields, UnsignedTransaction
 from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, InclusionWaiter, Milliseconds
 from wsnode.ethereum.rpc.transactions.pool_errors import refusal_by_pool
 from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, settled
@@ -159,7 +159,7 @@ def signed(secret: bytes, transaction: UnsignedTransaction) -> bytes:
 
 def _members(transaction: UnsignedTransaction) -> dict[str, Any]:
     members = msgspec.structs.asdict(transaction)
-    fees: Fees = members.pop("fees")
+    fees: FeeFields = members.pop("fees")
     prices = msgspec.structs.asdict(fees)
     for name, price in prices.items():
         if price is not None and price > HIGHEST_PRICE:

@@ -27,7 +27,7 @@ from wsnode.ethereum.rpc.development.parameters import (
 from wsnode.ethereum.rpc.development.schemas import NOTHING, REORGANISED
 from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS
 from wsnode.ethereum.rpc.fees.methods import head_header
-from wsnode.ethereum.rpc.transactions.fees import unsigned
+from wsnode.ethereum.rpc.transactions.fee_defaults import unsigned
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError
 from wsnode.jsonrpc.errors import invalid_params

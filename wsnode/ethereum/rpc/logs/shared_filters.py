@@ -148,7 +148,7 @@ def _begin_boot(writer: Writer) -> None:
         _put(writer, identity, msgspec.structs.replace(saved, polled=now))
 
 
-class FilterTableFullError(Exception):
+class FilterWriteError(Exception):
     """Nothing can be written: the disk or the quota is full, or the disk fails."""
 
 
@@ -201,7 +201,7 @@ class SharedFilters:
             return pending
         try:
             saved = self._write(change)
-        except FilterTableFullError:
+        except FilterWriteError:
             saved = self._read(identity, caller)
         return None if saved is None else _SharedFilter(self, identity, saved)
 
@@ -243,7 +243,7 @@ class SharedFilters:
         """
         try:
             return self._write(change)
-        except FilterTableFullError:
+        except FilterWriteError:
             raise NO_ROOM from None
 
     def _write(self, change: Callable[[Writer], Changed]) -> Changed:
@@ -253,9 +253,9 @@ class SharedFilters:
             raise
         except StoreError as error:
             if not self._is_full:
-                logger.warning("no room for filters on the disk of the data folder: %s", error)
+                logger.warning("filters cannot be written: %s", error)
             self._is_full = True
-            raise FilterTableFullError from error
+            raise FilterWriteError from error
         self._is_full = False
         return changed
 

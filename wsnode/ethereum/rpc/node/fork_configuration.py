@@ -51,7 +51,7 @@ _PRECOMPILES: Final = {
 _NO_STATE: Final = {"disabled": True}
 
 
-class ForkConfiguration:
+class ForkSchedule:
     """Fork schedule of a genesis, rendered as eth_config's result (EIP-7910)."""
 
     def __init__(self, genesis: bytes, spec: ChainSpec) -> None:
@@ -144,7 +144,7 @@ def capabilities(view: Snapshot) -> dict[str, Any]:
 
 def configuration_of(read_genesis: Callable[[], bytes]) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of eth_config."""
-    known: ForkConfiguration | None = None
+    known: ForkSchedule | None = None
 
     def config(view: Snapshot) -> dict[str, Any]:
         """Return the fork rules: `current` at the head, `next` and `last`, null unless scheduled
@@ -152,7 +152,7 @@ def configuration_of(read_genesis: Callable[[], bytes]) -> Callable[[Snapshot], 
         """
         nonlocal known
         if known is None or known.spec is not view.spec:
-            known = ForkConfiguration(read_genesis(), view.spec)
+            known = ForkSchedule(read_genesis(), view.spec)
         return known.config(view)
 
     return config

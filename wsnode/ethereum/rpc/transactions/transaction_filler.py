@@ -20,7 +20,12 @@ from wsnode.ethereum.rpc.common.parameters import BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.schemas import BYTES
 from wsnode.ethereum.rpc.fees.methods import PriceOracle, head_header
-from wsnode.ethereum.rpc.transactions.fees import Fees, UnsignedTransaction, filled_fees, unsigned
+from wsnode.ethereum.rpc.transactions.fee_defaults import (
+    FeeFields,
+    UnsignedTransaction,
+    filled_fees,
+    unsigned,
+)
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.generators import short_work
 from wsnode.jsonrpc.registry import Registry
@@ -190,7 +195,7 @@ class TransactionFiller:
             nonce = self._pool.next_nonce(sender, view) if call.nonce is None else call.nonce
         return unsigned(call, chain_id=self._chain.spec.chain_id, nonce=nonce, gas=gas, fees=fees)
 
-    def fees(self, view: Snapshot, call: CallObject) -> Fees:
+    def fees(self, view: Snapshot, call: CallObject) -> FeeFields:
         """Return the fees of a call; missing ones are those suggested for the next block.
 
         Raises:
@@ -198,7 +203,7 @@ class TransactionFiller:
         """
         return self.fees_at(view, call)(self._pending.advised_base_fee(head_header(view)))
 
-    def fees_at(self, view: Snapshot, call: CallObject) -> Callable[[int | None], Fees]:
+    def fees_at(self, view: Snapshot, call: CallObject) -> Callable[[int | None], FeeFields]:
         """Return a function of a base fee, in wei, that returns the fees of a call in a block with it.
 
         It raises RpcError as `fees` does.

@@ -42,7 +42,7 @@ from wsnode.node.workers.messages import (
 from wsnode.node.workers.scoreboard import Scoreboard
 from wsnode.node.workers.serving.free_files import FreeFiles
 from wsnode.node.workers.serving.metrics_client import WorkerMetricsClient
-from wsnode.node.workers.serving.worker_process_group import News, WorkerProcessGroup
+from wsnode.node.workers.serving.worker_process_group import News, WorkerSiblings
 from wsnode.server.accepting import ConnectionAcceptor, serve
 from wsnode.server.listeners import ListenerKind
 from wsnode.server.observability.logs import configure
@@ -84,7 +84,7 @@ async def _run(descriptor: int) -> int:
     config = msgspec.json.decode(first.config, type=Config)
     configure(config.log_level, config.log_format, worker=first.number)
     is_first = first.number == FIRST
-    context = WorkerProcessGroup(channel, scoreboard, first.slot, writes=first.writes, is_first=is_first)
+    context = WorkerSiblings(channel, scoreboard, first.slot, writes=first.writes, is_first=is_first)
     live_bytes = LiveBytes()
     with ExitStack() as stack:
         try:
@@ -107,9 +107,7 @@ async def _run(descriptor: int) -> int:
 
 
 class _Worker:
-    def __init__(
-        self, running: RunningNode, channel: IpcChannel[ToWorker], context: WorkerProcessGroup
-    ) -> None:
+    def __init__(self, running: RunningNode, channel: IpcChannel[ToWorker], context: WorkerSiblings) -> None:
         self._running = running
         self._channel = channel
         self._membership = context

@@ -1,4 +1,4 @@
-"""One of several processes of a node, as its networks see the others; implements `ProcessGroup`."""
+"""One of several processes of a node, as its networks see the others; implements `SiblingProcesses`."""
 
 import logging
 from functools import partial
@@ -50,7 +50,7 @@ News = (
 )
 
 
-class WorkerProcessGroup:
+class WorkerSiblings:
     """Process group of a worker: joins its networks to those of the other processes."""
 
     def __init__(

@@ -13,7 +13,7 @@ import trio
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import RECEIVE_BYTES, seconds_of
-from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessError, MessageWork
+from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
 from wsnode.upstream.score import Score
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, connector, words_for
 
@@ -99,7 +99,7 @@ class BeaconApi:
     def _count(self, pieces: MessageWork, event: h11.Data) -> None:
         try:
             (pieces.add if event.chunk_start else pieces.extend)(len(event.data))
-        except ExcessError as excess:
+        except ExcessiveWorkError as excess:
             raise UpstreamError("invalid", str(excess)) from None
 
     async def events(self, silence_seconds: float) -> AsyncGenerator[tuple[str, bytes], None]:

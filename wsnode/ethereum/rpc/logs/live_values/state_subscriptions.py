@@ -10,10 +10,10 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.live.values.cursor import StateCursor
 from wsnode.ethereum.live.values.feed import StateFeed
-from wsnode.ethereum.live.values.keys import ADDRESS_BYTES, Key, read_values
-from wsnode.ethereum.live.values.proved import ProvedStateFeed
+from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed
 from wsnode.ethereum.live.values.proved_subscription import ProvedStateSubscription
 from wsnode.ethereum.live.values.subscription import StateSubscription
+from wsnode.ethereum.live.values.watched_values import ADDRESS_BYTES, Key, read_values
 from wsnode.ethereum.not_found import no_state
 from wsnode.ethereum.rpc.common.decoding import field, kind, mismatch
 from wsnode.ethereum.rpc.common.limits import MOST_LIVE, CallLimits

@@ -43,7 +43,7 @@ pub struct ReplyLimits {
 }
 
 /// Attempts to run calls for a client. If the last ones did not succeed, most further ones are left to Python
-/// at once, because it would run each of them a second time.
+/// immediately, because it would run each of them a second time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempts {
     /// Number of calls that are left to Python before the next attempt.

@@ -7,7 +7,7 @@ from wsnode.ethereum.rpc.calls.message import capped_tip, mixed_prices
 from wsnode.jsonrpc.errors import server_error
 
 
-class Fees(msgspec.Struct, frozen=True):
+class FeeFields(msgspec.Struct, frozen=True):
     """Fees for a unit of gas in wei: one price, or the highest price and the tip."""
 
     gas_price: int | None = None
@@ -24,7 +24,7 @@ class UnsignedTransaction(msgspec.Struct, frozen=True):
     value: int
     input: bytes
     gas: int
-    fees: Fees
+    fees: FeeFields
     access_list: bytes | None
     authorizations: bytes | None
 
@@ -34,7 +34,9 @@ class UnsignedTransaction(msgspec.Struct, frozen=True):
         return sum(len(text or b"") for text in (self.input, self.access_list, self.authorizations))
 
 
-def filled_fees(call: CallObject, *, tip: int, base_fee: int | None, allows_zero_fees: bool = False) -> Fees:
+def filled_fees(
+    call: CallObject, *, tip: int, base_fee: int | None, allows_zero_fees: bool = False
+) -> FeeFields:
     """Return the fees of a call; missing ones follow from the suggested tip and the head's base fee.
 
     Before London the result is one price. With `allows_zero_fees` a fee may be zero, and the tip that is
@@ -48,11 +50,11 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None, allows_zero
     if call.gas_price is not None:
         if call.gas_price == 0 and base_fee is not None and not allows_zero_fees:
             raise server_error("gasPrice must be non-zero after london fork")
-        return Fees(gas_price=call.gas_price)
+        return FeeFields(gas_price=call.gas_price)
     if base_fee is None:
         if call.max_fee is not None or call.max_priority_fee is not None:
             raise server_error("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
-        return Fees(gas_price=tip)
+        return FeeFields(gas_price=tip)
     if call.max_fee == 0 and not allows_zero_fees:
         raise server_error("maxFeePerGas must be non-zero")
     tip = capped_tip(call, tip) if allows_zero_fees else tip
@@ -60,10 +62,12 @@ def filled_fees(call: CallObject, *, tip: int, base_fee: int | None, allows_zero
     most = priority + 2 * base_fee if call.max_fee is None else call.max_fee
     if most < priority:
         raise server_error(f"maxFeePerGas ({most:#x}) < maxPriorityFeePerGas ({priority:#x})")
-    return Fees(max_fee=most, max_priority_fee=priority)
+    return FeeFields(max_fee=most, max_priority_fee=priority)
 
 
-def unsigned(call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: Fees) -> UnsignedTransaction:
+def unsigned(
+    call: CallObject, *, chain_id: int, nonce: int, gas: int, fees: FeeFields
+) -> UnsignedTransaction:
     """Return the complete transaction that a call describes.
 
     Raises:

@@ -12,7 +12,7 @@ from wsnode.sync.follow.blocks.any_upstream import all_at_once
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
 from wsnode.sync.starknet.client import fetch_block
-from wsnode.sync.starknet.side_blocks import ProvedBlock
+from wsnode.sync.starknet.side_blocks import VerifiedSideBlock
 from wsnode.sync.starknet.store import ChainWriter
 from wsnode.sync.starknet.verifying import BlockVerifier
 from wsnode.untrusted.repeated_warning import RepeatedWarning
@@ -89,7 +89,7 @@ class StarknetWindow:
                 return True
         raise failure
 
-    async def _fetch(self, upstream: Upstream, numbers: range, parent: bytes) -> list[ProvedBlock]:
+    async def _fetch(self, upstream: Upstream, numbers: range, parent: bytes) -> list[VerifiedSideBlock]:
         """Fetch and verify the blocks with these numbers, downwards from hash `parent`; return them so.
 
         Raises:
@@ -101,7 +101,7 @@ class StarknetWindow:
             return await self._verifier.prove(upstream, await fetch_block(upstream, {"block_number": number}))
 
         found = await all_at_once(numbers, prove)
-        linked: list[ProvedBlock] = []
+        linked: list[VerifiedSideBlock] = []
         for number, block in zip(numbers, found, strict=True):
             if block.hash != parent:
                 # It is on another branch at the moment: a number is not enough.
@@ -111,6 +111,6 @@ class StarknetWindow:
             if block.number != number:
                 raise PeerError(f"it sent an invalid block: {felt_text(parent)} has another number")
             classes = await self._verifier.fetch_classes(upstream, block)
-            linked.append(ProvedBlock(block, classes))
+            linked.append(VerifiedSideBlock(block, classes))
             parent = block.header.parent_hash or b""
         return linked

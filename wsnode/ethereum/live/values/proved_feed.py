@@ -10,8 +10,9 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub, ProofSource
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.feed import Watch
-from wsnode.ethereum.live.values.keys import (
+from wsnode.ethereum.live.values.feed import WatchedKeys
+from wsnode.ethereum.live.values.subscriber_groups import announce_reorganisation
+from wsnode.ethereum.live.values.watched_values import (
     ADDRESS_BYTES,
     BlockState,
     Failure,
@@ -23,7 +24,6 @@ from wsnode.ethereum.live.values.keys import (
     read_known_values,
     render_values,
 )
-from wsnode.ethereum.live.values.subscriber_groups import announce_reorganisation
 from wsnode.ethereum.not_found import no_state
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import MissingStateError
@@ -42,7 +42,7 @@ NO_ROOT: Final = bytes(32)
 logger = logging.getLogger("wsnode.live")
 
 
-class ProvedWatch(Watch):
+class ProvedWatchedKeys(WatchedKeys):
     """Keys that are watched together, with their values after the block of their last turn."""
 
     def __init__(self, fan_out: FanOut, keys: tuple[Key, ...]) -> None:
@@ -66,7 +66,7 @@ class ProvedStateFeed:
         self._left = proofs
         self._head: Head | None = None
         """Block of which `_left` values may still be requested."""
-        self.watches: dict[tuple[Key, ...], ProvedWatch] = {}
+        self.watches: dict[tuple[Key, ...], ProvedWatchedKeys] = {}
         """Watches by keys, the one with the oldest turn first."""
         self._due = trio.Event()
         self._is_waiting = True
@@ -81,17 +81,17 @@ class ProvedStateFeed:
         """Return True if there is nothing to do until the next block or the next watch."""
         return self._is_waiting and not self._due.is_set()
 
-    def hold(self, keys: tuple[Key, ...]) -> ProvedWatch:
+    def hold(self, keys: tuple[Key, ...]) -> ProvedWatchedKeys:
         """Return the watch of these keys, without values if it is new; each call is undone by one of
         `release`.
         """
         if (watch := self.watches.get(keys)) is None:
-            watch = self.watches[keys] = ProvedWatch(self._hub.fan_out, keys)
+            watch = self.watches[keys] = ProvedWatchedKeys(self._hub.fan_out, keys)
             self._due.set()
         watch.holders += 1
         return watch
 
-    def release(self, watch: ProvedWatch) -> None:
+    def release(self, watch: ProvedWatchedKeys) -> None:
         """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if not watch.holders:
@@ -137,9 +137,9 @@ class ProvedStateFeed:
             if not self._publish(place, chosen, values):
                 return
 
-    def _next_turns(self, head: Head) -> list[ProvedWatch]:
+    def _next_turns(self, head: Head) -> list[ProvedWatchedKeys]:
         """Return the first watches without values of the block `head`."""
-        found: list[ProvedWatch] = []
+        found: list[ProvedWatchedKeys] = []
         keys = 0
         for watch in self.watches.values():
             if watch.place is None or watch.place.cursor.head != head:
@@ -148,10 +148,10 @@ class ProvedStateFeed:
                     break
         return found
 
-    async def _affordable(self, head: Head, watches: Sequence[ProvedWatch]) -> list[ProvedWatch]:
+    async def _affordable(self, head: Head, watches: Sequence[ProvedWatchedKeys]) -> list[ProvedWatchedKeys]:
         """Return the first of these watches whose missing values fit the bound."""
         lacking = await self._carry(head, _keys_of(watches))
-        chosen: list[ProvedWatch] = []
+        chosen: list[ProvedWatchedKeys] = []
         counted: set[bytes | tuple[bytes, bytes]] = set()
         for watch in watches:
             for error in (lacking[key] for key in watch.keys if key in lacking):
@@ -207,7 +207,7 @@ class ProvedStateFeed:
         return {key: instead if key[:ADDRESS_BYTES] in failed else known[key] for key in keys}
 
     def _publish(
-        self, place: BlockState, watches: Sequence[ProvedWatch], values: Mapping[Key, Value]
+        self, place: BlockState, watches: Sequence[ProvedWatchedKeys], values: Mapping[Key, Value]
     ) -> bool:
         """Publish changed values; return False if the block is no longer canonical."""
         head = place.cursor.head
@@ -223,7 +223,7 @@ class ProvedStateFeed:
         return True
 
     def _take_turn(
-        self, view: Snapshot, place: BlockState, watch: ProvedWatch, values: Mapping[Key, Value]
+        self, view: Snapshot, place: BlockState, watch: ProvedWatchedKeys, values: Mapping[Key, Value]
     ) -> None:
         self.watches[watch.keys] = self.watches.pop(watch.keys)
         if _has_failed(values):
@@ -251,7 +251,7 @@ def _place(view: Snapshot, head: Head) -> BlockState:
     return BlockState(StateCursor(head, fields.state_root), fields.timestamp)
 
 
-def _keys_of(watches: Iterable[Watch]) -> list[Key]:
+def _keys_of(watches: Iterable[WatchedKeys]) -> list[Key]:
     return list(dict.fromkeys(key for watch in watches for key in watch.keys))
 
 

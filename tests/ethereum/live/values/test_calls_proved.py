@@ -25,7 +25,7 @@ from tests.ethereum.live.values.test_calls import (
     rest,
     results,
 )
-from tests.ethereum.live.values.test_proved import (
+from tests.ethereum.live.values.test_proved_feed import (
     Upstreams,
     World,
     coming,

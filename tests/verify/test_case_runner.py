@@ -8,9 +8,9 @@ import trio.testing
 from tests.memory_transport import Client, memory_transport
 from tests.vector_files import require_vectors
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.verify.case_runner import CaseTerms, put
 from wsnode.verify.cases import Case, Exchange, read_cases
 from wsnode.verify.results import ResultTally
-from wsnode.verify.run import CaseTerms, put
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 SEND = '{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction"}'
