@@ -13,7 +13,7 @@ from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.jsonrpc.openrpc.document import OpenRpcDocument
+from wsnode.jsonrpc.openrpc.document import OpenRpcWriter
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import Schema
 from wsnode.node.assembly import open_network
@@ -54,7 +54,7 @@ class Walk:
     """Finds the lists among the parameters of one registry."""
 
     def __init__(self, registry: Registry) -> None:
-        document = OpenRpcDocument(registry).write("", "")
+        document = OpenRpcWriter(registry).write("", "")
         self._components: Mapping[str, Schema] = document["components"]["schemas"]
         self.methods: Mapping[str, Sequence[Schema]] = {
             method["name"]: method["params"] for method in document["methods"]

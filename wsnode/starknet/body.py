@@ -249,7 +249,7 @@ def _transaction(source: Members, form: tuple[str, int]) -> Members:
 def _bounds(source: Any) -> Members:
     """Return the bounds of all three resources; a bound that the source lacks is zero."""
     if not isinstance(source, dict):
-        raise ValueError("resource_bounds are an object")  # noqa: TRY004 - as all that is malformed
+        raise ValueError("resource_bounds is not an object")  # noqa: TRY004 - as all that is malformed
     bounds = {name: source.get(name, _NO_BOUND) for name in _BOUNDS}
     for name, bound in bounds.items():
         if not isinstance(bound, dict) or not all(isinstance(bound.get(member), str) for member in _NO_BOUND):

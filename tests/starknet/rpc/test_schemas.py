@@ -12,7 +12,7 @@ from tests.starknet.conftest import Call, caller_of
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.proofs.prover import StateProver
-from wsnode.starknet.rpc.forwarded import FORWARDED
+from wsnode.starknet.rpc.forwarded.methods import FORWARDED
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 

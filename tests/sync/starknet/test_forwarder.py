@@ -15,7 +15,7 @@ from tests.sync.starknet.made_chain import MadeChain, MadeNode
 from tests.sync.starknet.world import World, followed
 from tests.upstream.providers import Error, SocketProvider
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.starknet.rpc.forwarded import FORWARDED
+from wsnode.starknet.rpc.forwarded.methods import FORWARDED
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.sync.follow.upstream import PeerState, Upstream, Upstreams
 from wsnode.sync.starknet import forwarder as module

@@ -65,7 +65,9 @@ class StateProver:
             roots = self._at(view, number, block_hash)
             if row.new_root not in (roots.root(always_joined=True), roots.root()):
                 self._roots = None
-                raise StateProofError("the stored state does not give the block's state root")
+                raise StateProofError(
+                    "this node's stored state does not give the block's state root: ask another node"
+                )
             return roots.tries.prove(
                 b"".join(asked.class_hashes),
                 b"".join(asked.contracts),

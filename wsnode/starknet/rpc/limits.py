@@ -11,6 +11,7 @@ from wsnode.starknet.followed.state import (
 )
 from wsnode.starknet.proofs.prover import MOST_VALUES, PROVED_BLOCKS
 from wsnode.starknet.rpc.events import MOST_EVENTS
+from wsnode.starknet.rpc.forwarded.params import MOST_FORWARDED_FELTS, MOST_FORWARDED_TRANSACTIONS
 from wsnode.starknet.rpc.params import MOST_ADDRESSES, MOST_CONTRACTS, MOST_PROVED_KEYS
 from wsnode.starknet.rpc.subscription_params import MOST_SENDERS
 from wsnode.starknet.rpc.subscriptions import (
@@ -33,6 +34,8 @@ STARKNET_LIMITS: Final = {
     "starknet_forwarded_calls": MOST_FORWARDED,
     "starknet_forwarded_bytes": MOST_FORWARDED_BYTES,
     "starknet_forwarded_seconds": FORWARDED_SECONDS,
+    "starknet_forwarded_transactions": MOST_FORWARDED_TRANSACTIONS,
+    "starknet_forwarded_felts": MOST_FORWARDED_FELTS,
     "starknet_proving": MOST_PROVING,
     "starknet_subscription_blocks_back": MOST_BLOCKS_BACK,
     "starknet_subscription_senders": MOST_SENDERS,

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, notifications_not_supported
-from wsnode.jsonrpc.parameters import NamedParameters
+from wsnode.jsonrpc.parameters import NamedDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, STRING, Schema
 from wsnode.starknet.live.hub import StarknetHub
@@ -37,7 +37,8 @@ from wsnode.starknet.rpc.errors import (
     transactions_unavailable,
     unprovable_state,
 )
-from wsnode.starknet.rpc.forwarded import FORWARDING_ERRORS, add_forwarded
+from wsnode.starknet.rpc.forwarded.methods import FORWARDING_ERRORS, add_forwarded
+from wsnode.starknet.rpc.forwarded.schemas import FORWARDED_COMPONENTS
 from wsnode.starknet.rpc.schemas import (
     CLASS,
     COMPONENTS,
@@ -96,7 +97,7 @@ def add_methods(
 
     Subscriptions need a `hub`, storage proofs a `prover`.
     """
-    registry.define(COMPONENTS | TRANSACTION_COMPONENTS | PROOF_COMPONENTS)
+    registry.define(COMPONENTS | TRANSACTION_COMPONENTS | PROOF_COMPONENTS | FORWARDED_COMPONENTS)
     for family in FAMILIES:
         _add_reading(registry, family, snapshot_of, prover)
         add_forwarded(registry, family, snapshot_of, partial(_decoder, family))
@@ -190,7 +191,7 @@ def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> 
     add("unsubscribe", methods.unsubscribe, invalid_subscription_id(), result={"const": True})
 
 
-class OnlyNamedParameters(NamedParameters):
+class OnlyNamedParameters(NamedDecoder):
     """Parameters by name; an array is refused, even an empty one."""
 
     def explain(self, params: bytes) -> Any:
@@ -217,10 +218,10 @@ def _named_proved(params: Any) -> list[int] | None:
     return [int.from_bytes(address, "big") for address in named] or None
 
 
-def _decoder(family: Family, struct: type[msgspec.Struct] | None) -> NamedParameters | None:
+def _decoder(family: Family, struct: type[msgspec.Struct] | None) -> NamedDecoder | None:
     if struct is None:
         return None
-    return OnlyNamedParameters(struct) if family == "alt" else NamedParameters(struct)
+    return OnlyNamedParameters(struct) if family == "alt" else NamedDecoder(struct)
 
 
 def _parameters_of(handler: Handler) -> type[msgspec.Struct] | None:

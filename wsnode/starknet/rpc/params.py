@@ -21,7 +21,8 @@ MOST_PROVED_KEYS: Final = 100
 """Classes, contracts and slots of one getStorageProof, as pathfinder has it."""
 FLAGS: Final = ("INCLUDE_LAST_UPDATE_BLOCK",)
 TRANSACTION_FLAGS: Final = ("INCLUDE_PROOF_FACTS",)
-_MOST_FLAGS: Final = 16
+MOST_FLAGS: Final = 16
+"""Flags of a request, more than any method knows."""
 
 
 class Contracts(tuple[Felt, ...]):
@@ -129,21 +130,26 @@ def _decode_contract_slots(value: Any) -> tuple[Felt, tuple[Felt, ...]]:
     return decode_provable(value.get("contract_address")), tuple(map(decode_provable, value["storage_keys"]))
 
 
-def _flags_of(value: Any, known: tuple[str, ...]) -> list[str]:
+def checked_flags(value: Any, known: tuple[str, ...], noun: str) -> list[str]:
+    """Return a parameter that is a list of `known` names.
+
+    Raises:
+        ValueError: It is no list, has too many names, or an unknown one.
+    """
     if type(value) is not list:
-        raise ValueError("response flags are an array")
-    check_count(len(value), _MOST_FLAGS, "response flags")
+        raise ValueError(f"{noun}s are an array")
+    check_count(len(value), MOST_FLAGS, f"{noun}s")
     if any(flag not in known for flag in value):
-        raise ValueError(f"a response flag is one of {', '.join(known)}")
+        raise ValueError(f"a {noun} is one of {', '.join(known)}")
     return value
 
 
 def _decode_flags(value: Any) -> ResponseFlags:
-    return ResponseFlags(_flags_of(value, FLAGS))
+    return ResponseFlags(checked_flags(value, FLAGS, "response flag"))
 
 
 def _decode_transaction_flags(value: Any) -> TransactionFlags:
-    return TransactionFlags(_flags_of(value, TRANSACTION_FLAGS))
+    return TransactionFlags(checked_flags(value, TRANSACTION_FLAGS, "response flag"))
 
 
 register_type(Felt, decode_felt, WRITTEN_FELT)
@@ -163,11 +169,11 @@ register_type(
     ),
 )
 register_type(EventKeys, _decode_event_keys, list_of(list_of(WRITTEN_FELT, most=MOST_KEYS), most=MOST_KEYS))
-register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=_MOST_FLAGS))
+register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=MOST_FLAGS))
 
 
 register_type(
-    TransactionFlags, _decode_transaction_flags, list_of({"enum": list(TRANSACTION_FLAGS)}, most=_MOST_FLAGS)
+    TransactionFlags, _decode_transaction_flags, list_of({"enum": list(TRANSACTION_FLAGS)}, most=MOST_FLAGS)
 )
 
 

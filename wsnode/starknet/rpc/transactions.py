@@ -21,7 +21,7 @@ from wsnode.starknet.rpc.errors import (
     transaction_hash_not_found,
     transactions_unavailable,
 )
-from wsnode.starknet.rpc.forwarded import forward
+from wsnode.starknet.rpc.forwarded.methods import forward
 from wsnode.starknet.rpc.params import (
     BlockParams,
     FlaggedBlockParams,

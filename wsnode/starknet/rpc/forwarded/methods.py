@@ -12,10 +12,10 @@ import msgspec
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.schema import STRING, Schema, list_of, members
+from wsnode.jsonrpc.schema import Schema
 from wsnode.jsonrpc.work import Await, RenderedJson, Steps
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, Pending
-from wsnode.starknet.felt import Felt, felt_text
+from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     contract_not_found,
@@ -23,78 +23,34 @@ from wsnode.starknet.rpc.errors import (
     transaction_hash_not_found,
     unanswered,
 )
+from wsnode.starknet.rpc.forwarded.params import (
+    BlockTraceParams,
+    CallParams,
+    ClassHashParams,
+    DeclareParams,
+    DeployAccountParams,
+    EstimateParams,
+    HashParams,
+    InvokeParams,
+    L1HashParams,
+    MessageFeeParams,
+    SimulationParams,
+)
+from wsnode.starknet.rpc.forwarded.schemas import (
+    BLOCK_TRACES,
+    COMPILED_CLASS,
+    FEE_ESTIMATES,
+    MESSAGE_FEE_ESTIMATE,
+    MESSAGE_STATUSES,
+    SENT,
+    SENT_ACCOUNT,
+    SENT_CLASS,
+    SIMULATIONS,
+    TRANSACTION_TRACE,
+)
 from wsnode.starknet.rpc.resolution import number_of
+from wsnode.starknet.rpc.transaction_schemas import FELTS
 from wsnode.starknet.snapshot import StarknetSnapshot
-
-Document = dict[str, Any]
-"""A JSON object that is passed on as it is."""
-
-
-class CallParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`request`, `block_id`."""
-
-    request: Document
-    block_id: BlockId
-
-
-class EstimateParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`request`: transactions; `simulation_flags`, `block_id`."""
-
-    request: list[Document]
-    simulation_flags: list[str]
-    block_id: BlockId
-
-
-class MessageFeeParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`message`, `block_id`."""
-
-    message: Document
-    block_id: BlockId
-
-
-class SimulationParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`block_id`, `transactions`, `simulation_flags`."""
-
-    block_id: BlockId
-    transactions: list[Document]
-    simulation_flags: list[str]
-
-
-class BlockTraceParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`block_id`; `trace_flags` (0.10.1) say what the traces have besides."""
-
-    block_id: BlockId
-    trace_flags: list[str] | None = None
-
-
-class HashParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`transaction_hash`."""
-
-    transaction_hash: Felt
-
-
-class ClassHashParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`class_hash`."""
-
-    class_hash: Felt
-
-
-class InvokeParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`invoke_transaction`."""
-
-    invoke_transaction: Document
-
-
-class DeclareParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`declare_transaction`."""
-
-    declare_transaction: Document
-
-
-class DeployAccountParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`deploy_account_transaction`."""
-
-    deploy_account_transaction: Document
 
 
 class ForwardedMethod(msgspec.Struct, frozen=True):
@@ -119,56 +75,57 @@ def _any_contract(_params: Any) -> None:
     return
 
 
-_OBJECT: Final[Schema] = {"type": "object"}
-_OBJECTS: Final = list_of(_OBJECT)
-_SENT: Final = members({"transaction_hash": STRING}, "transaction_hash")
 _STATE_ERRORS: Final = (block_not_found(), contract_not_found())
 FORWARDED: Final[dict[str, ForwardedMethod]] = {
     "call": ForwardedMethod(
-        CallParams, list_of(STRING), "Return what a function of a contract returns.", _STATE_ERRORS, _called
+        CallParams, FELTS, "Return what a function of a contract returns.", _STATE_ERRORS, _called
     ),
     "estimateFee": ForwardedMethod(
         EstimateParams,
-        _OBJECTS,
+        FEE_ESTIMATES,
         "Return the estimated fee of each transaction.",
         _STATE_ERRORS,
         _any_contract,
     ),
     "estimateMessageFee": ForwardedMethod(
         MessageFeeParams,
-        _OBJECT,
+        MESSAGE_FEE_ESTIMATE,
         "Return the estimated fee of a message from L1.",
         _STATE_ERRORS,
         _any_contract,
     ),
     "simulateTransactions": ForwardedMethod(
         SimulationParams,
-        {},
+        SIMULATIONS,
         "Return trace and estimated fee of each transaction, executed in turn.",
         _STATE_ERRORS,
         _any_contract,
     ),
     "traceTransaction": ForwardedMethod(
-        HashParams, _OBJECT, "Return the trace of a transaction.", (transaction_hash_not_found(),)
+        HashParams, TRANSACTION_TRACE, "Return the trace of a transaction.", (transaction_hash_not_found(),)
     ),
     "traceBlockTransactions": ForwardedMethod(
-        BlockTraceParams, {}, "Return the traces of a block's transactions.", (block_not_found(),)
+        BlockTraceParams, BLOCK_TRACES, "Return the traces of a block's transactions.", (block_not_found(),)
     ),
-    "getCompiledCasm": ForwardedMethod(ClassHashParams, _OBJECT, "Return the compiled form of a class."),
+    "getCompiledCasm": ForwardedMethod(
+        ClassHashParams, COMPILED_CLASS, "Return the compiled form of a class."
+    ),
     "getMessagesStatus": ForwardedMethod(
-        HashParams,
-        _OBJECTS,
+        L1HashParams,
+        MESSAGE_STATUSES,
         "Return the status of the messages that a transaction of L1 sent.",
         (transaction_hash_not_found(),),
     ),
     "addInvokeTransaction": ForwardedMethod(
-        InvokeParams, _SENT, "Return the hash of a sent INVOKE transaction."
+        InvokeParams, SENT, "Return the hash of a sent INVOKE transaction."
     ),
     "addDeclareTransaction": ForwardedMethod(
-        DeclareParams, _SENT, "Return the hashes of a sent DECLARE transaction and of its class."
+        DeclareParams, SENT_CLASS, "Return the hashes of a sent DECLARE transaction and of its class."
     ),
     "addDeployAccountTransaction": ForwardedMethod(
-        DeployAccountParams, _SENT, "Return the hash of a sent DEPLOY_ACCOUNT transaction, and its contract."
+        DeployAccountParams,
+        SENT_ACCOUNT,
+        "Return the hash of a sent DEPLOY_ACCOUNT transaction, and its contract.",
     ),
 }
 """The forwarded methods, by their names without prefix."""

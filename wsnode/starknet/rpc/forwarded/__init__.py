@@ -1,0 +1,1 @@
+"""Methods that an upstream answers: calls, estimates, simulations, traces, and sent transactions."""
