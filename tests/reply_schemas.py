@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tests.memory_transport import Ask
-from wsnode.jsonrpc.openrpc.document import OpenRpcDocument
+from wsnode.jsonrpc.openrpc.document import OpenRpcWriter
 from wsnode.jsonrpc.registry import Registry
 
 _LATER = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -48,7 +48,7 @@ def vague_places(document: dict[str, Any]) -> list[str]:
 
 def document_of(registry: Registry) -> dict[str, Any]:
     """Return the document of a registry that has no method for it."""
-    return OpenRpcDocument(registry).write("wsnode", "0")
+    return OpenRpcWriter(registry).write("wsnode", "0")
 
 
 class ReplySchemas:

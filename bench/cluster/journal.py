@@ -23,7 +23,7 @@ import coredis
 import trio
 
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import JournalBounds, Lease
+from wsnode.cluster.journal import JournalLimits, Lease
 from wsnode.cluster.records import BlockRecord, ChainState, Record, RecordId
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 from wsnode.ethereum.head import Head
@@ -88,7 +88,7 @@ async def measure(address: JournalAddress, size: int, records: int) -> Measured:
                 last = each.id
                 ways.append(1000 * (time.perf_counter() - begun[each.id.sequence]))
 
-    bounds = JournalBounds(bytes=1 << 40)
+    bounds = JournalLimits(bytes=1 << 40)
     async with (
         coredis.Redis(unix_socket_path=address.path) as server,
         open_journal(address, GENESIS, bounds) as journal,

@@ -6,7 +6,7 @@ import trio
 
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
-    JournalBounds,
+    JournalLimits,
     JournalUnavailableError,
     Lease,
     LeaseHeldError,
@@ -26,10 +26,10 @@ from wsnode.cluster.records import (
 class MemoryJournal:
     """Implements `Journal` as a server that is asked by one task at a time."""
 
-    def __init__(self, genesis: bytes, bounds: JournalBounds | None = None) -> None:
+    def __init__(self, genesis: bytes, bounds: JournalLimits | None = None) -> None:
         self.place = "memory"
         self._genesis = genesis
-        self._bounds = bounds or JournalBounds()
+        self._bounds = bounds or JournalLimits()
         self._entries: list[tuple[RecordId, bytes, bool]] = []
         self._holder: str | None = None
         self._expires = 0.0

@@ -17,7 +17,7 @@ from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import (
     CorruptKeyError,
     Journal,
-    JournalBounds,
+    JournalLimits,
     JournalUnavailableError,
     Lease,
     LeaseHeldError,
@@ -33,7 +33,7 @@ from wsnode.cluster.records import (
 )
 from wsnode.cluster.redis_journal import open_journal
 
-BOUNDS = JournalBounds(records=6, bytes=4000, blocks=3)
+BOUNDS = JournalLimits(records=6, bytes=4000, blocks=3)
 
 
 @pytest.fixture(scope="module")

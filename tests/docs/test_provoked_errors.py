@@ -52,7 +52,7 @@ ELSEWHERE = {
     32: "starknet/rpc/test_methods.py",
     42: "starknet/rpc/test_storage_proofs.py",
     67: "starknet/live/test_streams.py",
-    68: "starknet/live/test_subscriptions.py",
+    68: "starknet/live/test_subscription_heads.py",
 }
 """Codes of other kinds of nodes, and of bugs: the tests that provoke them."""
 

@@ -11,7 +11,7 @@ from tests.clocks import stopped
 from tests.memory_transport import Conversation, run, whole
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RpcError
-from wsnode.jsonrpc.parameters import PositionalParameters
+from wsnode.jsonrpc.parameters import PositionalDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import QUICK_VALUES
 from wsnode.jsonrpc.work import CallTask, Step
@@ -22,7 +22,7 @@ class Named(msgspec.Struct, array_like=True, frozen=True):
     more: list[int] = []
 
 
-READ = PositionalParameters(Named).read
+READ = PositionalDecoder(Named).read
 
 
 class Text:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, server_error
-from wsnode.jsonrpc.parameters import ParameterDecoder, PositionalParameters
+from wsnode.jsonrpc.parameters import ParameterDecoder, PositionalDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, STRING
 
@@ -26,10 +26,10 @@ class Text:
         return params
 
     def read(self, params: bytes) -> Any:
-        return PositionalParameters(Named).read(params)
+        return PositionalDecoder(Named).read(params)
 
 
-DECODERS: dict[str, ParameterDecoder] = {"text": Text(), "struct": PositionalParameters(Named)}
+DECODERS: dict[str, ParameterDecoder] = {"text": Text(), "struct": PositionalDecoder(Named)}
 
 
 def codes(errors: Sequence[RpcError]) -> list[int]:

@@ -26,8 +26,9 @@ from wsnode.ethereum.rpc.parity_traces.schemas import MOST_TYPES
 from wsnode.node import config, config_file
 from wsnode.server.access.api_keys import KeyLimits
 from wsnode.server.limits import Limits
+from wsnode.starknet.rpc.forwarded import params as forwarded_params
 from wsnode.starknet.rpc.params import MOST_ADDRESSES as MOST_ADDRESSES_OF_EVENTS
-from wsnode.starknet.rpc.params import MOST_CONTRACTS
+from wsnode.starknet.rpc.params import MOST_CONTRACTS, MOST_FLAGS
 from wsnode.starknet.storage.event_bloom import MOST_KEYS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference/limits.md"
@@ -108,6 +109,13 @@ LISTS = [
     ("transactions of `testing_buildBlockV1`", [attributes.MOST_TRANSACTIONS]),
     ("contracts of `alt_getStateUpdate`", [MOST_CONTRACTS]),
     ("addresses, and keys, of `alt_getEvents`", [MOST_ADDRESSES_OF_EVENTS, MOST_KEYS]),
+    ("transactions of `alt_estimateFee`", [forwarded_params.MOST_FORWARDED_TRANSACTIONS]),
+    ("felts of a list of a [forwarded]", [forwarded_params.MOST_FORWARDED_FELTS]),
+    (
+        "felts of the program, and entry points of a kind,",
+        [forwarded_params.MOST_PROGRAM_FELTS, forwarded_params.MOST_ENTRY_POINTS],
+    ),
+    ("response, simulation and trace flags", [MOST_FLAGS]),
     ("values of [typed data]", [MOST_TYPED_VALUES]),
     (
         "types of typed data",

@@ -24,7 +24,7 @@ from wsnode.ethereum.storage.tables import HEADERS, TABLES
 from wsnode.snapshots import manifest, pieces, streams
 from wsnode.snapshots.errors import (
     CopyError,
-    CorruptSnapshotError,
+    CorruptSourceError,
     FolderBusyError,
     FolderNotEmptyError,
     ManifestError,
@@ -311,7 +311,7 @@ def test_nothing_is_made_of_a_copy_of_a_damaged_store(
     key, value = first_row(data / store, tables, table)
     with flipped(tmp_path / "damaged" / store / "data.mdb", stored(key, value), -1 % len(stored(key, value))):
         take(tmp_path / "damaged", tmp_path / "copy", "wsnode test", Silence())
-    with pytest.raises(CorruptSnapshotError, match=f"{table.name}: row 0x{key.hex()} does not have"):
+    with pytest.raises(CorruptSourceError, match=f"{table.name}: row 0x{key.hex()} does not have"):
         restore(tmp_path / "data", tmp_path / "copy", Silence())
     assert [path.name for path in (tmp_path / "data").iterdir()] == [DRAFT]
 

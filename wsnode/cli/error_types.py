@@ -1,4 +1,4 @@
-"""Errors of an input, a folder or an address, which an operator can correct."""
+"""Tuple of the error types of an input, a folder or an address, which an operator can correct."""
 
 from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.errors import ChainError

@@ -41,7 +41,7 @@ from wsnode.node.listen_address import DEFAULT_LISTEN
     "--starknet",
     type=StarknetFirstBlockType(),
     metavar="HASH",
-    help="The first block of a Starknet chain that is not there yet: its hash, SN_MAIN or SN_SEPOLIA.",
+    help="The first block of a Starknet chain that DIR does not hold yet: its hash, SN_MAIN or SN_SEPOLIA.",
 )
 @click.option("--trust-roots", is_flag=True, help="Do not recompute the Starknet chain's state roots.")
 @address_options

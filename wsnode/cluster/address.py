@@ -101,7 +101,9 @@ def _options(place: SplitResult) -> dict[str, list[str]]:
     except ValueError:
         raise JournalAddressError("a journal's URL cannot be parsed: write redis://HOST:PORT") from None
     if others := options.keys() - _OPTIONS:
-        raise JournalAddressError(f"a journal's URL has no option {min(others)!r}")
+        raise JournalAddressError(
+            f"a journal's URL has no option {min(others)!r}, only {' and '.join(sorted(_OPTIONS))}"
+        )
     return options
 
 

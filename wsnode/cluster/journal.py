@@ -72,7 +72,7 @@ class Lease(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class JournalBounds(msgspec.Struct, frozen=True, kw_only=True):
+class JournalLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of a journal: it drops its first records beyond `records` or `bytes`, but never the last
     `blocks`.
     """

@@ -65,7 +65,7 @@ class LeaderReport(msgspec.Struct):
 
 
 class JournalStepSource(Protocol):
-    """Reader of a chain's snapshot."""
+    """Reader of a chain at one moment: gives the steps that its journal does not have yet."""
 
     @property
     def version(self) -> int:

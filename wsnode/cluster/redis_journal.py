@@ -25,7 +25,7 @@ from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
     CorruptKeyError,
-    JournalBounds,
+    JournalLimits,
     JournalUnavailableError,
     Lease,
     LeaseHeldError,
@@ -189,7 +189,7 @@ class RedisJournal:
     """`Journal` in Redis; after a JournalUnavailableError leave `open_journal`, and open it again."""
 
     def __init__(
-        self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: JournalBounds
+        self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: JournalLimits
     ) -> None:
         self._client = client
         self.place = place
@@ -471,7 +471,7 @@ class RedisJournal:
 
 @asynccontextmanager
 async def open_journal(
-    address: JournalAddress, genesis: bytes, bounds: JournalBounds | None = None
+    address: JournalAddress, genesis: bytes, bounds: JournalLimits | None = None
 ) -> AsyncIterator[RedisJournal]:
     """Yield the journal at an address, of the chain with `genesis` as its first block's hash.
 
@@ -483,7 +483,7 @@ async def open_journal(
     with _as_away(place), _alone(), trio.CancelScope(deadline=trio.current_time() + ANSWER_SECONDS) as scope:
         async with _client(address) as client:
             scope.deadline = inf
-            yield RedisJournal(client, place, prefix, genesis, bounds or JournalBounds())
+            yield RedisJournal(client, place, prefix, genesis, bounds or JournalLimits())
     if scope.cancelled_caught:
         raise JournalUnavailableError(place, "it does not answer")
 

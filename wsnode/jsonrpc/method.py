@@ -247,7 +247,7 @@ class RawParamsHandler(ViewAndParamsHandler):
         return function(turn.open() if turn.scope is None else turn.view, params)
 
 
-class NativeHandler(ViewAndParamsHandler):
+class NativeFirstHandler(ViewAndParamsHandler):
     """Kind of method answered by the engine from the text of parameters where it can, else by its handler."""
 
     __slots__ = ("_name",)

@@ -23,10 +23,10 @@ class ParameterDecoder(Protocol):
     """Type of the object; None if the method takes no parameters."""
 
     def decode(self, params: bytes) -> Any:
-        """Return the decoded parameters.
+        """Return the parameters as a `struct`; None for a method without parameters.
 
         Raises:
-            msgspec.DecodeError: The parameters do not fit; `explain` then decides.
+            msgspec.DecodeError: They do not fit; `explain` then reads them again, or names the fault.
         """
         ...
 
@@ -54,8 +54,8 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
     if struct is None:
         return NoParameters(by_name=by_name)
     if struct.__struct_config__.array_like:
-        return PositionalParameters(struct)
-    return NamedParameters(struct)
+        return PositionalDecoder(struct)
+    return NamedDecoder(struct)
 
 
 class ParameterReader:
@@ -89,7 +89,7 @@ class _Fields:
         self.decoders = [msgspec.json.Decoder(field.type, dec_hook=decode_hook).decode for field in fields]
 
 
-class PositionalParameters(ParameterReader):
+class PositionalDecoder(ParameterReader):
     """Decoder of parameters by position, the form of all Ethereum methods."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -120,7 +120,7 @@ class PositionalParameters(ParameterReader):
         return fields.struct(**values)
 
 
-class _ListedParameters(PositionalParameters):
+class _ListedParameters(PositionalDecoder):
     """Decoder of parameters by position, or in a second form that `_listed` turns into an array."""
 
     def decode(self, params: bytes) -> Any:
@@ -142,7 +142,7 @@ class ArgumentOrListParameters(_ListedParameters):
         return b"[%b]" % params if params.startswith(b"{") else params
 
 
-class PositionalOrNamedParameters(_ListedParameters):
+class PositionalOrNamedDecoder(_ListedParameters):
     """Decoder of parameters by position, or as members of an object."""
 
     def _listed(self, params: bytes) -> bytes:
@@ -158,7 +158,7 @@ class PositionalOrNamedParameters(_ListedParameters):
         return b"[%b]" % b",".join(bytes(members.get(name, NULL)) for name in names)
 
 
-class NamedParameters(ParameterReader):
+class NamedDecoder(ParameterReader):
     """Decoder of parameters by name, the form of the Starknet family; an array gives them in order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:

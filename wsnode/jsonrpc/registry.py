@@ -23,7 +23,7 @@ from wsnode.jsonrpc.method import (
     Contracts,
     HandlerKind,
     Method,
-    NativeHandler,
+    NativeFirstHandler,
     NoContextHandler,
     OnCall,
     OnSuccess,
@@ -136,7 +136,7 @@ class Registry:
                 raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
             kind: Callable[..., HandlerKind] = _kind_of(parameters, view=view, caller=caller, channel=channel)
             if native and not engine_limits:
-                kind = partial(NativeHandler, name=name)
+                kind = partial(NativeFirstHandler, name=name)
             late = timeout_error or request_timed_out()
             self.methods[name] = Method(
                 name,

@@ -89,7 +89,7 @@ class CpuUsage(NamedTuple):
     machine: float
 
 
-class ClientUse:
+class CpuMeter:
     """Use of cores by this process and by all of this machine, from now on."""
 
     def __init__(self) -> None:

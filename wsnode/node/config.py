@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import JournalBounds
+from wsnode.cluster.journal import JournalLimits
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.common.limits import CallLimits
@@ -256,9 +256,9 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return JournalAddress.parse(self.url)
 
     @property
-    def bounds(self) -> JournalBounds:
+    def bounds(self) -> JournalLimits:
         """Return the journal's bounds: most records, most bytes, and blocks that stay."""
-        return JournalBounds(records=self.records, bytes=self.bytes, blocks=self.blocks)
+        return JournalLimits(records=self.records, bytes=self.bytes, blocks=self.blocks)
 
     def __post_init__(self) -> None:
         """Raise ValueError if `url` is no URL of a journal."""

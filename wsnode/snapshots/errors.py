@@ -90,8 +90,8 @@ class PieceHashError(CopyError):
         self.piece, self.found, self.wanted = piece, found, wanted
 
 
-class CorruptSnapshotError(CopyError):
-    """Error of intact pieces of a store that had a damaged row."""
+class CorruptSourceError(CopyError):
+    """Error of a snapshot whose pieces are intact, but were taken from a store with a damaged row."""
 
     def __init__(self, table: str, fault: str) -> None:
         super().__init__(f"the snapshot is one of a damaged store: {table}: {fault}; take another snapshot")

@@ -11,7 +11,7 @@ from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.ethereum.storage.tables import TABLES as ETHEREUM_TABLES
 from wsnode.snapshots import manifest
 from wsnode.snapshots.contents import chain_contents, starknet_contents
-from wsnode.snapshots.errors import CorruptSnapshotError, SnapshotContentError
+from wsnode.snapshots.errors import CorruptSourceError, SnapshotContentError
 from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
 from wsnode.snapshots.pieces import join, require_sizes
 from wsnode.snapshots.target_dir import claimed, sync_folder
@@ -32,7 +32,7 @@ def restore(data: Path, folder: Path, progress: Progress) -> Manifest:
     Raises:
         NoManifestError, ManifestError, ManifestVersionError: There is no copy in a known form.
         PieceMissingError, PieceKindError, PieceSizeError, PieceHashError, SnapshotContentError,
-            CorruptSnapshotError: The copy is damaged.
+            CorruptSourceError: The copy is damaged.
         FolderNotEmptyError, FolderBusyError: The data folder is not empty, or another process fills it.
         ChainError, EngineError, StarknetError, StoreError: A store of the copy cannot be opened.
         OSError: A file cannot be read or written.
@@ -72,7 +72,7 @@ def _require_content(draft: Path, given: Manifest, progress: Progress) -> None:
 
 
 def _refuse_damage(table: str, fault: str) -> None:
-    raise CorruptSnapshotError(table, fault)
+    raise CorruptSourceError(table, fault)
 
 
 def _require_chain(chain: Chain, wanted: ManifestChain) -> None:

@@ -1,4 +1,4 @@
-"""Progress of work on the contents of a data folder."""
+"""Protocol of a display of the progress of work on the contents of a data folder."""
 
 from typing import Protocol
 

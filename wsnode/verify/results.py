@@ -41,7 +41,7 @@ class ResultTally(msgspec.Struct, frozen=True):
 
 
 def document(results: Sequence[CaseResult]) -> dict[str, Any]:
-    """Return results as a JSON object."""
+    """Return a JSON object: the numbers `passed`, `failed` and `skipped`, and a list `results`."""
     return {
         **msgspec.structs.asdict(ResultTally.of(results)),
         "results": [msgspec.to_builtins(result) for result in results],

@@ -19,7 +19,7 @@ from wsnode.cluster.journal import (
 )
 from wsnode.cluster.node_directory import MOST_NODES, ClusterNode
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
-from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
+from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, KeySpending
 from wsnode.cluster.records import BrokenLinkError, ChainMismatchError, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
@@ -42,7 +42,7 @@ EXPECTED: Final = (
     ChainMismatchError,
     FilterQuotaError,
     UnreadableFilterError,
-    StreamMovedError,
+    PoolStreamChangedError,
 )
 KEYS: Final = (
     *("log", "lease", "epoch", "genesis", "nodes", "quota", "filters", "filters:weights", "filters:of:"),

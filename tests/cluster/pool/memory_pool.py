@@ -14,7 +14,7 @@ from wsnode.cluster.pool.pool_changes import (
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
+from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 
 Entry = tuple[RecordId, bytes]
@@ -71,7 +71,7 @@ class MemoryPool:
         entries, contents = ([], {}) if before.tip is None else self._history[-1]
         last = entries[-1][0] if entries else None
         if (last, len(contents)) != (before.tip, before.count):
-            raise StreamMovedError(before.tip, last)
+            raise PoolStreamChangedError(before.tip, last)
         contents = {name: each for name, each in contents.items() if name not in removed}
         contents.update(added)
         if said is not None:

@@ -12,7 +12,7 @@ from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError, Lease, LeaseLostError
 from wsnode.cluster.pool.pool_changes import PoolChange, RecordedChange
 from wsnode.cluster.pool.redis_pool import READ_AT_ONCE, RedisPoolStream
-from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
+from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
@@ -117,7 +117,7 @@ async def test_what_was_lost_or_overwritten_is_noticed_and_begun_anew(
     kept = await filled(pool, lease, 2)
     await pool.append(lease, kept, None, {}, [])
     reply(redis, harm)
-    with pytest.raises(StreamMovedError):
+    with pytest.raises(PoolStreamChangedError):
         await pool.append(lease, kept, None, {}, [])
     anew = said(lease, 3, previous=None, added=1)
     await pool.append(lease, FIRST, anew, named(anew), [])

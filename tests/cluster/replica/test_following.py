@@ -19,7 +19,7 @@ from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from wsnode.cluster.chain_source import EthereumSource
-from wsnode.cluster.journal import JournalBounds, JournalUnavailableError
+from wsnode.cluster.journal import JournalLimits, JournalUnavailableError
 from wsnode.cluster.leader_session import RENEWAL_SECONDS, PublishedChain
 from wsnode.cluster.records import Record, RecordId
 from wsnode.cluster.replica.errors import GapError
@@ -36,7 +36,7 @@ from wsnode.sync.follow.sync_report import SyncStage
 
 PATIENCE = 60
 FULL = 4096
-TRIMMED = JournalBounds(records=4, blocks=2)
+TRIMMED = JournalLimits(records=4, blocks=2)
 LEFT_BRANCH: Sequence[DoneTo] = (
     partial(Growing.extend, blocks=3),
     partial(Growing.replace, depth=3, blocks=20),
@@ -71,7 +71,7 @@ class NotingCopy(EthereumReplicaChain):
 class World:
     """A chain that is written and published, and one that replicas repeat it on."""
 
-    def __init__(self, stack: ExitStack, bounds: JournalBounds | None = None) -> None:
+    def __init__(self, stack: ExitStack, bounds: JournalLimits | None = None) -> None:
         self.written = stack.enter_context(new_chain())
         self.repeated = stack.enter_context(new_chain())
         self.growing = Growing(self.written)
@@ -135,13 +135,13 @@ class World:
 
 
 @contextmanager
-def world(bounds: JournalBounds | None = None) -> Iterator[World]:
+def world(bounds: JournalLimits | None = None) -> Iterator[World]:
     with ExitStack() as stack:
         yield World(stack, bounds)
 
 
 @asynccontextmanager
-async def published(blocks: int, bounds: JournalBounds | None = None) -> AsyncIterator[World]:
+async def published(blocks: int, bounds: JournalLimits | None = None) -> AsyncIterator[World]:
     """Yield a world of some blocks, which the journal has."""
     with world(bounds) as here:
         here.growing.extend(blocks)
@@ -469,7 +469,7 @@ async def test_blocks_of_other_nodes_are_taken_once_there_is_room() -> None:
 
 @pytest.mark.parametrize("bounds", [None, TRIMMED], ids=["the journal", "other nodes"])
 async def test_the_writers_branch_is_followed_also_from_below_the_finalized_block(
-    bounds: JournalBounds | None,
+    bounds: JournalLimits | None,
 ) -> None:
     async with published(12, bounds) as here:
         Growing(here.repeated).extend(6)

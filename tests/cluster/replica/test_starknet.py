@@ -26,7 +26,7 @@ from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
 from tests.vector_files import find_vectors, require_vectors
-from wsnode.cluster.journal import JournalBounds
+from wsnode.cluster.journal import JournalLimits
 from wsnode.cluster.leader_session import PublishedChain
 from wsnode.cluster.records import ClassesRecord, FinalityRecord, Record, Rollback, StarknetBlockRecord
 from wsnode.cluster.replica.errors import RefusedRecordError
@@ -42,13 +42,13 @@ from wsnode.starknet.live.hub import StarknetHub
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.sync.starknet_folder import import_folder
 
-TRIMMED = JournalBounds(records=2, blocks=1)
+TRIMMED = JournalLimits(records=2, blocks=1)
 
 
 class World:
     """A Starknet chain that is written and published, and one that replicas repeat it on."""
 
-    def __init__(self, stack: ExitStack, bounds: JournalBounds | None = None) -> None:
+    def __init__(self, stack: ExitStack, bounds: JournalLimits | None = None) -> None:
         self.written = stack.enter_context(new_starknet_chain())
         self.repeated = stack.enter_context(new_starknet_chain())
         self.growing = GrowingStarknet(self.written)

@@ -19,7 +19,7 @@ from tests.drawing import examples
 from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
-    JournalBounds,
+    JournalLimits,
     JournalUnavailableError,
     LeaseHeldError,
     LeaseLostError,
@@ -230,7 +230,7 @@ async def test_a_writer_on_another_branch_goes_down_to_what_both_have() -> None:
 async def test_a_journal_of_blocks_that_nobody_knows_is_not_continued() -> None:
     with new_chain() as one, new_chain() as other:
         # What both have in common is not in the journal any more.
-        journal = MemoryJournal(one.spec.genesis_hash, JournalBounds(records=3, blocks=1))
+        journal = MemoryJournal(one.spec.genesis_hash, JournalLimits(records=3, blocks=1))
         Growing(one).extend(9)
         Growing(other).extend(9)
         await publish(published(one, "a"), journal)

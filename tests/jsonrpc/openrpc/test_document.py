@@ -4,7 +4,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
-from wsnode.jsonrpc.openrpc.document import OpenRpcDocument, add_discovery
+from wsnode.jsonrpc.openrpc.document import OpenRpcWriter, add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import NULL, STRING, reference
 
@@ -45,7 +45,7 @@ def registry() -> Registry:
 
 
 def document() -> dict[str, Any]:
-    return OpenRpcDocument(registry()).write("painters", "1.0")
+    return OpenRpcWriter(registry()).write("painters", "1.0")
 
 
 def test_a_method_is_described_by_its_struct_its_docstring_and_its_registration() -> None:

@@ -19,7 +19,7 @@ from wsnode.cluster.pool.pool_changes import (
     PoolChange,
     RecordedChange,
 )
-from wsnode.cluster.pool.stream import OpenStream, PoolStream, PublishedState, StreamMovedError
+from wsnode.cluster.pool.stream import OpenStream, PoolStream, PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.pool import TransactionPool
@@ -211,7 +211,7 @@ class PoolPublisher:
         while self._lease() == lease:
             try:
                 await self._publish_once(stream, lease)
-            except StreamMovedError as error:
+            except PoolStreamChangedError as error:
                 logger.debug("%s: all pending transactions are published again", error)
                 self._begin_anew()
             except LeaseLostError:
@@ -223,7 +223,7 @@ class PoolPublisher:
         """Publish the changes; return after the next change of the pool, or after `LOOK_SECONDS`.
 
         Raises:
-            LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.
+            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
         """
         changed = self._changed = trio.Event()
         await self._publish_changes(stream, lease)
@@ -240,7 +240,7 @@ class PoolPublisher:
         """Bring the contents in the journal to those of the pool, within the bounds.
 
         Raises:
-            LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.
+            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
         """
         while not (batch := self._listing.next_batch()).is_empty or not self._is_whole:
             # The contents are whole once nothing is left to be added to them.
@@ -272,7 +272,7 @@ class PoolPublisher:
         more.
 
         Raises:
-            LeaseLostError, StreamMovedError, JournalUnavailableError: As `PoolStream.append`.
+            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
         """
         if is_changed:
             await trio.sleep(PAUSE_SECONDS)

@@ -18,7 +18,7 @@ from wsnode.cluster.pool.pool_changes import (
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import PublishedState, StreamMovedError
+from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 from wsnode.cluster.redis_journal import IS_MINE, RedisJournal, open_journal, record_id
 
@@ -81,7 +81,7 @@ class RedisPoolStream:
         """Change the contents, and append the change for readers unless it is None.
 
         Raises:
-            LeaseLostError, StreamMovedError: As `PoolStream.append`.
+            LeaseLostError, PoolStreamChangedError: As `PoolStream.append`.
             JournalUnavailableError: Redis cannot be reached; the change may have been made.
         """
         what, *values = await self._journal.run_fenced(
@@ -98,7 +98,7 @@ class RedisPoolStream:
             *(each for pair in added.items() for each in pair),
         )
         if what == "moved":
-            raise StreamMovedError(before.tip, record_id(values[0]))
+            raise PoolStreamChangedError(before.tip, record_id(values[0]))
 
     async def tip(self) -> RecordedChange | None:
         """Return the last change, None if there is none.

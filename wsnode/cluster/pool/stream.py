@@ -11,8 +11,8 @@ from wsnode.cluster.pool.pool_changes import Encoded, RecordedChange
 from wsnode.cluster.records import RecordId
 
 
-class StreamMovedError(Exception):
-    """Error of a stream or contents other than the writer has left them: changes are lost."""
+class PoolStreamChangedError(Exception):
+    """Error of a pool's stream or contents that are not as the writer left them: changes are lost."""
 
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
         super().__init__(f"the pool's stream ends at {found}, not at {expected}")
@@ -45,7 +45,7 @@ class PoolStream(Protocol):
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.
-            StreamMovedError: The stream or the contents are not as `before`; nothing is changed then.
+            PoolStreamChangedError: The stream or the contents are not as `before`; nothing is changed then.
         """
 
     async def tip(self) -> RecordedChange | None:

@@ -23,7 +23,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class UnsentTransactions:
-    """Answers of writers for each transaction in a pool, with the epoch of each."""
+    """Transactions of a pool still to be sent to the writer, by the answers of writers and their epochs."""
 
     def __init__(self, pool: PoolView, clock: Callable[[], float], *, hears: bool = False) -> None:
         """Prepare with a `clock` in seconds; `hears`: a writer lists its transactions."""

@@ -27,14 +27,14 @@ KEYS: Final = frozenset(
 )
 
 
-class EndsCheck(NamedTuple):
+class ChainEnds(NamedTuple):
     """Numbers of the first and the last canonical block."""
 
     first: int
     last: int
 
 
-def find_ends(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
+def find_ends(reader: Reader, first: int, findings: FaultCollector) -> ChainEnds:
     """Return the numbers of the first and the last block; a mark that contradicts the blocks is a fault."""
     first, highest = _rows(reader, first, findings)
     head = meta.marked_head(reader, meta.HEAD)
@@ -51,14 +51,14 @@ def find_ends(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck
         if key not in KEYS and not state_patches.is_key(key):
             findings.fault("meta", f"the key {key.hex()} is unknown")
     findings.begins_and_ends(first, last, _hash(reader, last) or b"")
-    return EndsCheck(first, last)
+    return ChainEnds(first, last)
 
 
 def _is_there(reader: Reader, number: int) -> bool:
     return any(reader.get(table, number_key(number)) is not None for table in (HEADERS, BODIES, RECEIPTS))
 
 
-def _rows(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
+def _rows(reader: Reader, first: int, findings: FaultCollector) -> ChainEnds:
     """Return the numbers of the first and the last block by the headers; rows with malformed keys do not
     count.
     """
@@ -68,7 +68,7 @@ def _rows(reader: Reader, first: int, findings: FaultCollector) -> EndsCheck:
         first = first if reader.get(HEADERS, number_key(first)) else lowest
     greatest = last_key(reader, HEADERS)
     behind = first + max(reader.entries(HEADERS), 1) - 1
-    return EndsCheck(
+    return ChainEnds(
         first, behind if greatest is None or len(greatest) != KEY else min(number_from(greatest), behind)
     )
 

@@ -2,7 +2,7 @@
 
 from wsnode.doctor.chain.access_lists import AccessListCheck
 from wsnode.doctor.chain.contents import ContentCheck
-from wsnode.doctor.chain.ends import EndsCheck, check_beginning, find_ends
+from wsnode.doctor.chain.ends import ChainEnds, check_beginning, find_ends
 from wsnode.doctor.chain.log_index import LogIndexCheck
 from wsnode.doctor.chain.lookups import LookupCheck
 from wsnode.doctor.chain.rows import stored_blocks
@@ -34,7 +34,7 @@ def examine(chain: Chain, findings: FaultCollector) -> None:
             check_state(chain, ends.first, ends.last, findings)
 
 
-def _check_contents(view: Snapshot, ends: EndsCheck, findings: FaultCollector, *, impersonates: bool) -> None:
+def _check_contents(view: Snapshot, ends: ChainEnds, findings: FaultCollector, *, impersonates: bool) -> None:
     with findings.up_to_damage("blocks"):
         _check_blocks(view, ends.first, ends.last, findings, impersonates=impersonates)
     with findings.up_to_damage("side blocks"):

@@ -50,7 +50,7 @@ class PendingSpec(msgspec.Struct, frozen=True):
 
 
 class PendingEvents:
-    """Events of one subject, for as long as a subscription holds it."""
+    """Group of the subscribers with one `PendingSpec`, and the count of its transactions."""
 
     __slots__ = ("count", "group", "holders")
 

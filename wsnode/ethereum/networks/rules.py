@@ -26,8 +26,8 @@ def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | No
 
 
 def fork_config(network: Network, timestamp: int) -> dict[str, Any]:
-    """Return the members, besides Ethereum's forks, for the `config` of a chain begun on a block of this
-    one.
+    """Return the members of the genesis `config` of a chain forked from a block of `network` at `timestamp`,
+    beside Ethereum's forks: the network's own forks as 0, fee settings, and header rules in `wsnode`.
     """
     ethereum = {fork.key for fork in fork_table()}
     own = [

@@ -9,7 +9,7 @@ import msgspec
 
 from wsnode.jsonrpc.codec import schema_of
 from wsnode.jsonrpc.method import Method
-from wsnode.jsonrpc.parameters import ParameterDecoder, PositionalOrNamedParameters
+from wsnode.jsonrpc.parameters import ParameterDecoder, PositionalOrNamedDecoder
 from wsnode.jsonrpc.registry import Registry, first_line
 from wsnode.jsonrpc.schema import REFERENCE, Schema, reference
 
@@ -17,7 +17,7 @@ OPENRPC_VERSION: Final = "1.3.2"
 META_SCHEMA: Final = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
 
 
-class OpenRpcDocument:
+class OpenRpcWriter:
     """Writer of the document of one registry."""
 
     def __init__(self, registry: Registry) -> None:
@@ -61,7 +61,7 @@ class OpenRpcDocument:
 
 def _structure(parameters: ParameterDecoder) -> str:
     """Return OpenRPC's `paramStructure` for parameters."""
-    if isinstance(parameters, PositionalOrNamedParameters):
+    if isinstance(parameters, PositionalOrNamedDecoder):
         return "either"
     is_by_name = parameters.struct is not None and not parameters.struct.__struct_config__.array_like
     return "by-name" if is_by_name else "by-position"
@@ -102,5 +102,5 @@ def add_discovery(registry: Registry, *, title: str, version: Callable[[], str])
         count = len(registry.methods)
         if count not in written:
             written.clear()
-            written[count] = msgspec.json.encode(OpenRpcDocument(registry).write(title, version()))
+            written[count] = msgspec.json.encode(OpenRpcWriter(registry).write(title, version()))
         return written[count]

@@ -155,7 +155,9 @@ class LagTally:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if each subscriber has received each notification, and the block of each call."""
+        """Return True if each subscriber has received each kept notification, no call waits for its block,
+        and no kept block lacks notifications.
+        """
         everyone = (1 << self._subscribers) - 1
         is_short = any(self._is_short(each) for each in self._blocks.values())
         is_heard = all(found.subscribers == everyone for found in self._open.values())

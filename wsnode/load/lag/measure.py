@@ -11,7 +11,7 @@ from wsnode.load.lag.arrival import TimestampedConnection
 from wsnode.load.lag.drive import TOPIC, MiningCalls, choose
 from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
 from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, NotificationKey, Reply, read
-from wsnode.load.machine import ClientUse
+from wsnode.load.machine import CpuMeter
 from wsnode.load.measured import SLICE_SECONDS
 from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
@@ -218,7 +218,7 @@ class _LagRun:
 
         It ends early if the node refuses to make a block: then `failure` has the reason.
         """
-        began, use = time.monotonic(), ClientUse()
+        began, use = time.monotonic(), CpuMeter()
         try:
             self._go_on(began, show)
         except ConnectionError as error:

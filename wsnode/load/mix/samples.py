@@ -15,7 +15,7 @@ ADDRESSES = 256
 BALANCE_OF = "0x70a08231"
 
 
-class SampledChain(Protocol):
+class SampledNode(Protocol):
     """Node that answers plain requests about its chain."""
 
     def ask(self, method: str, *params: object) -> Any:
@@ -52,7 +52,7 @@ class _Block(msgspec.Struct):
     transactions: list[_Transaction]
 
 
-def take_samples(node: SampledChain) -> ChainSamples:
+def take_samples(node: SampledNode) -> ChainSamples:
     """Return blocks spread over the whole chain with their contents, and calls that succeed at its head.
 
     Raises:
@@ -82,7 +82,7 @@ def spread(head: int) -> list[int]:
     return sorted({head - head * place // count for place in range(count)})
 
 
-def _block(node: SampledChain, number: int) -> _Block | None:
+def _block(node: SampledNode, number: int) -> _Block | None:
     told = node.try_ask("eth_getBlockByNumber", hex(number), True)
     with one_error():
         return None if told is None else msgspec.convert(told, _Block)
@@ -99,9 +99,7 @@ def _addresses(blocks: list[_Block], transactions: list[_Transaction]) -> list[s
     return (found or _distinct(block.miner for block in blocks) or ["0x" + 40 * "0"])[:ADDRESSES]
 
 
-def _calls(
-    node: SampledChain, transactions: list[_Transaction], contracts: list[str]
-) -> list[dict[str, str]]:
+def _calls(node: SampledNode, transactions: list[_Transaction], contracts: list[str]) -> list[dict[str, str]]:
     """Return calls that succeed: token balances, and calls of transactions; without any, a call of the zero
     address.
     """

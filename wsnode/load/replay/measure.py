@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from wsnode.load.connection import framer, open_connection
-from wsnode.load.machine import ClientUse
+from wsnode.load.machine import CpuMeter
 from wsnode.load.measured import Measurement
 from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, ProgressMessage, RunProgress, Show
@@ -210,7 +210,7 @@ class _ReplayRun:
 
         It ends early if a connection is lost, or the node stops answering: then `failure` has the reason.
         """
-        use = ClientUse()
+        use = CpuMeter()
         try:
             self._send_and_take()
         except ConnectionError as error:

@@ -55,7 +55,7 @@ def labelled(texts: Sequence[Iterable[str]]) -> Iterator[str]:
 
 
 class NodeResult(Protocol):
-    """Result of a node."""
+    """Result of a measured node: its URL and its client version, which name the node in reports."""
 
     @property
     def url(self) -> str:

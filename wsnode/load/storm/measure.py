@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.load.machine import ClientUse
+from wsnode.load.machine import CpuMeter
 from wsnode.load.measured import Measurement
 from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, Show
@@ -71,7 +71,7 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> StormResult:
     with NodeReader(url) as asker:
         storm = StormResult(url, asker.version())
     run = _StormRun(StormTarget(url), plan, storm, show)
-    use = ClientUse()
+    use = CpuMeter()
     try:
         run.open_all()
         if plan.hold:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.journal import JournalBounds
+from wsnode.cluster.journal import JournalLimits
 from wsnode.ethereum.chain import Chain
 from wsnode.node.config import ConfigurationError
 
@@ -21,13 +21,13 @@ OpenRedisJournal = Callable[[], AbstractAsyncContextManager[RedisJournal]]
 OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPoolStream]]
 
 
-def opener(chain: Chain, address: JournalAddress, bounds: JournalBounds | None = None) -> OpenRedisJournal:
+def opener(chain: Chain, address: JournalAddress, bounds: JournalLimits | None = None) -> OpenRedisJournal:
     """Return a function that opens the journal of a chain at an address; `bounds` are for its writer."""
     return opener_of(chain.spec.genesis_hash, address, bounds)
 
 
 def opener_of(
-    first_hash: bytes, address: JournalAddress, bounds: JournalBounds | None = None
+    first_hash: bytes, address: JournalAddress, bounds: JournalLimits | None = None
 ) -> OpenRedisJournal:
     """Return a function that opens the journal of the chain with a first block, as `opener` does."""
     return partial(open_journal, address, first_hash, bounds)

@@ -57,8 +57,8 @@ def _hash_of(text: str) -> Hash32:
 
 
 class StarknetReplicaService:
-    """Replica of a Starknet chain: its background tasks and figures; alone in a network, also its
-    follower.
+    """Replica of a Starknet chain: its background tasks and figures; in a network without another
+    chain, also the reporter of the sync status.
     """
 
     def __init__(self, chain: StarknetChain, hub: StarknetHub, config: ReplicaConfig, first: Hash32) -> None:

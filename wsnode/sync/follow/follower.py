@@ -23,7 +23,7 @@ from wsnode.sync.follow.finality import FinalityTracker, ProvedFinality
 from wsnode.sync.follow.head_policy import AnnouncedHead, HeadPolicy, ProvedHead
 from wsnode.sync.follow.head_tracker import HeadTracker
 from wsnode.sync.follow.identity_check import EthereumDialect
-from wsnode.sync.follow.light.folder import LightFolder
+from wsnode.sync.follow.light.folder import LightFolderParts
 from wsnode.sync.follow.light.window import REST_SECONDS
 from wsnode.sync.follow.proved_head import ProvedHeadSync
 from wsnode.sync.follow.range_sync import RangeSync
@@ -92,7 +92,7 @@ class Follower:
         self._policy: HeadPolicy = AnnouncedHead(agree) if anchor is None else ProvedHead(anchor, agree)
         proved = None if anchor is None else lambda: anchor.first
         light = (
-            LightFolder(chain, live, self.upstreams, storage_retry, checkpoint, proved)
+            LightFolderParts(chain, live, self.upstreams, storage_retry, checkpoint, proved)
             if chain.is_light
             else None
         )

@@ -28,7 +28,7 @@ from wsnode.sync.follow.blocks.block_client import (
     block_of_number,
     decoded,
 )
-from wsnode.sync.follow.blocks.verified_blocks import VerifiedBlocks
+from wsnode.sync.follow.blocks.verified_blocks import VerifiedBlockIndex
 from wsnode.sync.follow.head_policy import HeadPolicy
 from wsnode.sync.follow.light.bootstrap import LightBootstrap
 from wsnode.sync.follow.light.receipts import Receipts, kept
@@ -75,7 +75,7 @@ class HeadTracker:
         self._live = live
         self._upstreams = upstreams
         self._block_time = block_time
-        self._verified = VerifiedBlocks(chain)
+        self._verified = VerifiedBlockIndex(chain)
         self._ancestor_fetcher = AncestorFetcher(chain, upstreams, self._verified.__contains__)
         self._range_sync = range_sync
         self._choosing = trio.Lock()

@@ -16,7 +16,7 @@ from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError, WrongProofError
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.sync.proofs.blocks import ProofBlock, ProofStore, Slots
-from wsnode.sync.proofs.proof_window import ProofWindow
+from wsnode.sync.proofs.proof_window import UpstreamProofWindows
 from wsnode.sync.proofs.state_request import (
     Call,
     Proof,
@@ -53,7 +53,7 @@ class ProofClient:
         """Number of values that access lists carried from earlier blocks."""
         self.wrong = Counter[str]()
         """Number of rounds with wrong proofs, by upstream."""
-        self.depths = ProofWindow()
+        self.depths = UpstreamProofWindows()
         self._coded: set[bytes] = set()
         """Accounts whose code was proved once; it changes almost never."""
 

@@ -62,7 +62,7 @@ class ProofFetcher:
         """Rounds that have not begun yet, by block."""
 
     def is_lack(self, error: Exception) -> bool:
-        """Return True for the error of missing state, or of code for which the EVM is not enough."""
+        """Return True for an error of missing or unproved state, or of what only ArbOS can execute."""
         return isinstance(error, MissingStateError | UnprovedError | NotExecutedError)
 
     def begin(self, method: str, params: bytes, view: Any) -> "CallFetchSession":

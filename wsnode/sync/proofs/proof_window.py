@@ -25,7 +25,7 @@ class _Found(msgspec.Struct, frozen=True):
     until: float
 
 
-class ProofWindow:
+class UpstreamProofWindows:
     """Oldest block that each node proves, kept for `KEPT_SECONDS`."""
 
     def __init__(self) -> None:

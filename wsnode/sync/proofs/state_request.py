@@ -27,7 +27,7 @@ class StateRequest(msgspec.Struct, frozen=True):
 
     @property
     def proofs(self) -> int:
-        """Return the number of values that are wanted."""
+        """Return the number of values that are wanted: the slots, and the code if `with_code`."""
         return len(self.slots) + self.with_code
 
 

@@ -1,4 +1,4 @@
-"""Requests of a session to Starknet nodes."""
+"""Starknet's part of a session with an upstream: checks its chain, asks for heads, and sets the pauses."""
 
 from collections.abc import Callable
 from typing import Final

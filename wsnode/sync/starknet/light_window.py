@@ -26,7 +26,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetWindow:
-    """Task that keeps the first block of a light folder at the beginning of its window."""
+    """Task that adds older blocks to a light folder down to its window's start, and prunes those below."""
 
     def __init__(
         self,

@@ -57,7 +57,10 @@ class StarknetSideBlocks:
             UpstreamError: `busy`: `MOST_BLOCKS` or `MOST_BYTES` are held, since upstreams do not agree.
         """
         if len(self._beside) >= MOST_BLOCKS or self._bytes + proved.bytes > MOST_BYTES:
-            raise UpstreamError("busy", f"{len(self._beside)} blocks wait for upstreams that agree on them")
+            raise UpstreamError(
+                "busy",
+                f"no memory for another block: {len(self._beside)} wait for upstreams that agree on them",
+            )
         if self._beside.setdefault(proved.block.hash, proved) is proved:
             self._bytes += proved.bytes
 

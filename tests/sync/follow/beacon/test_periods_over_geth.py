@@ -203,7 +203,7 @@ def test_head_safe_and_finalized_are_those_of_the_beacon_node_in_each_slot(tmp_p
             # No two blocks of one slot were signed.
             with urlopen(f"{node.bare(node.http_url)}metrics", timeout=PATIENCE) as page:
                 told = re.findall(r"^wsnode_beacon_equivocations_total\S* (\S+)", page.read().decode(), re.M)
-            assert told == ["0"]
+            assert [float(each) for each in told] == [0]
     report(proofs, upstream, announced)
 
 

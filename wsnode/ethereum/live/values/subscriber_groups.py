@@ -25,7 +25,9 @@ class SubscriberGroups:
         self._fan_out = fan_out
 
     def group(self, form: Extensions) -> Group:
-        """Return the group of a form; join it immediately, since an empty group may be dropped."""
+        """Return the group of the subscribers with these extensions, new if there is none; join it
+        immediately: an empty one may be dropped.
+        """
         if (group := self.groups.get(form)) is None:
             group = self.groups[form] = Group(self._fan_out, partial(self._drop, form))
         return group

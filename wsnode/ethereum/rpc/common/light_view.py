@@ -12,7 +12,7 @@ class LightView(Snapshot):
 
     @property
     def state(self) -> State:
-        """Raise the error.
+        """Raise the error for state that a light folder cannot get.
 
         Raises:
             RpcError: Always.
@@ -21,11 +21,7 @@ class LightView(Snapshot):
 
     @state.setter
     def state(self, state: State) -> None:
-        """Raise the error.
-
-        Raises:
-            RpcError: Always.
-        """
+        """Ignore `state`: reads of it raise the error all the same."""
 
     def pin(self) -> None:
         """Do nothing: there is no state to pin."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from wsnode.jsonrpc.parameters import PositionalParameters
+from wsnode.jsonrpc.parameters import PositionalDecoder
 
 
 class TextParameters:
@@ -14,7 +14,7 @@ class TextParameters:
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
         self.decode: Callable[[bytes], bytes] = bytes
-        self._decoded = PositionalParameters(struct)
+        self._decoded = PositionalDecoder(struct)
 
     def explain(self, params: bytes) -> bytes:
         """Return `params` unchanged."""

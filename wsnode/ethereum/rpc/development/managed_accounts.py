@@ -113,7 +113,7 @@ class DevelopmentAccountMethods:
         return found
 
     def sign_transaction(self, params: TransactionParameters) -> Steps:
-        """Return the encoding of a transaction, completed and signed by the node."""
+        """Return the encoding, in hex, of a transaction that the node has completed and signed."""
         sender = self.sender_of(params.transaction)
         secret = self._wallet.secret(sender)
         transaction = yield from self.completion.completed(sender, params.transaction)

@@ -31,7 +31,7 @@ from wsnode.ethereum.rpc.transactions.fee_defaults import unsigned
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError
 from wsnode.jsonrpc.errors import invalid_params
-from wsnode.jsonrpc.parameters import ArgumentOrListParameters, PositionalOrNamedParameters
+from wsnode.jsonrpc.parameters import ArgumentOrListParameters, PositionalOrNamedDecoder
 from wsnode.jsonrpc.registry import Registry
 
 
@@ -147,7 +147,7 @@ def add_methods(
         "anvil_reorg",
         result=NOTHING,
         contracts=lambda params: _targets(params.tx_block_pairs),
-        decoder=PositionalOrNamedParameters(AnvilParameters),
+        decoder=PositionalOrNamedDecoder(AnvilParameters),
     )
     by_name(reorganising.anvil)
     replacing = method(

@@ -45,7 +45,7 @@ class StaleHeadDetector:
         self._clock = clock
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return True if the node has an outage."""
+        """Return True if an outage is declared, or the view's head is older than `stale_after` seconds."""
         return self._is_declared() or view.head_timestamp < self._clock() - self._stale_after
 
 

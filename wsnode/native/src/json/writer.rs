@@ -47,7 +47,7 @@ impl Writer {
         write_digits(bytes, &mut self.text[start..]);
     }
 
-    /// Append the digits of any bytes, without prefix.
+    /// Append any bytes as two hexadecimal digits each, without prefix.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let start = self.text.len();
         self.text.resize(start + 2 * bytes.len(), 0);

@@ -329,7 +329,7 @@ class Master:
             case ConnectionsClosed(connections):
                 if not 0 <= connections <= worker.connections:
                     raise UnreadableMessageError(
-                        f"{connections} of {worker.connections} connections have ended"
+                        f"it reports {connections} ended connections, and has {worker.connections}"
                     )
                 worker.connections -= connections
             case FilesExhausted(is_full):

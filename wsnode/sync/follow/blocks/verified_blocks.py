@@ -9,8 +9,11 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.sync.follow.fork_choice import Path
 
 
-class VerifiedBlocks:
-    """Judged blocks by hash; those that are or were canonical are in the store, others in memory."""
+class VerifiedBlockIndex:
+    """Index by hash of blocks known to be valid.
+
+    Those that are or were canonical are in the store, others in memory.
+    """
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain

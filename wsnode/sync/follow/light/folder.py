@@ -13,8 +13,8 @@ from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import Upstreams
 
 
-class LightFolder:
-    """Parts of a light folder that a full one does not need."""
+class LightFolderParts:
+    """Tasks of a light folder that a full one does not need: its bootstrap, receipts and window pruner."""
 
     def __init__(
         self,

@@ -114,7 +114,7 @@ pub struct HeaderRules {
     pub withdrawals_root: WithdrawalsRoot,
 }
 
-/// Rule of difficulty and nonce, which identify the maker of a block.
+/// Rule of a header's difficulty and nonce, and of ommers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Seal {

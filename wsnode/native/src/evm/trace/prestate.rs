@@ -67,7 +67,8 @@ impl Prestate {
         self.size
     }
 
-    /// Record the accounts that every transaction needs, before it runs.
+    /// Record, before a transaction runs, its sender, its receiver or new contract, the receiver's delegate,
+    /// the beneficiary, and the authorities of its authorizations.
     pub fn prepare(&mut self, state: &mut CallState<'_>, transaction: &TxEnv, beneficiary: Address) {
         let to = match transaction.kind {
             TxKind::Call(to) => to,

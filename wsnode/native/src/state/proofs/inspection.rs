@@ -298,8 +298,8 @@ fn account_of(mut leaf: &[u8]) -> Option<TrieAccount> {
     TrieAccount::decode(&mut leaf).ok()
 }
 
-/// Return true if versions descend from a block not above `head` to `first`, the row's own, and all follow
-/// the row `before` of the same value.
+/// Return true if the block numbers of `versions` fall strictly, from at most `head` to exactly `first`, and
+/// are above the newest number of `before`, the preceding row of the same value.
 fn are_in_order(versions: &[(u64, &[u8])], first: u64, head: u64, before: Option<(&[u8], u64)>) -> bool {
     versions.is_sorted_by(|later, earlier| later.0 > earlier.0)
         && versions.first().is_some_and(|newest| newest.0 <= head)

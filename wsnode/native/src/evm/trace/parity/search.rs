@@ -73,7 +73,8 @@ pub fn filter(
     })
 }
 
-/// Return the indices of the transactions in which `address` occurs, or why the search was stopped.
+/// Return the indices in the block of the transactions in which `address` occurs, or why the search was
+/// stopped.
 ///
 /// An address occurs as sender or receiver of the transaction or of a call in it, as creator or created
 /// contract, or as beneficiary of a self-destruction.
