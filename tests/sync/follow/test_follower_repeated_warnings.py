@@ -74,7 +74,7 @@ async def test_blocks_below_the_first_one_that_nobody_has_are_one_line(
         source.overrides |= dict.fromkeys(("debug_getRawBlock", "eth_getBlockByNumber"), without_old_blocks)
         await world.until(lambda: refused[below] >= 5)
         (line,) = {text for text, _details in warnings(caplog)}
-        assert line.startswith("backfilling: absent: ")
+        assert line.startswith("backfilling failed and is tried again: absent: ")
         assert warnings(caplog) == [(line, {})]
         monkeypatch.setattr(repeated_warning, "WARNING_SECONDS", 0.0)
         await world.until(lambda: len(warnings(caplog)) > 1)

@@ -101,9 +101,10 @@ async def test_a_reorganisation_is_followed_as_it_is_proved(tmp_path: Path) -> N
 async def test_no_block_below_the_finalized_one_is_safe(tmp_path: Path) -> None:
     async with proved_world(tmp_path, slot=20, blocks=41) as proved:
         await proved.world.until_at(proved.block(19))
-        # In between nothing was proved, so that block 19 is the last that was proved an epoch ago.
+        # Block 19 may be the last that was proved an epoch ago; a committee update may prove block 25.
         proved.clock.slot = 41
-        await proved.world.until(lambda: proved.marks() == (24, 24))
+        await proved.world.until(lambda: proved.marks()[1] == 24)
+        assert proved.marks()[0] in (24, 25)
 
 
 async def test_a_proved_block_that_has_left_the_chain_is_not_safe(tmp_path: Path) -> None:
