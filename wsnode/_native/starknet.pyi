@@ -148,13 +148,16 @@ class StarknetBlockProof:
         L1_HANDLER.
         """
 
-def verify_starknet_block(block: bytes, state_update: bytes | None, chain_id: str) -> StarknetBlockProof:
+def verify_starknet_block(
+    block: bytes, state_update: bytes | None, chain_id: str, *, is_sealed: bool = True
+) -> StarknetBlockProof:
     """Verify a block in JSON against its own hash, and return the proved values.
 
     `block` is a result of `starknet_getBlockWithReceipts`, `state_update` one of `starknet_getStateUpdate`
     for the same block. Without a state update the header's own state-diff commitment is used: the block hash
     covers it as well. `chain_id` is a name such as SN_MAIN. A block has up to 20,000 transactions, hashed on
-    all cores.
+    all cores. A block that is not sealed is not compared with its own hash, so transaction hashes and the
+    members derived from transactions alone are proved.
 
     Raises:
         RefusedBlockError: A member is malformed, or the members do not give the block's hash.

@@ -129,20 +129,12 @@ def _verified_body(block: bytes, update: bytes, base: Base, chain_id: str) -> St
     Raises:
         MalformedError: A transaction has another hash, or is malformed.
     """
+    # The engine reads these members, which a block gets when it is sealed.
     links = {"parent_hash": felt_text(base.hash), "new_root": _NONE, "block_hash": _NONE}
-    changes: dict[str, Any] = {"old_root": felt_text(base.root), "new_root": _NONE, "block_hash": _NONE}
+    changes = {"old_root": felt_text(base.root), "new_root": _NONE, "block_hash": _NONE}
     try:
-        sealed = _decode_members(block) | {name: _raw(value) for name, value in links.items()}
-        changed = _decode_members(update) | {name: _raw(value) for name, value in changes.items()}
-        try:
-            proof = verify_starknet_block(msgspec.json.encode(sealed), msgspec.json.encode(changed), chain_id)
-        except RefusedBlockError as error:
-            if error.member != "block_hash":
-                raise
-            # The engine verifies sealed blocks only, so the hash that it computed is put in.
-            for members in (sealed, changed):
-                members["block_hash"] = _raw(error.expected)
-            proof = verify_starknet_block(msgspec.json.encode(sealed), msgspec.json.encode(changed), chain_id)
+        linked, changed = _with_members(block, links), _with_members(update, changes)
+        proof = verify_starknet_block(linked, changed, chain_id, is_sealed=False)
         return decode_body(stored_body(block, proof, PRE_CONFIRMED))
     except RefusedBlockError as error:
         wrong = f"{error.member}: expected {error.expected}, got {error.actual}"
@@ -153,5 +145,10 @@ def _verified_body(block: bytes, update: bytes, base: Base, chain_id: str) -> St
         raise MalformedError(f"the pre-confirmed block: {error}") from None
 
 
-def _raw(text: str) -> msgspec.Raw:
-    return msgspec.Raw(b'"%b"' % text.encode())
+def _with_members(text: bytes, members: dict[str, str]) -> bytes:
+    """Return a JSON object with these members, felts as text, in place of its own.
+
+    Raises:
+        MalformedError: The text is no object.
+    """
+    return msgspec.json.encode({**_decode_members(text), **members})

@@ -206,13 +206,22 @@ fn derived_text(derived: &Derived) -> Option<String> {
 }
 
 #[pyfunction]
+#[pyo3(signature = (block, state_update, chain_id, *, is_sealed=true))]
 fn verify_starknet_block(
     py: Python<'_>,
     block: &[u8],
     state_update: Option<&[u8]>,
     chain_id: &str,
+    is_sealed: bool,
 ) -> PyResult<ProofObject> {
-    Ok(ProofObject(py.detach(|| block::verify(block, state_update, short_string(chain_id)))?))
+    let chain_id = short_string(chain_id);
+    Ok(ProofObject(py.detach(|| {
+        if is_sealed {
+            block::verify(block, state_update, chain_id)
+        } else {
+            block::verify_unsealed(block, state_update, chain_id).map(|(proof, _)| proof)
+        }
+    })?))
 }
 
 /// Values of contracts and classes proved by a state root.

@@ -12,4 +12,4 @@ mod verification;
 mod version;
 
 pub use error::BlockError;
-pub use verification::{verify, BlockProof, Derived};
+pub use verification::{verify, verify_unsealed, BlockProof, Derived};

@@ -58,6 +58,19 @@ struct VerifiedTransaction {
 ///
 /// Without a state update the header's own `state_diff_commitment` is used: the block hash proves it as well.
 pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Result<BlockProof, BlockError> {
+    let (proof, sent_hash) = verify_unsealed(block, state_update, chain_id)?;
+    check_felt(|| "block_hash".into(), proof.hash, sent_hash)?;
+    Ok(proof)
+}
+
+/// Verify a block as `verify` does, but for its own hash; return the values, and the hash that was sent.
+///
+/// Only the hashes of transactions and the members derived from them are proved by this.
+pub fn verify_unsealed(
+    block: &[u8],
+    state_update: Option<&[u8]>,
+    chain_id: Felt,
+) -> Result<(BlockProof, Felt), BlockError> {
     let block = UnverifiedBlock::read(block)?;
     let update = state_update.map(UnverifiedStateUpdate::read).transpose()?;
     let version = ProtocolVersion::parse(&block.starknet_version)?;
@@ -77,8 +90,7 @@ pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Resu
     };
     check_header(&block, &contents, formula)?;
     let hash = block_hash(&block, &contents, formula, chain_id)?;
-    check_felt(|| "block_hash".into(), hash, block.block_hash)?;
-    Ok(BlockProof {
+    let proof = BlockProof {
         number: block.block_number,
         hash,
         parent_hash: block.parent_hash,
@@ -91,7 +103,8 @@ pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Resu
         state_diff: formula.covers_receipts().then_some(contents.state_diff),
         transaction_hashes: block.transactions.iter().map(|item| item.receipt.transaction_hash).collect(),
         derived,
-    })
+    };
+    Ok((proof, block.block_hash))
 }
 
 /// Return commitment and length of the state diff, computed from the update, or else as sent in the header.
