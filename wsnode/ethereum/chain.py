@@ -318,7 +318,7 @@ class Chain:
             StateError, StoreError: The change cannot be written; `discard` drops it.
         """
 
-        def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds]:
+        def change(writer: Writer) -> tuple[list[Head], chain_ids.ChainIds | None]:
             removed = self._remove_blocks(writer, pending)
             if marks is not None:
                 _mark(writer, marks)
@@ -329,7 +329,7 @@ class Chain:
             return removed
 
         removed, ids = self.store.write(change)
-        if pending.root is not None:
+        if ids is not None:
             self.spec.set_chain_ids(ids)
         if pending.change is not None:
             self.executor.settle(pending.change)
@@ -373,9 +373,14 @@ class Chain:
             self.executor.discard()
             raise
 
-    def _remove_blocks(self, writer: Writer, pending: PendingCommit) -> tuple[list[Head], chain_ids.ChainIds]:
+    def _remove_blocks(
+        self, writer: Writer, pending: PendingCommit
+    ) -> tuple[list[Head], chain_ids.ChainIds | None]:
+        """Remove the blocks above the root of a change, and return them, highest first, with the changes of
+        the chain id that are left; None if no blocks are removed.
+        """
         if pending.root is None:
-            return [], chain_ids.chain_ids(writer)
+            return [], None
         removed = canonical.unwind(writer, pending.root, self.earliest_in(writer))
         state_patches.unwind(writer, pending.root)
         if pending.state_root is not None:
