@@ -281,13 +281,12 @@ class HeadTracker:
     async def _judge_up_to(
         self, upstream: Upstream, link: Link, announced: Head, *, is_proved: bool = False
     ) -> None:
+        heads = [announced, *self._ancestor_fetcher.announced_below(upstream, announced.number)]
         asked: list[Callable[[], Awaitable[Sequence[UnverifiedBlock] | None]]] = [
-            partial(self._ancestor_fetcher.up_to, upstream, link, announced.hash, self.floor, announced)
+            partial(self._ancestor_fetcher.up_to, upstream, link, announced.hash, self.floor, heads)
         ]
         if self._receipts is not None:
-            below = self._ancestor_fetcher.announced_below(upstream, announced.number)
-            hashes = [announced.hash, *(each.hash for each in below)]
-            asked.append(partial(self._receipts.ask_ahead, upstream, hashes))
+            asked.append(partial(self._receipts.ask_ahead, upstream, [each.hash for each in heads]))
         blocks, *_ = await all_at_once(asked, lambda ask: ask())
         assert blocks is not None, "there are blocks, or an error"
         if self._receipts is not None:

@@ -54,28 +54,20 @@ async def greet(upstream: Upstream, link: Link, ours: ChainIdentity, *, accepts_
     """
     with trio.move_on_after(GREETING_SECONDS):
         await _require_chain_id(upstream, link, ours.chain_id)
-        # Together, because a provider may be a tenth of a second away.
-        genesis, finalized, head = await all_at_once(
-            [
-                None if ours.genesis is None else "0x0",
-                None if accepts_any or not ours.finalized.number else hex(ours.finalized.number),
-                "latest",
-            ],
-            partial(_head_at, upstream, link),
-        )
+        checks: list[tuple[str, Callable[[Head | None], None]]] = []
         if ours.genesis is not None:
-            _require_genesis(genesis, ours.genesis)
+            checks.append(("0x0", partial(_require_genesis, ours.genesis)))
         if not accepts_any and ours.finalized.number:
-            _require_finalized(finalized, ours.finalized)
+            checks.append((hex(ours.finalized.number), partial(_require_finalized, ours.finalized)))
+        # Together, because a provider may be a tenth of a second away.
+        tags = [*(number for number, _ in checks), "latest"]
+        *found, head = await all_at_once(tags, lambda tag: head_at(upstream, tag, link))
+        for (_, check), theirs in zip(checks, found, strict=True):
+            check(theirs)
         if head is None:
             raise UpstreamError("invalid", "its result of eth_getBlockByNumber for latest is null")
         return head
     raise UpstreamError("timeout", f"its chain was not identified within {GREETING_SECONDS:g} s")
-
-
-async def _head_at(upstream: Upstream, link: Link, tag: str | None) -> Head | None:
-    """Return the block that an upstream has at a number or tag; None if it has none, or `tag` is None."""
-    return None if tag is None else await head_at(upstream, tag, link)
 
 
 async def _require_chain_id(upstream: Upstream, link: Link, ours: int) -> None:
@@ -90,13 +82,13 @@ async def _require_chain_id(upstream: Upstream, link: Link, ours: int) -> None:
         raise PeerError(f"it is chain {named(chain_id)}, not {named(ours)}")
 
 
-def _require_genesis(genesis: Head | None, ours: Hash32) -> None:
-    if genesis is None or genesis.hash != ours:
-        found = "unknown" if genesis is None else hexadecimal(genesis.hash)
+def _require_genesis(ours: Hash32, theirs: Head | None) -> None:
+    if theirs is None or theirs.hash != ours:
+        found = "unknown" if theirs is None else hexadecimal(theirs.hash)
         raise PeerError(f"its genesis block is {found}, and ours is {hexadecimal(ours)}")
 
 
-def _require_finalized(theirs: Head | None, ours: Head) -> None:
+def _require_finalized(ours: Head, theirs: Head | None) -> None:
     if theirs is None:
         raise PeerError(f"it is below block {ours.number}, which is final here")
     if theirs.hash != ours.hash:

@@ -4,7 +4,7 @@ An announced block is fetched together with its ancestors that are missing here,
 ancestors are fetched block by block, by hash.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -52,11 +52,12 @@ class AncestorFetcher:
         self._asked: dict[Hash32, BlockRequest] = {}
 
     async def up_to(
-        self, upstream: Upstream, link: Link, wanted: Hash32, floor: int, announced: Head | None = None
+        self, upstream: Upstream, link: Link, wanted: Hash32, floor: int, heads: Sequence[Head] = ()
     ) -> list[UnverifiedBlock]:
         """Return the blocks after a known one up to `wanted`, lowest first.
 
-        An `announced` block is given up once another block has replaced it.
+        `heads` has `wanted` if the upstream has announced it, then its `announced_below`. An announced block
+        is given up once another block has replaced it.
 
         Raises:
             UnknownForkError: A block is of a fork that is not known here.
@@ -65,13 +66,15 @@ class AncestorFetcher:
         """
         blocks: list[UnverifiedBlock] = []
         ahead: dict[Hash32, UnverifiedBlock] = {}
-        size = 0
+        announced, below = (heads[0], heads[1:]) if heads else (None, ())
+        number, size = 0 if announced is None else announced.number, 0
         while not self._is_known(wanted):
             block = ahead.pop(wanted, None)
             if block is None:
-                below = announced.number if announced is not None else blocks[-1].number - 1 if blocks else 0
+                if blocks:
+                    below = self.announced_below(upstream, number)
                 fetch = partial(self._block, upstream, link, wanted, announced)
-                block, ahead = await self._with_ancestors(fetch, upstream, link, below)
+                block, ahead = await self._with_ancestors(fetch, upstream, link, number, below)
             if block is None:
                 # Another upstream's walk has brought it.
                 continue
@@ -83,7 +86,7 @@ class AncestorFetcher:
                 )
             if len(blocks) > MOST_BLOCKS or size > MOST_BYTES:
                 raise PeerError(f"its chain leaves ours more than {len(blocks)} blocks back")
-            wanted, announced = Hash32(block.parent_hash), None
+            wanted, announced, number = Hash32(block.parent_hash), None, block.number - 1
         blocks.reverse()
         return blocks
 
@@ -100,14 +103,14 @@ class AncestorFetcher:
         upstream: Upstream,
         link: Link,
         number: int,
+        announced: Sequence[Head],
     ) -> tuple[UnverifiedBlock | None, dict[Hash32, UnverifiedBlock]]:
         """Return the block of `fetch`, None if it has none, and by hash the blocks right below `number` that
         the upstream sends meanwhile.
 
-        The blocks below are fetched at the same time, `RECENT_HEADS` at most: announced ones and those above
-        our head.
+        The blocks below are fetched at the same time, `RECENT_HEADS` at most: the `announced` ones and those
+        above our head.
         """
-        announced = self.announced_below(upstream, number)
         lowest = number - len(announced)
         above_ours = range(max(self._chain.head.number + 1, number - RECENT_HEADS), lowest)
         if not announced and not above_ours:
