@@ -10,13 +10,9 @@ import trio
 from trio_websocket import WebSocketConnection
 
 from tests.families.fast_node import FastNode
+from tests.sync.follow.light.fast_world import following
 from tests.sync.follow.world import World
 from tests.upstream.providers import Answer, SocketProvider
-from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.networks.table import find_network
-from wsnode.ethereum.storage.folder_kind import FolderKind
-
-BEGINNING = 8
 
 
 class GatedProvider(SocketProvider):
@@ -41,25 +37,13 @@ class GatedProvider(SocketProvider):
 
 
 @asynccontextmanager
-async def following(folder: Path) -> AsyncIterator[tuple[World, FastNode, GatedProvider]]:
-    """Run a light follower of a node that makes blocks of Base."""
-    async with trio.open_nursery() as nursery:
-        node = FastNode(nursery, "base", provider=GatedProvider)
+async def gated(folder: Path) -> AsyncIterator[tuple[World, FastNode, GatedProvider]]:
+    """Run a light follower at the head of a node that makes blocks of Base."""
+    async with following(folder, "base", GatedProvider) as (world, node):
         provider = node.provider
         assert isinstance(provider, GatedProvider)
-        node.grow(BEGINNING)
-        kind, genesis = FolderKind(64, is_light=True), find_network("base").genesis
-        with Chain.open(folder, genesis, writer=True, durable=False, kind=kind) as chain:
-            nodes: Any = {"node": node}
-            world = World(chain, nodes)
-            async with trio.open_nursery() as running:
-                running.start_soon(world.follower.run)
-                running.start_soon(world.hub.watch)
-                running.start_soon(world.hub.fan_out.run)
-                await world.until(lambda: world.hub.head == node.head)
-                yield world, node, provider
-                running.cancel_scope.cancel()
-        nursery.cancel_scope.cancel()
+        await world.until(lambda: world.hub.head == node.head)
+        yield world, node, provider
 
 
 def asked_for(provider: SocketProvider, method: str) -> int:
@@ -67,7 +51,7 @@ def asked_for(provider: SocketProvider, method: str) -> int:
 
 
 async def test_a_replaced_branch_is_fetched_in_two_round_trips(tmp_path: Path) -> None:
-    async with following(tmp_path) as (world, node, provider):
+    async with gated(tmp_path) as (world, node, provider):
         node.grow(5)
         await node.tell(5)
         await world.until(lambda: world.hub.head == node.head)
@@ -76,7 +60,7 @@ async def test_a_replaced_branch_is_fetched_in_two_round_trips(tmp_path: Path) -
         provider.gates = {"debug_getRawBlock": 6}
         node.reorganise(4)
         await node.tell(5)
-        await world.until(lambda: world.upstream("node").announced == node.head)
+        await world.until(lambda: world.upstream("honest").announced == node.head)
         await world.until(lambda: bool(provider.waiting.get("debug_getRawBlock")))
         left = 5 - len(provider.waiting["debug_getRawBlock"])
         provider.gates = {"debug_getRawBlock": left, "eth_getBlockReceipts": left}
@@ -86,7 +70,7 @@ async def test_a_replaced_branch_is_fetched_in_two_round_trips(tmp_path: Path) -
 
 
 async def test_blocks_missed_while_the_connection_was_lost_are_asked_for_together(tmp_path: Path) -> None:
-    async with following(tmp_path) as (world, node, provider):
+    async with gated(tmp_path) as (world, node, provider):
         # The head itself, and the four blocks between, which were not announced.
         provider.gates = {"debug_getRawBlock": 5}
         await provider.close()
@@ -96,7 +80,7 @@ async def test_blocks_missed_while_the_connection_was_lost_are_asked_for_togethe
 
 
 async def test_an_announced_ancestor_that_is_not_there_is_asked_for_again(tmp_path: Path) -> None:
-    async with following(tmp_path) as (world, node, provider):
+    async with gated(tmp_path) as (world, node, provider):
         answer, missing = provider.answer, [True]
 
         def answered(method: str, params: list[Any]) -> Any:
@@ -111,11 +95,11 @@ async def test_an_announced_ancestor_that_is_not_there_is_asked_for_again(tmp_pa
         await node.tell(1)
         await world.until(lambda: world.hub.head == node.head)
         assert missing == [False]
-        assert world.state_of("node") == ("followed", "")
+        assert world.state_of("honest") == ("followed", "")
 
 
 async def test_identity_and_head_are_asked_for_together_when_a_session_begins(tmp_path: Path) -> None:
-    async with following(tmp_path) as (world, node, provider):
+    async with gated(tmp_path) as (world, node, provider):
         # The genesis block, the finalized block and the head.
         provider.gates = {"eth_getBlockByNumber": 3 if world.chain.head.number else 2}
         await provider.close()

@@ -1,8 +1,7 @@
 """Blocks of each family several times a second: every one is published, in order and once."""
 
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,21 +24,17 @@ from tests.families.built_blocks import (
 )
 from tests.families.fast_node import FIRST, FastNode
 from tests.memory_transport import Ask, asking
+from tests.sync.follow.light.fast_world import BEGINNING, following
 from tests.sync.follow.world import World
 from tests.upstream.providers import Answer, SocketProvider
-from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
-from wsnode.ethereum.networks.table import find_network
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import MissingStateError
-from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.services.proofs import proving
 from wsnode.sync.follow.block_time import between
 
-BEGINNING: Final = 8
-"""Blocks that a node has at the start."""
 BLOCK_SECONDS: Final = 0.2
 MINUTES: Final = 10
 LOGS_BLOCKS: Final = 1_000
@@ -64,30 +59,6 @@ class HoldingProvider(SocketProvider):
                 await super()._reply(connection, held)
             self._held.clear()
         await super()._reply(connection, call)
-
-
-@asynccontextmanager
-async def following(
-    folder: Path, name: str, *, has_liar: bool, window: int = 64
-) -> AsyncIterator[tuple[World, FastNode]]:
-    """Run a light follower of a node that makes blocks, and perhaps of one beside it that lies."""
-    kind, genesis = FolderKind(window, is_light=True), find_network(name).genesis
-    async with trio.open_nursery() as nursery:
-        node = FastNode(nursery, name, provider=HoldingProvider)
-        node.grow(BEGINNING)
-        nodes: Any = {"honest": node}
-        if has_liar:
-            nodes["liar"] = liar = FastNode(nursery, name, lies=True)
-            liar.repeat(node)
-        with Chain.open(folder, genesis, writer=True, durable=False, kind=kind) as chain:
-            world = World(chain, nodes)
-            async with trio.open_nursery() as running:
-                running.start_soon(world.follower.run)
-                running.start_soon(world.hub.fan_out.run)
-                running.start_soon(world.hub.watch)
-                yield world, node
-                running.cancel_scope.cancel()
-        nursery.cancel_scope.cancel()
 
 
 def replayed(changes: Sequence[HeadChange], first: Head) -> list[Head]:
@@ -219,7 +190,7 @@ async def require_state(world: World) -> None:
 async def test_blocks_below_the_first_one_are_fetched(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with following(tmp_path, name, has_liar=False, window=BEGINNING) as (world, node):
+    async with following(tmp_path, name, window=BEGINNING) as (world, node):
         await world.until(lambda: world.hub.head == node.head)
         await world.until(lambda: earliest(world) == FIRST)
         with world.chain.snapshot() as view:
@@ -267,7 +238,7 @@ async def _stream(folder: Path, name: str) -> None:
 
 
 async def test_receipts_are_asked_for_together_with_their_block(tmp_path: Path) -> None:
-    async with following(tmp_path, "base", has_liar=False) as (world, node):
+    async with following(tmp_path, "base", HoldingProvider) as (world, node):
         await world.until(lambda: world.hub.head == node.head)
         assert isinstance(node.provider, HoldingProvider)
         node.provider.holds = True
