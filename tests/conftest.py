@@ -145,7 +145,7 @@ def served_by_workers(imported: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def _serving(data: Path, folders: pytest.TempPathFactory, workers: int) -> Iterator[Node]:
-    """Serve a folder by a configuration with which calls end by what they do, however busy the machine is."""
+    """Serve a folder, with `PATIENCE` seconds for each call, so that no call times out on a busy machine."""
     from tests.node_process import PATIENCE, started
 
     names = ("call_seconds", "trace_seconds", "logs_seconds", "trace_filter_seconds", "search_seconds")

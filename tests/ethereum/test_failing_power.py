@@ -1,4 +1,4 @@
-"""What is left of a chain when the power or the process ends."""
+"""Blocks that are left of a chain after a power failure or a kill."""
 
 import json
 import os
@@ -190,7 +190,7 @@ def test_what_was_told_outlives_a_power_failure_at_any_moment(
         (folder / "chain/data.mdb").write_bytes(left_on_disk(notes[:count], chance))
         for writer in (False, True):
             with Chain.open(folder, writer=writer) as chain:
-                # What was told last, or what was about to be told.
+                # The head that was reported last, or the next one.
                 found = (str(chain.head.number), *map(hexadecimal, (chain.head.hash, chain.state.state_root)))
                 assert found in [each for _, each in told[place : place + 2]]
                 check_sound(chain)

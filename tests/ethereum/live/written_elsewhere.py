@@ -17,7 +17,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 
 
 class WrittenElsewhere(GrowingChain):
-    """A chain that is read here, and changed by another process as it is told."""
+    """Chain that this process reads, and a second process changes by commands."""
 
     def __init__(self, chain: Chain, writer: "subprocess.Popen[str]") -> None:
         self.chain = chain
