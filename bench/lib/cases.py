@@ -15,6 +15,8 @@ MOST_PARAMETERS = 1000
 CALLDATA_BYTES = 30_000
 VARIANTS = 8
 """How many different requests there are of those whose text is long."""
+UNKNOWN = "0xdeadbeef"
+"""A selector of no function of a token: a call with it reverts."""
 MIXED_CALLS = 10
 BATCHES = (100, 1000)
 """geth takes 1,000 calls by default, with a reply of 25 MB."""
@@ -49,6 +51,7 @@ def query_cases(material: Material, shape: Shape) -> list[Case]:
         each("eth_getBalance", [request("eth_getBalance", who, "latest") for who in material.holders]),
         each("eth_getStorageAt", [request("eth_getStorageAt", token, at, "latest") for at in material.slots]),
         each("eth_call balanceOf", [balance_call(token, who) for who in material.holders]),
+        each("eth_call that reverts", [request("eth_call", {"to": token, "data": UNKNOWN}, "latest")]),
         each("eth_estimateGas transfer", [request("eth_estimateGas", call) for call in material.transfers]),
         each("block, full transactions", [of_block(number, full=True) for number in material.blocks]),
         each("block, hashes only", [of_block(number, full=False) for number in material.blocks]),

@@ -4,9 +4,11 @@
 
 Each round measures the same blocks twice: beside connections that hold outcomes of calls, and without them;
 which comes first alternates. Each block emits logs and changes some of the outcomes, also where nobody holds
-them. For heads and logs it prints the p50 and p99 of the time from the request for a block to a subscriber's
-last message of that block. Over all rounds it prints the median and the quartiles of the ratio of both p50,
-with live calls to without. The connections that hold the outcomes are in a process of their own.
+them. For heads and logs it prints the p50 and p99 of the time from the request for a block to the arrival of
+a subscriber's last message of that block. The arrival is that in the kernel, because the process that reads
+the messages shares the cores with the node. Over all rounds it prints the median and the quartiles of the
+ratio of both p50, with live calls to without. The connections that hold the outcomes are in a process of
+their own.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection, wait
 from statistics import median, quantiles
-from time import perf_counter, sleep
+from time import sleep, time
 
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.forked import forked
@@ -23,9 +25,12 @@ from bench.lib.nodes import Node
 from bench.lib.peer import LONGEST_WAIT, Peer
 from bench.live_queries.__main__ import HEADS, WARM, Chain, Watchers
 from bench.live_queries.workloads import Balances
+from wsnode.load.frames import request_frame
+from wsnode.load.lag.arrival import TimestampedConnection
 from wsnode.load.latencies import percentile
 
 KINDS = "heads", "logs"
+NOTIFICATION = b'"eth_subscription"'
 LOG = "5f5fa0"
 """PUSH0, PUSH0, LOG0: a log without topics and content."""
 
@@ -33,32 +38,40 @@ LOG = "5f5fa0"
 class Subscribers:
     """Connections that hear of heads, and as many that hear of all logs."""
 
-    def __init__(self, heads: Sequence[Peer], logs: Sequence[Peer], logs_per_block: int) -> None:
+    def __init__(
+        self,
+        heads: Sequence[TimestampedConnection],
+        logs: Sequence[TimestampedConnection],
+        logs_per_block: int,
+    ) -> None:
         self._kinds = dict.fromkeys(heads, "heads") | dict.fromkeys(logs, "logs")
         self._wanted = dict.fromkeys(heads, 1) | dict.fromkeys(logs, logs_per_block)
-        for peer, kind in self._kinds.items():
-            peer.ask(HEADS, "eth_subscribe", ["newHeads"] if kind == "heads" else ["logs", {}])
-        for peer in self._kinds:
-            peer.replies(LONGEST_WAIT)
+        for connection, kind in self._kinds.items():
+            params = ["newHeads"] if kind == "heads" else ["logs", {}]
+            connection.send(request_frame(HEADS, "eth_subscribe", params))
+        for connection in self._kinds:
+            wait([connection.socket], LONGEST_WAIT)
+            connection.receive()
 
     def follow(self, began: float) -> dict[str, list[float]]:
-        """Return by kind how long after `began` each connection had all of a block.
+        """Return by kind the seconds from `began`, a Unix time, to the arrival of all of a block.
 
         Raises:
             ConnectionError: Something did not come.
         """
         missing = dict(self._wanted)
-        sockets = {peer.socket: peer for peer in missing}
+        sockets = {connection.socket: connection for connection in missing}
         found: dict[str, list[float]] = {kind: [] for kind in KINDS}
         while missing:
-            if not (ready := wait([peer.socket for peer in missing], LONGEST_WAIT)):
+            if not (ready := wait([connection.socket for connection in missing], LONGEST_WAIT)):
                 raise ConnectionError("a head, or a log, did not come")
             for each in ready:
-                peer = sockets[each]  # type: ignore[index]
-                missing[peer] -= sum("method" in message for message in peer.replies(LONGEST_WAIT))
-                if missing[peer] <= 0:
-                    del missing[peer]
-                    found[self._kinds[peer]].append(perf_counter() - began)
+                connection = sockets[each]  # type: ignore[index]
+                messages, arrived = connection.receive_stamped()
+                missing[connection] -= sum(NOTIFICATION in message for message in messages)
+                if missing[connection] <= 0:
+                    del missing[connection]
+                    found[self._kinds[connection]].append(arrived - began)
         return found
 
 
@@ -91,7 +104,7 @@ def measure(
     """Return the ordered delays of some blocks, by kind."""
     delays: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for block in range(options.blocks + WARM):
-        began = perf_counter()
+        began = time()
         workload.change(chain, next(places), code=LOG * options.logs)
         found = subscribers.follow(began)
         chain.wait()
@@ -118,7 +131,10 @@ def compare(node: Node, options: argparse.Namespace) -> None:
     ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with ExitStack() as stack:
         heads, logs = (
-            [stack.enter_context(closing(Peer(node.url))) for _ in range(options.subscribers)]
+            [
+                stack.enter_context(closing(TimestampedConnection(node.url)))
+                for _ in range(options.subscribers)
+            ]
             for _kind in KINDS
         )
         subscribers = Subscribers(heads, logs, options.logs)
