@@ -325,8 +325,14 @@ class WebSocketConnection:
         """Record that the fast path tries to answer arrived bytes; return the maximum number of bytes of a
         reply to send now, 0 for none.
         """
-        # The engine does not send behind what waits, be it the end of a frame.
-        if not self._fast_reply_limit or not self._may_reply_now or not self._outbox.is_idle:
+        # `_may_reply_now` is written out: this runs once a burst. The engine does not send behind what waits, be
+        # it the end of a frame.
+        if (
+            not self._fast_reply_limit
+            or self._sending.stage
+            or self._session.barrier is not None
+            or not self._outbox.is_idle
+        ):
             return 0
         self._framing.heard = self._is_tried = True
         return self._fast_reply_limit

@@ -1,10 +1,12 @@
 //! Fast path of a session: its messages, answered without Python.
 
+use std::iter::repeat;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::bindings::wire::native_methods::NativeMethods;
-use crate::bindings::wire::versioned_cache::{CachedResult, VersionedCache};
+use crate::bindings::wire::versioned_cache::VersionedCache;
 use crate::wire::native_methods::{Attempts, HeadSnapshot, Replies, ReplyFormat, ReplyLimits};
 
 /// Answers the calls of one session by results that are true now, and by native methods in the present
@@ -77,35 +79,31 @@ impl FastPath {
     ) -> Option<T> {
         let mut cache = self.cache.bind(py).try_borrow_mut().ok()?;
         let version = cache.version(py)?;
-        let entries: Vec<&CachedResult> = cache.true_of(version).collect();
-        let results: Vec<_> = entries.iter().map(|entry| (&*entry.method, &*entry.result)).collect();
+        let results: Vec<_> = cache.true_of(version).map(|entry| (&*entry.method, &*entry.result)).collect();
         let methods = &self.methods.get().0[..];
         let mut replies = Replies::new(self.form, limits, &results, methods, None);
         replies.attempts = self.attempts;
         let mut size = replies.answer_data(data);
-        let needs_snapshot = replies.needs_snapshot();
-        let mut unread = Some(replies);
-        let mut read_on = |snapshot: HeadSnapshot<'_, '_>| {
-            let mut replies = unread.take()?.within(snapshot);
-            size += replies.answer_data(&data[size..]);
-            self.attempts = replies.attempts;
-            Some(replies.into_parts())
-        };
-        let read = if needs_snapshot {
-            cache.read(py, version, self.is_plain, &mut read_on).flatten()
+        let (text, counted) = if replies.needs_snapshot() {
+            let mut unread = Some(replies);
+            let mut read_on = |snapshot: HeadSnapshot<'_, '_>| {
+                let mut replies = unread.take()?.within(snapshot);
+                size += replies.answer_data(&data[size..]);
+                self.attempts = replies.attempts;
+                Some(replies.into_parts())
+            };
+            match cache.read(py, version, self.is_plain, &mut read_on).flatten() {
+                Some(parts) => parts,
+                None => unread?.into_parts(),
+            }
         } else {
-            None
-        };
-        let (text, counted) = match read {
-            Some(parts) => parts,
-            None => unread?.into_parts(),
+            replies.into_parts()
         };
         if size == 0 {
             return None;
         }
-        let reads_view = counted.iter().enumerate().any(|(index, count)| {
-            *count > 0 && entries.get(index).is_none_or(|entry| entry.version.is_some())
-        });
+        let is_of_view = cache.true_of(version).map(|entry| entry.version.is_some()).chain(repeat(true));
+        let reads_view = counted.iter().zip(is_of_view).any(|(count, is_of_view)| *count > 0 && is_of_view);
         let names = results.iter().map(|(name, _)| *name);
         let names = names.chain(methods.iter().map(|(name, _)| name.as_str()));
         let counts = names.zip(counted).filter(|(_, count)| *count > 0).collect();
